@@ -1,0 +1,1 @@
+"""Arrays and kernels: the only place that knows which array library is in use."""

@@ -1,0 +1,221 @@
+"""Algorithm 2: AGF-TI by the alternating direction method of multipliers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from viewmend.backend.namespace import Array, array_namespace
+from viewmend.core import released
+from viewmend.core.alignment import align_anchors
+from viewmend.core.fusion import Fusion, Game, aligned_graphs, best_response, fuse
+from viewmend.core.objective import objective_terms, primal_residual
+from viewmend.core.propagation import propagate_labels, soft_label_distances
+from viewmend.core.simplex import project_simplex
+from viewmend.core.state import InnerStep, Problem, Result, Round, State
+from viewmend.core.tensor_nuclear import prox_tnn
+
+__all__ = ["COMPATIBILITY", "Callback", "Steps", "initialise", "solve"]
+
+# Called after each round with what the round did and the live state; True stops the solver.
+Callback = Callable[[Round, State], bool | None]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The updates of Algorithm 2 that have more than one version.
+
+    Attributes
+    ----------
+    project : (target, previous) -> rows on the simplex
+        For the missing rows of ``Z``.
+    fuse : (state, problem) -> Fusion
+    shrink : (Y, tau) -> (G, norm of G)
+    align : (Z, P, T) -> T
+    impute : bool
+        Whether missing rows of ``Z`` are updated at all.
+    """
+
+    project: Callable[[Array, Array], Array]
+    fuse: Callable[[State, Problem], Fusion]
+    shrink: Callable[[Array, float], tuple[Array, float]]
+    align: Callable[[Array, Array, Array], Array]
+    impute: bool = True
+
+
+def solve(
+    problem: Problem,
+    *,
+    max_iter: int = 30,
+    tol: float = 1e-4,
+    compat: str | None = None,
+    callbacks: Iterable[Callback] = (),
+) -> Result:
+    """Run Algorithm 2.
+
+    Parameters
+    ----------
+    problem : Problem
+    max_iter : int
+    tol : float
+        Converged when no entry of ``F``, ``Q`` and ``alpha`` changed by ``tol`` or more.
+    compat : None or "released"
+        None: the paper. "released": the authors' code, see `viewmend.core.released`.
+    callbacks : iterable of callable
+        Each is called as ``callback(round, state)`` after a round; a true answer stops the run.
+
+    Returns
+    -------
+    Result
+    """
+    steps = _without(COMPATIBILITY[compat], problem.without)
+    state = initialise(problem)
+    history: list[Round] = []
+    status = "max_iter"
+    for iteration in range(1, max_iter + 1):
+        F_old, Q_old, alpha_old = state.F, state.Q, state.alpha
+        impute_graphs(state, problem, steps)
+        fusion = steps.fuse(state, problem)
+        state.P, state.alpha = fusion.P, fusion.alpha
+        state.F, state.Q = propagate_labels(
+            state.P, problem.Y, problem.B_samples, problem.B_anchors
+        )
+        shrink_graphs(state, problem, steps)
+        state.T = steps.align(state.Z, state.P, state.T)
+        history.append(_round(iteration, state, problem, fusion.steps, (F_old, Q_old, alpha_old)))
+        ascend_multiplier(state, problem, steps)
+        stopped = [callback(history[-1], state) for callback in callbacks]
+        if not np.isfinite(history[-1].change):
+            status = "diverged"
+        elif history[-1].change < tol:
+            status = "converged"
+        elif any(stopped):
+            status = "stopped"
+        if status != "max_iter":
+            break
+    return _result(state, status, history)
+
+
+def initialise(problem: Problem) -> State:
+    """Start of Algorithm 2: ``T_v = I``, equal weights, ``G = W = 0``, and ``P`` with ``H = 0``."""
+    xp = array_namespace(problem.Z, problem.Y)
+    n_views, n_samples, n_anchors = problem.Z.shape
+    dtype = problem.Z.dtype
+    Z = xp.asarray(problem.Z, copy=True)
+    T = xp.stack([xp.eye(n_anchors, dtype=dtype)] * n_views)
+    alpha = np.full(n_views, 1 / n_views)
+    no_H = xp.zeros((n_samples, n_anchors), dtype=dtype)
+    P = best_response(Game(Z, no_H, problem.lam, problem.beta), alpha)
+    F, Q = propagate_labels(P, problem.Y, problem.B_samples, problem.B_anchors)
+    return State(Z, P, alpha, F, Q, T, xp.zeros_like(Z), xp.zeros_like(Z), problem.eta)
+
+
+def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
+    """Missing rows of ``Z_v``: projection of ``G_v - (W_v - lam alpha_v^2 P T_v^T) / eta``.
+
+    The transpose stands in Eq. (Z_v2) and is lost in Eq. (update_Z_v).
+    """
+    if not steps.impute:
+        return
+    for v, alpha_v in enumerate(state.alpha):
+        rows = problem.missing[:, v]
+        pull = problem.lam * float(alpha_v) ** 2 * (state.P[rows, :] @ state.T[v].T)
+        aim = state.G[v, rows, :] - (state.W[v, rows, :] - pull) / state.eta
+        state.Z[v, rows, :] = steps.project(aim, state.Z[v, rows, :])
+
+
+def shrink_graphs(state: State, problem: Problem, steps: Steps) -> None:
+    """``G``: proximal step of the tensor nuclear norm at ``Z + W / eta`` (Eq. update_G1)."""
+    if steps.impute:
+        shifted = state.Z + state.W / state.eta
+        state.G, state.norm_G = steps.shrink(shifted, problem.rho / state.eta)
+
+
+def ascend_multiplier(state: State, problem: Problem, steps: Steps) -> None:
+    """``W += eta (Z - G)``, then ``eta`` grows."""
+    if steps.impute:
+        state.W += state.eta * (state.Z - state.G)
+        state.eta = min(problem.eta_growth * state.eta, problem.eta_max)
+
+
+def fuse_adversarially(state: State, problem: Problem) -> Fusion:
+    """Algorithm 1 from the weights of the last round."""
+    return fuse(_game(state, problem), state.alpha, problem.inner_tol, problem.inner_max_iter)
+
+
+def fuse_with_fixed_weights(state: State, problem: Problem) -> Fusion:
+    """The ablation "without alpha": only ``P`` moves."""
+    return Fusion(best_response(_game(state, problem), state.alpha), state.alpha, ())
+
+
+def _game(state: State, problem: Problem) -> Game:
+    H = soft_label_distances(state.F, state.Q, state.P)
+    return Game(aligned_graphs(state.Z, state.T), H, problem.lam, problem.beta)
+
+
+def _fuse_released(state: State, problem: Problem) -> Fusion:
+    return released.fuse(aligned_graphs(state.Z, state.T), state, problem)
+
+
+PAPER = Steps(
+    project=lambda aim, _: project_simplex(aim),
+    fuse=fuse_adversarially,
+    shrink=prox_tnn,
+    align=lambda Z, P, _: align_anchors(Z, P),
+)
+RELEASED = replace(
+    PAPER,
+    project=released.project_positive,
+    fuse=_fuse_released,
+    shrink=released.prox_tnn,
+)
+COMPATIBILITY: dict[str | None, Steps] = {None: PAPER, "released": RELEASED}
+
+_ABLATED: dict[str, dict[str, object]] = {
+    "alignment": {"align": lambda _Z, _P, T: T},
+    "weights": {"fuse": fuse_with_fixed_weights},
+    "imputation": {"impute": False},
+}
+
+
+def _without(steps: Steps, parts: Iterable[str]) -> Steps:
+    for part in parts:
+        steps = replace(steps, **_ABLATED[part])  # type: ignore[arg-type]
+    return steps
+
+
+def _round(
+    iteration: int,
+    state: State,
+    problem: Problem,
+    inner: tuple[InnerStep, ...],
+    old: tuple[Array, Array, np.ndarray],
+) -> Round:
+    xp = array_namespace(state.F)
+    F_old, Q_old, alpha_old = old
+    return Round(
+        iteration=iteration,
+        change_F=float(xp.max(xp.abs(state.F - F_old))),
+        change_Q=float(xp.max(xp.abs(state.Q - Q_old))),
+        change_alpha=float(np.abs(state.alpha - alpha_old).max()),
+        alpha=tuple(float(a) for a in state.alpha),
+        objective=objective_terms(state, problem),
+        primal_residual=primal_residual(state),
+        inner=inner,
+    )
+
+
+def _result(state: State, status: str, history: list[Round]) -> Result:
+    return Result(
+        F=state.F,
+        Q=state.Q,
+        P=state.P,
+        T=state.T,
+        alpha=state.alpha,
+        Z=state.Z,
+        n_iter=len(history),
+        status=status,
+        history=tuple(history),
+    )

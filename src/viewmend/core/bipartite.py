@@ -1,0 +1,60 @@
+"""Bipartite graphs between samples and anchors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from viewmend.backend import dispatch
+from viewmend.backend.namespace import Array, array_namespace
+
+__all__ = ["anchor_graph", "anchor_graphs"]
+
+
+def anchor_graph(X_v: Array, anchors_v: Array, k: int) -> Array:
+    """Closed-form bipartite graph of one view (Eq. anchor_construction).
+
+    Each row solves ``min sum_j e_ij z_ij + gamma z_ij^2`` over the simplex, where ``e_ij`` are
+    squared distances and ``gamma`` is the value that leaves exactly ``k`` neighbours::
+
+        z_ij = (e_i,k+1 - e_ij)_+ / (k e_i,k+1 - e_i1 - ... - e_ik)
+
+    Parameters
+    ----------
+    X_v : array (n_rows, n_features)
+    anchors_v : array (n_anchors, n_features)
+    k : int
+        Neighbours of a row, less than ``n_anchors``.
+
+    Returns
+    -------
+    array (n_rows, n_anchors)
+        Rows on the simplex with at most ``k`` non-zeros; where the ``k + 1`` nearest anchors are
+        equally far, uniform over all that are.
+    """
+    return dispatch.nearest_anchor_weights(dispatch.squared_distances(X_v, anchors_v), k)
+
+
+def anchor_graphs(
+    views: Sequence[Array], observed: Array, anchors: Sequence[Array], k: int
+) -> Array:
+    """Stack the graphs of all views; rows of missing samples start uniform, at ``1 / m``.
+
+    Parameters
+    ----------
+    views : sequence of array (n_samples, n_features_v)
+        Only rows with ``observed[:, v]`` are read.
+    observed : array (n_samples, n_views) of bool
+    anchors : sequence of array (n_anchors, n_features_v)
+    k : int
+
+    Returns
+    -------
+    Z : array (n_views, n_samples, n_anchors)
+    """
+    xp = array_namespace(*views)
+    n_samples, n_anchors = views[0].shape[0], anchors[0].shape[0]
+    Z = xp.full((len(views), n_samples, n_anchors), 1 / n_anchors, dtype=views[0].dtype)
+    for v, (X_v, anchors_v) in enumerate(zip(views, anchors, strict=True)):
+        seen = observed[:, v]
+        Z[v, seen, :] = anchor_graph(X_v[seen, :], anchors_v, k)
+    return Z

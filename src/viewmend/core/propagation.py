@@ -1,0 +1,74 @@
+"""Label propagation on the bipartite graph of samples and fused anchors."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import bmat, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from viewmend.backend import dispatch
+from viewmend.backend.namespace import Array, array_namespace
+
+__all__ = ["anchor_scale", "propagate_labels", "reachable_samples", "soft_label_distances"]
+
+
+def anchor_scale(P: Array) -> Array:
+    """``Lambda^{-1/2}`` as a vector (n_anchors,): anchor degrees to the power -1/2.
+
+    An anchor without any sample is isolated; it gets zero, as in the normalised Laplacian.
+    """
+    xp = array_namespace(P)
+    degrees = xp.sum(P, axis=0)
+    used = degrees > 0
+    return xp.where(
+        used, 1 / xp.sqrt(xp.where(used, degrees, xp.ones_like(degrees))), 0.0 * degrees
+    )
+
+
+def propagate_labels(P: Array, Y: Array, B_samples: Array, B_anchors: Array) -> tuple[Array, Array]:
+    """Argmax of ``R(F, Q)``: the normal equations of label propagation (Eq. update_F_Q)::
+
+        [ I + B_n          -P Lambda^{-1/2} ] [F]   [B_n Y]
+        [ -Lambda^{-1/2} P^T      I + B_m   ] [Q] = [  0  ]
+
+    solved by a Cholesky factorisation of the Schur complement (m, m) of the sample block.
+
+    Parameters
+    ----------
+    P : array (n_samples, n_anchors)
+    Y : array (n_samples, n_classes)
+        One-hot rows of labelled samples, zero rows of the others.
+    B_samples, B_anchors : array (n_samples,), array (n_anchors,)
+        Diagonals of the regularisation.
+
+    Returns
+    -------
+    F : array (n_samples, n_classes)
+    Q : array (n_anchors, n_classes)
+    """
+    xp = array_namespace(P, Y)
+    S = P * anchor_scale(P)[None, :]
+    inverse_1 = (1 / (1 + B_samples))[:, None]
+    pull = inverse_1 * B_samples[:, None] * Y
+    identity = xp.eye(P.shape[1], dtype=P.dtype)
+    schur = identity * (1 + B_anchors) - S.T @ (inverse_1 * S)
+    Q = dispatch.solve_spd(schur, S.T @ pull)
+    return pull + inverse_1 * (S @ Q), Q
+
+
+def soft_label_distances(F: Array, Q: Array, P: Array) -> Array:
+    """``H_ij = |F_i / sqrt(d_i) - Q_j / sqrt(d_{n+j})|^2`` (n_samples, n_anchors).
+
+    ``d`` are the degrees of samples and anchors in the bipartite graph of ``P``.
+    """
+    xp = array_namespace(P)
+    rows = F / xp.sqrt(xp.sum(P, axis=1))[:, None]
+    return dispatch.squared_distances(rows, Q * anchor_scale(P)[:, None])
+
+
+def reachable_samples(P: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+    """Samples (n_samples,) of bool joined by a path of the graph ``P`` to some labelled sample."""
+    graph = csr_array(P)
+    _, component = connected_components(bmat([[None, graph], [graph.T, None]]), directed=False)
+    component = component[: P.shape[0]]
+    return np.isin(component, component[labelled])

@@ -1,0 +1,179 @@
+"""What Algorithm 2 is given, what it carries from round to round, and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from viewmend.backend.namespace import Array, array_namespace
+
+__all__ = ["ABLATIONS", "InnerStep", "Problem", "Result", "Round", "State"]
+
+# Parts of the method that the paper's ablation study takes away.
+ABLATIONS = ("alignment", "weights", "imputation")
+
+LABEL_STRENGTH = 1e8
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The data and constants of Eq. (proposed), in the paper's symbols.
+
+    Attributes
+    ----------
+    Z : array (n_views, n_samples, n_anchors)
+        Bipartite graphs; rows of missing samples hold their start, ``1 / n_anchors``.
+    Y : array (n_samples, n_classes)
+        One-hot rows, zero rows for unlabelled samples.
+    observed : array (n_samples, n_views) of bool
+    lam, beta, rho : float
+        ``lambda``, ``beta_lambda`` and ``rho``.
+    B_samples, B_anchors : array (n_samples,), array (n_anchors,) or None
+        Diagonals of ``B``; None stands for the authors' constants, ``1e8`` for labelled samples
+        and 1 for all else.
+    eta, eta_growth, eta_max : float
+        Penalty of the augmented Lagrangian, its growth per round, and its cap.
+    inner_tol, inner_max_iter : float, int
+        Algorithm 1 stops when no weight moves by more than ``inner_tol``.
+    without : frozenset of str
+        Parts to leave out, of `ABLATIONS`.
+    """
+
+    Z: Array
+    Y: Array
+    observed: Array
+    lam: float
+    beta: float
+    rho: float
+    B_samples: Array = None
+    B_anchors: Array = None
+    eta: float = 1e-2
+    eta_growth: float = 2.0
+    eta_max: float = 1e10
+    inner_tol: float = 1e-4
+    inner_max_iter: int = 100
+    without: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        xp = array_namespace(self.Z, self.Y)
+        if self.B_samples is None:
+            labelled = xp.any(self.Y != 0, axis=1)
+            ones = xp.ones_like(self.Y[:, 0])
+            object.__setattr__(self, "B_samples", xp.where(labelled, LABEL_STRENGTH * ones, ones))
+        if self.B_anchors is None:
+            object.__setattr__(self, "B_anchors", xp.ones_like(self.Z[0, 0, :]))
+        unknown = self.without - set(ABLATIONS)
+        if unknown:
+            msg = f"without must name parts of {ABLATIONS}, got {sorted(unknown)}"
+            raise ValueError(msg)
+
+    @property
+    def missing(self) -> Array:
+        """(n_samples, n_views) of bool."""
+        return ~self.observed
+
+
+@dataclass(eq=False)
+class State:
+    """The variables of Algorithm 2; shapes as in `Problem` and `Result`."""
+
+    Z: Array
+    P: Array
+    alpha: np.ndarray
+    F: Array
+    Q: Array
+    T: Array
+    G: Array
+    W: Array
+    eta: float
+    norm_G: float = 0.0
+
+
+@dataclass(frozen=True)
+class InnerStep:
+    """One step of Algorithm 1: how far it moved (the paper's inner-optimisation table).
+
+    Attributes
+    ----------
+    alpha_error : float
+        ``|alpha_new - alpha|_2^2``.
+    P_error : float
+        ``|P_new - P|_F^2``.
+    cost : float
+        ``h(alpha_new)``.
+    """
+
+    alpha_error: float
+    P_error: float
+    cost: float
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round of Algorithm 2 did.
+
+    Attributes
+    ----------
+    iteration : int
+        Counted from 1.
+    change_F, change_Q, change_alpha : float
+        Largest absolute change of an entry.
+    alpha : tuple of float
+        View weights after the round.
+    objective : dict of float
+        Each term of the augmented Lagrangian by name, see `viewmend.core.objective`.
+    primal_residual : float
+        ``|Z - G|_F``.
+    inner : tuple of InnerStep
+        The steps of Algorithm 1.
+    """
+
+    iteration: int
+    change_F: float
+    change_Q: float
+    change_alpha: float
+    alpha: tuple[float, ...]
+    objective: dict[str, float]
+    primal_residual: float
+    inner: tuple[InnerStep, ...]
+
+    @property
+    def change(self) -> float:
+        """The quantity of the stopping test."""
+        return max(self.change_F, self.change_Q, self.change_alpha)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The end of Algorithm 2.
+
+    Attributes
+    ----------
+    F : array (n_samples, n_classes)
+        Soft labels of samples.
+    Q : array (n_anchors, n_classes)
+        Soft labels of fused anchors.
+    P : array (n_samples, n_anchors)
+        Fused graph.
+    T : array (n_views, n_anchors, n_anchors)
+        Anchor alignments.
+    alpha : array (n_views,)
+        View weights.
+    Z : array (n_views, n_samples, n_anchors)
+        View graphs with missing rows imputed.
+    n_iter : int
+    status : str
+        "converged", "max_iter", "stopped" (by a callback) or "diverged".
+    history : tuple of Round
+    """
+
+    F: Array
+    Q: Array
+    P: Array
+    T: Array
+    alpha: np.ndarray
+    Z: Array
+    n_iter: int
+    status: str
+    history: tuple[Round, ...] = field(repr=False)

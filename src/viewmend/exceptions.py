@@ -1,0 +1,20 @@
+"""Errors and warnings a user can meet.
+
+Every message names the thing, what was expected, what came, and the remedy.
+"""
+
+
+class InvalidViewsError(ValueError):
+    """The views cannot be used as they are."""
+
+
+class InvalidLabelsError(ValueError):
+    """The labels cannot be used as they are."""
+
+
+class InvalidParameterError(ValueError):
+    """A parameter of an estimator is out of range or does not fit the data."""
+
+
+class DataWarning(UserWarning):
+    """The data was used, but not quite as given (zero rows, fewer anchors, unreachable samples)."""
