@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ class MultiViewData:
     def __len__(self) -> int:
         return self.n_samples
 
-    def __getitem__(self, rows: object) -> MultiViewData:
+    def __getitem__(self, rows: Any) -> MultiViewData:
         rows = np.atleast_1d(np.arange(self.n_samples)[rows])
         views = tuple(view[rows] for view in self.views)
         return MultiViewData(views, self.observed[rows], self.names)
@@ -72,5 +73,5 @@ class MultiViewData:
         return self.views[v][self.observed[:, v]]
 
     def stacked(self) -> np.ndarray:
-        """All views side by side in one array (n_samples, sum of n_features), missing blocks NaN."""
+        """All views side by side, (n_samples, sum of n_features); missing blocks are NaN."""
         return np.hstack(self.views)

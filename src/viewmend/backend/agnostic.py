@@ -66,7 +66,7 @@ def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     border = xp.sort(E, axis=1)[:, k : k + 1]
     gaps = xp.maximum(border - E, xp.zeros_like(E))
     total = xp.sum(gaps, axis=1, keepdims=True)
-    tied = xp.astype(E <= border, E.dtype)
+    tied = xp.astype(border >= E, E.dtype)
     uniform = tied / xp.sum(tied, axis=1, keepdims=True)
     return xp.where(total > 0, gaps / xp.where(total > 0, total, xp.ones_like(total)), uniform)
 

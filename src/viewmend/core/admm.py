@@ -73,29 +73,20 @@ def solve(
     steps = _without(COMPATIBILITY[compat], problem.without)
     state = initialise(problem)
     history: list[Round] = []
-    status = "max_iter"
-    for iteration in range(1, max_iter + 1):
-        F_old, Q_old, alpha_old = state.F, state.Q, state.alpha
+    status = None
+    while status is None and len(history) < max_iter:
+        old = state.F, state.Q, state.alpha
         impute_graphs(state, problem, steps)
         fusion = steps.fuse(state, problem)
         state.P, state.alpha = fusion.P, fusion.alpha
-        state.F, state.Q = propagate_labels(
-            state.P, problem.Y, problem.B_samples, problem.B_anchors
-        )
+        state.F, state.Q = _propagate(state.P, problem)
         shrink_graphs(state, problem, steps)
         state.T = steps.align(state.Z, state.P, state.T)
-        history.append(_round(iteration, state, problem, fusion.steps, (F_old, Q_old, alpha_old)))
+        history.append(_round(len(history) + 1, state, problem, fusion.steps, old))
         ascend_multiplier(state, problem, steps)
-        stopped = [callback(history[-1], state) for callback in callbacks]
-        if not np.isfinite(history[-1].change):
-            status = "diverged"
-        elif history[-1].change < tol:
-            status = "converged"
-        elif any(stopped):
-            status = "stopped"
-        if status != "max_iter":
-            break
-    return _result(state, status, history)
+        stops = [callback(history[-1], state) for callback in callbacks]
+        status = _status(history[-1].change, tol, any(stops))
+    return _result(state, status or "max_iter", history)
 
 
 def initialise(problem: Problem) -> State:
@@ -108,7 +99,7 @@ def initialise(problem: Problem) -> State:
     alpha = np.full(n_views, 1 / n_views)
     no_H = xp.zeros((n_samples, n_anchors), dtype=dtype)
     P = best_response(Game(Z, no_H, problem.lam, problem.beta), alpha)
-    F, Q = propagate_labels(P, problem.Y, problem.B_samples, problem.B_anchors)
+    F, Q = _propagate(P, problem)
     return State(Z, P, alpha, F, Q, T, xp.zeros_like(Z), xp.zeros_like(Z), problem.eta)
 
 
@@ -148,6 +139,19 @@ def fuse_adversarially(state: State, problem: Problem) -> Fusion:
 def fuse_with_fixed_weights(state: State, problem: Problem) -> Fusion:
     """The ablation "without alpha": only ``P`` moves."""
     return Fusion(best_response(_game(state, problem), state.alpha), state.alpha, ())
+
+
+def _propagate(P: Array, problem: Problem) -> tuple[Array, Array]:
+    return propagate_labels(P, problem.Y, problem.B_samples, problem.B_anchors)
+
+
+def _status(change: float, tol: float, stop: bool) -> str | None:
+    """Why to stop after this round; None to go on."""
+    if not np.isfinite(change):
+        return "diverged"
+    if change < tol:
+        return "converged"
+    return "stopped" if stop else None
 
 
 def _game(state: State, problem: Problem) -> Game:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -78,15 +79,16 @@ def aligned_graphs(Z: Array, T: Array) -> Array:
 
 def weighted_graph(A: Array, alpha: np.ndarray) -> Array:
     """``sum_v alpha_v^2 A_v``, (n_samples, n_anchors)."""
-    fused = float(alpha[0]) ** 2 * A[0, ...]
-    for v in range(1, A.shape[0]):
-        fused += float(alpha[v]) ** 2 * A[v, ...]
-    return fused
+    xp = array_namespace(A)
+    return xp.tensordot(xp.asarray(alpha**2, dtype=A.dtype), A, axes=1)
 
 
 def target(game: Game, alpha: np.ndarray) -> Array:
     """``(lam sum_v alpha_v^2 A_v - H) / (2 beta)``, whose projection is the best ``P``."""
-    return (game.lam * weighted_graph(game.A, alpha) - game.H) / (2 * game.beta)
+    aim = game.lam * weighted_graph(game.A, alpha)
+    aim -= game.H
+    aim /= 2 * game.beta
+    return aim
 
 
 def best_response(game: Game, alpha: np.ndarray) -> Array:
@@ -133,11 +135,21 @@ def largest_step(alpha: np.ndarray, direction: np.ndarray) -> float:
     return float(np.min(alpha[falling] / -direction[falling])) if falling.any() else 0.0
 
 
-def line_search(slope: Callable[[float], float], theta_max: float, xtol: float) -> float:
-    """Argmin over [0, theta_max] of a convex function, given its slope, negative at 0."""
-    if slope(theta_max) <= 0:
-        return theta_max
-    return float(brentq(slope, 0.0, theta_max, xtol=xtol, rtol=1e-15))
+def line_search(
+    slope: Callable[[float], float], theta_guess: float, theta_max: float, xtol: float
+) -> float:
+    """Argmin over [0, theta_max] of a convex function, given its slope, negative at 0.
+
+    The bracket grows from the guess: every evaluation solves for ``P``, and a narrow bracket
+    around the answer saves most of them.
+    """
+    slope = cache(slope)
+    low, high = 0.0, min(theta_guess, theta_max)
+    while slope(high) < 0:
+        if high == theta_max:
+            return theta_max
+        low, high = high, min(2 * high, theta_max)
+    return float(brentq(slope, low, high, xtol=xtol, rtol=1e-15))
 
 
 def fuse(game: Game, alpha: np.ndarray, tol: float = 1e-4, max_iter: int = 100) -> Fusion:
@@ -162,28 +174,33 @@ def fuse(game: Game, alpha: np.ndarray, tol: float = 1e-4, max_iter: int = 100) 
     for _ in range(max_iter):
         grad = gradient(game, alpha, P)
         direction = descent_direction(alpha, grad, base_view(alpha, grad))
-        theta_max = largest_step(alpha, direction)
-        # Below rounding of the gradient there is no descent left to measure.
-        if theta_max == 0 or -direction @ grad <= 1e-14 * np.abs(grad).max() * alpha.size:
+        # Below the rounding of the gradient there is no descent left to measure.
+        if -direction @ grad <= 1e-14 * np.abs(grad).max() * np.abs(direction).max():
             break
-        theta = _best_step(game, alpha, direction, theta_max, tol)
+        theta = _best_step(game, alpha, grad, direction, tol)
         alpha_old, alpha = alpha, _move(alpha, direction, theta)
         P_old, P = P, best_response(game, alpha)
         steps.append(inner_step(alpha_old, alpha, P_old, P, value(game, alpha, P)))
-        if np.abs(alpha - alpha_old).max() <= tol and theta < theta_max:
+        if np.abs(alpha - alpha_old).max() <= tol and theta < largest_step(alpha_old, direction):
             break
     return Fusion(P, alpha, tuple(steps))
 
 
 def _best_step(
-    game: Game, alpha: np.ndarray, direction: np.ndarray, theta_max: float, tol: float
+    game: Game, alpha: np.ndarray, grad: np.ndarray, direction: np.ndarray, tol: float
 ) -> float:
+    """Exact line search from the Newton step, with the curvature that a fixed ``P`` has."""
+
     def slope(theta: float) -> float:
         trial = _move(alpha, direction, theta)
         return float(gradient(game, trial, best_response(game, trial)) @ direction)
 
+    theta_max = largest_step(alpha, direction)
+    # grad / alpha is the diagonal of that curvature; a weight of zero adds nothing to it.
+    curvature = np.divide(grad, alpha, out=np.zeros_like(grad), where=alpha > 0) @ direction**2
+    guess = -(grad @ direction) / curvature if curvature > 0 else theta_max
     # A tenth of the tolerance on alpha, so that the search is not what ends the descent.
-    return line_search(slope, theta_max, xtol=0.1 * tol / np.abs(direction).max())
+    return line_search(slope, guess, theta_max, xtol=0.1 * tol / np.abs(direction).max())
 
 
 def _move(alpha: np.ndarray, direction: np.ndarray, theta: float) -> np.ndarray:

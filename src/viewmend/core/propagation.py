@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import bmat, csr_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import block_array, csr_array
 
 from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
+from viewmend.core.spreading import joined_to_label
 
 __all__ = ["anchor_scale", "propagate_labels", "reachable_samples", "soft_label_distances"]
 
@@ -69,6 +69,6 @@ def soft_label_distances(F: Array, Q: Array, P: Array) -> Array:
 def reachable_samples(P: np.ndarray, labelled: np.ndarray) -> np.ndarray:
     """Samples (n_samples,) of bool joined by a path of the graph ``P`` to some labelled sample."""
     graph = csr_array(P)
-    _, component = connected_components(bmat([[None, graph], [graph.T, None]]), directed=False)
-    component = component[: P.shape[0]]
-    return np.isin(component, component[labelled])
+    nodes = block_array([[None, graph], [graph.T, None]], format="csr")
+    n_samples, n_anchors = P.shape
+    return joined_to_label(nodes, np.r_[labelled, np.zeros(n_anchors, dtype=bool)])[:n_samples]

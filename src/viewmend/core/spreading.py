@@ -1,0 +1,48 @@
+"""Label spreading on a sparse graph between samples."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import cg
+
+__all__ = ["joined_to_label", "normalise_graph", "spread_labels"]
+
+
+def normalise_graph(graph: csr_array) -> csr_array:
+    """``D^{-1/2} W D^{-1/2}``; isolated samples keep a zero row."""
+    degrees = graph.sum(axis=1)
+    scale = np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
+    return csr_array(diags_array(scale) @ graph @ diags_array(scale))
+
+
+def spread_labels(
+    graph: csr_array, Y: np.ndarray, spreading: float, tol: float = 1e-6
+) -> np.ndarray:
+    """Solution of ``(I - spreading D^{-1/2} W D^{-1/2}) F = Y`` (Zhou et al. 2004).
+
+    Parameters
+    ----------
+    graph : sparse array (n_samples, n_samples)
+        Symmetric weights ``W``.
+    Y : array (n_samples, n_classes)
+        One-hot rows of labelled samples, zero rows of the others.
+    spreading : float
+        In [0, 1): the larger, the further labels travel.
+    tol : float
+        Relative residual of the conjugate gradients.
+
+    Returns
+    -------
+    F : array (n_samples, n_classes)
+    """
+    system = eye_array(graph.shape[0]) - spreading * normalise_graph(graph)
+    columns = [cg(system, Y[:, c], rtol=tol, atol=0.0)[0] for c in range(Y.shape[1])]
+    return np.maximum(np.stack(columns, axis=1), 0)
+
+
+def joined_to_label(graph: csr_array, labelled: np.ndarray) -> np.ndarray:
+    """Nodes (n_nodes,) of bool that a path of the graph joins to some labelled node."""
+    _, component = connected_components(graph, directed=False)
+    return np.isin(component, component[labelled])

@@ -1,0 +1,175 @@
+"""From complete, labelled data to the problem a model is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from viewmend.containers import MultiViewData
+from viewmend.datasets.base import (
+    check_complete_views,
+    check_integer_labels,
+    check_view_names,
+    choose,
+)
+from viewmend.datasets.labels import LABEL_PROTOCOLS
+from viewmend.datasets.missing import MISSING_PROTOCOLS
+
+__all__ = ["Task", "hide"]
+
+UNLABELLED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Incomplete data with few labels, and the answers for scoring.
+
+    Fit on ``data`` and ``y``; score the prediction on the rows ``unlabelled`` against ``y_true``.
+
+    Attributes
+    ----------
+    data : MultiViewData
+        Float64 views; rows of missing (sample, view) pairs are NaN.
+    y : array (n_samples,) of int
+        Class of the labelled samples, -1 for all others.
+    y_true : array (n_samples,) of int
+        Class of every sample. For scoring only: a model must never be given it, neither to fit
+        nor to choose its parameters.
+    order : array (n_samples,) of int
+        Row ``i`` of the task is row ``order[i]`` of the original data.
+    """
+
+    data: MultiViewData
+    y: np.ndarray
+    y_true: np.ndarray
+    order: np.ndarray
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """Samples whose class the model may see, (n_samples,) of bool."""
+        mask: np.ndarray = self.y != UNLABELLED
+        return mask
+
+    @property
+    def unlabelled(self) -> np.ndarray:
+        """Samples whose class is to be predicted, (n_samples,) of bool."""
+        return ~self.labelled
+
+    def __repr__(self) -> str:
+        n_classes = np.unique(self.y_true).size
+        return f"Task({np.sum(self.labelled)} labelled, {n_classes} classes; {self.data!r})"
+
+
+def hide(  # noqa: PLR0913 - the two rates, their protocols and the row order are one experiment
+    views: Sequence[ArrayLike],
+    y: ArrayLike,
+    *,
+    missing_rate: float,
+    label_rate: float,
+    missing: str = "independent",
+    labels: str = "random",
+    order: str = "shuffled",
+    random_state: int | np.random.Generator | None = None,
+    view_names: Sequence[str] | None = None,
+) -> Task:
+    """Take views and labels away from complete data.
+
+    What is hidden does not depend on ``order``: for one ``random_state`` the three orders hold
+    the same missing pairs and the same labels, laid out differently. In the same way the missing
+    pairs do not change with ``label_rate`` or ``labels``, nor the row order with either rate.
+
+    Parameters
+    ----------
+    views : sequence of array-like (n_samples, n_features_v)
+        Complete data: finite numbers, the same samples in the same rows of every view.
+    y : array-like (n_samples,) of int
+        True classes, non-negative integers.
+    missing_rate : float in [0, 1)
+        How much goes missing; the protocol ``missing`` says of what it is a share.
+    label_rate : float in (0, 1]
+        Share of every class that keeps its label, rounded up.
+    missing : {"independent", "samples"}
+        Row of :data:`~viewmend.datasets.MISSING_PROTOCOLS`.
+    labels : {"random", "most_complete"}
+        Row of :data:`~viewmend.datasets.LABEL_PROTOCOLS`.
+    order : {"shuffled", "file", "released"}
+        Order of the rows of the task. ``"shuffled"`` is the honest one: benchmark files are
+        mostly sorted by class, and a method that treats neighbouring rows alike then reads the
+        classes off the row numbers. ``"file"`` keeps the rows as given. ``"released"`` puts the
+        labelled rows first, as the label protocol returns them, then all others as given; this is
+        the layout of the code released with AGF-TI.
+    random_state : int, numpy Generator or None
+        An int gives the same task every time. A Generator gives a new task on every call.
+    view_names : sequence of str, optional
+        One name per view; ``view 0``, ``view 1``, ... by default.
+
+    Returns
+    -------
+    Task
+    """
+    complete = check_complete_views(views)
+    n_samples, n_views = complete[0].shape[0], len(complete)
+    classes = check_integer_labels(y, n_samples)
+    names = check_view_names(view_names, n_views)
+    drop = choose(MISSING_PROTOCOLS, missing, "missing")
+    select = choose(LABEL_PROTOCOLS, labels, "labels")
+    arrange = choose(ROW_ORDERS, order, "order")
+
+    # One stream per choice, so that changing one leaves the others as they were.
+    order_rng, missing_rng, label_rng = np.random.default_rng(random_state).spawn(3)
+    observed = drop(n_samples, n_views, missing_rate, missing_rng)
+    labelled = select(classes, label_rate, observed, label_rng)
+    seen = MultiViewData(complete, observed, names)
+    return make_task(seen, classes, labelled, arrange(n_samples, labelled, order_rng))
+
+
+def make_task(
+    complete: MultiViewData, y_true: np.ndarray, labelled: np.ndarray, order: np.ndarray
+) -> Task:
+    """Blank the unobserved rows and the labels of unlabelled samples, then reorder the rows.
+
+    Parameters
+    ----------
+    complete : MultiViewData
+        Views still filled where ``observed`` says they are missing; not modified.
+    y_true : array (n_samples,) of int
+    labelled : array (n_labelled,) of int
+        Rows that keep their label.
+    order : array (n_samples,) of int
+        Original row of each row of the task.
+
+    Returns
+    -------
+    Task
+    """
+    y = np.full_like(y_true, UNLABELLED)
+    y[labelled] = y_true[labelled]
+    data = complete[order]  # indexing copies, so the caller's arrays stay whole
+    for view, seen in zip(data.views, data.observed.T, strict=True):
+        view[~seen] = np.nan
+    return Task(data=data, y=y[order], y_true=y_true[order], order=order)
+
+
+def _shuffled(n_samples: int, _labelled: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return rng.permutation(n_samples)
+
+
+def _as_given(n_samples: int, _labelled: np.ndarray, _rng: np.random.Generator) -> np.ndarray:
+    return np.arange(n_samples)
+
+
+def _labelled_first(n_samples: int, labelled: np.ndarray, _rng: np.random.Generator) -> np.ndarray:
+    others = np.setdiff1d(np.arange(n_samples), labelled)
+    return np.concatenate([labelled, others])
+
+
+RowOrder = Callable[[int, np.ndarray, np.random.Generator], np.ndarray]
+
+ROW_ORDERS: dict[str, RowOrder] = {
+    "shuffled": _shuffled,
+    "file": _as_given,
+    "released": _labelled_first,
+}

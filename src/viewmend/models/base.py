@@ -1,0 +1,115 @@
+"""What every classifier of incomplete multi-view data shares."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from viewmend.containers import MultiViewData
+from viewmend.core.priors import normalise_rows
+from viewmend.exceptions import DataWarning
+from viewmend.labels import Labels, check_labels
+from viewmend.validation import check_new_views, check_views
+
+__all__ = ["InductiveMixin", "MultiViewClassifier", "unit_rows"]
+
+
+class MultiViewClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers: input checks, the layout seen in fit, labels of the fitted samples.
+
+    Subclasses have the parameter ``view_sizes``; their ``fit`` begins with `_check_fit` and ends
+    with `_store_transduction`.
+    """
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_fit(self, X, y, mask, dtype=np.float64) -> tuple[MultiViewData, Labels]:
+        data = check_views(X, mask=mask, view_sizes=self.view_sizes, dtype=dtype)
+        labels = check_labels(y, data.n_samples)
+        self.classes_ = labels.classes
+        self.view_names_ = data.names
+        self.view_n_features_ = data.n_features
+        self.n_features_in_ = sum(data.n_features)
+        return data, labels
+
+    def _store_transduction(self, soft: np.ndarray, labels: Labels, reachable: np.ndarray) -> None:
+        """Distributions and classes of the samples of fit.
+
+        Given labels are kept. Samples that no label reaches are counted and warned about, and get
+        the class shares of the labelled samples instead of the first class.
+
+        Parameters
+        ----------
+        soft : array (n_samples, n_classes)
+            Non-negative up to rounding, of any scale.
+        labels : Labels
+        reachable : array (n_samples,) of bool
+        """
+        self.unreachable_ = ~reachable
+        if self.unreachable_.any():
+            msg = (
+                f"{self.unreachable_.sum()} of {len(reachable)} samples are joined to no label by "
+                f"the graph of {type(self).__name__} (see unreachable_) and get the class shares "
+                f"of the labelled samples; label some of them, or raise n_neighbors"
+            )
+            warnings.warn(msg, DataWarning, stacklevel=3)
+        self._labelled_shares = labels.shares()
+        self.label_distributions_ = self._distributions(np.where(reachable[:, None], soft, 0))
+        codes = np.argmax(self.label_distributions_, axis=1)
+        codes[labels.labelled] = labels.codes[labels.labelled]
+        self.transduction_ = self.classes_[codes]
+
+    def _distributions(self, soft: np.ndarray) -> np.ndarray:
+        """Soft labels scaled to sum one; where there is none, the labelled class shares."""
+        scaled = normalise_rows(np.maximum(soft, 0))
+        return np.where(scaled.any(axis=1, keepdims=True), scaled, self._labelled_shares)
+
+
+class InductiveMixin:
+    """``predict`` for classifiers that can label unseen samples through ``predict_proba``."""
+
+    # Of MultiViewClassifier and of the subclass.
+    classes_: np.ndarray
+    view_names_: tuple[str, ...]
+    view_n_features_: tuple[int, ...]
+    view_sizes: Sequence[int] | None
+    predict_proba: Callable[..., np.ndarray]
+
+    def predict(self, X, mask: ArrayLike | None = None) -> np.ndarray:
+        """Classes of new samples, seen through any subset of the views.
+
+        Parameters
+        ----------
+        X : views of the new samples, in any form that ``fit`` takes
+        mask : array (n_new, n_views) of bool, optional
+
+        Returns
+        -------
+        array (n_new,)
+        """
+        return self.classes_[np.argmax(self.predict_proba(X, mask), axis=1)]
+
+    def _check_predict(self, X, mask, dtype=np.float64) -> MultiViewData:
+        check_is_fitted(self)
+        return check_new_views(
+            X,
+            mask=mask,
+            view_sizes=self.view_sizes,
+            names=self.view_names_,
+            n_features=self.view_n_features_,
+            dtype=dtype,
+        )
+
+
+def unit_rows(X_v: np.ndarray) -> np.ndarray:
+    """Rows scaled to unit Euclidean length; missing rows stay NaN."""
+    return X_v / np.linalg.norm(X_v, axis=1, keepdims=True)

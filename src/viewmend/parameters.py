@@ -1,0 +1,174 @@
+"""Declarative checks of the parameters of an estimator.
+
+An estimator lists one rule per parameter and calls ``check_parameters(self, RULES)`` in ``fit``::
+
+    RULES = {
+        "n_anchors": AnyOf(Integer(2), OneOf("auto")),
+        "anchor_method": OneOf("bkhk", "kmeans", "random"),
+    }
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from viewmend.exceptions import InvalidParameterError
+
+__all__ = ["AnyOf", "Each", "Integer", "OneOf", "Real", "Rule", "check_parameters", "short"]
+
+
+class Rule(Protocol):
+    """What a parameter may be."""
+
+    @property
+    def expected(self) -> str:
+        """The accepted values in English, to follow "must be"."""
+
+    def accepts(self, value: object) -> bool:
+        """Tell whether ``value`` obeys the rule."""
+
+
+def _plain(value: object) -> Any:
+    """NumPy scalars as their Python counterparts, anything else unchanged."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def short(value: object) -> str:
+    """A value as an error message shows it: NumPy scalars plain, long ones cut."""
+    return reprlib.repr(_plain(value))
+
+
+def _interval(low: object, high: object, low_open: bool, high_open: bool) -> str:
+    """Bounds in English with a leading space, empty where there are none."""
+    if low is not None and high is not None:
+        return f" in {'(' if low_open else '['}{low}, {high}{')' if high_open else ']'}"
+    if low is not None:
+        return f" {'>' if low_open else '>='} {low}"
+    if high is not None:
+        return f" {'<' if high_open else '<='} {high}"
+    return ""
+
+
+@dataclass(frozen=True)
+class Real:
+    """A finite number between ``low`` and ``high``; an open bound is itself excluded."""
+
+    low: float | None = None
+    high: float | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+    @property
+    def expected(self) -> str:
+        return "a number" + _interval(self.low, self.high, self.low_open, self.high_open)
+
+    def accepts(self, value: object) -> bool:
+        number: Any = _plain(value)
+        # bool is a subclass of int, but max_iter=True is a mistake.
+        if isinstance(number, bool) or not isinstance(number, (int, float, np.floating)):
+            return False
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        above = number > low if self.low_open else number >= low
+        below = number < high if self.high_open else number <= high
+        return bool(-math.inf < number < math.inf and above and below)
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An integer from ``low`` to ``high``, both included."""
+
+    low: int | None
+    high: int | None = None
+
+    @property
+    def expected(self) -> str:
+        return "an integer" + _interval(self.low, self.high, False, False)
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(_plain(value), int) and Real(self.low, self.high).accepts(value)
+
+
+class OneOf:
+    """One of the listed values; ``True`` and ``1`` are different values here."""
+
+    def __init__(self, *values: object) -> None:
+        self.values = values
+
+    @property
+    def expected(self) -> str:
+        listed = ", ".join(map(repr, self.values))
+        return listed if len(self.values) == 1 else f"one of {listed}"
+
+    def accepts(self, value: object) -> bool:
+        plain = _plain(value)
+        # Asking for the type first keeps == away from arrays, whose answer is an array.
+        return any(
+            isinstance(plain, (type(option), int, float))
+            and isinstance(plain, bool) == isinstance(option, bool)
+            and plain == option
+            for option in self.values
+        )
+
+
+class AnyOf:
+    """A value that at least one of the rules accepts."""
+
+    def __init__(self, *rules: Rule) -> None:
+        self.rules = rules
+
+    @property
+    def expected(self) -> str:
+        return " or ".join(rule.expected for rule in self.rules)
+
+    def accepts(self, value: object) -> bool:
+        return any(rule.accepts(value) for rule in self.rules)
+
+
+@dataclass(frozen=True)
+class Each:
+    """A tuple or list with at least one entry, all of which obey ``rule``."""
+
+    rule: Rule
+
+    @property
+    def expected(self) -> str:
+        return f"a non-empty tuple or list with every entry {self.rule.expected}"
+
+    def accepts(self, value: object) -> bool:
+        if not isinstance(value, (tuple, list)):
+            return False
+        return len(value) > 0 and all(map(self.rule.accepts, value))
+
+
+def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
+    """Raise unless every parameter named in ``rules`` obeys its rule.
+
+    Parameters
+    ----------
+    estimator : object with ``get_params``
+    rules : mapping of parameter name to rule
+
+    Raises
+    ------
+    InvalidParameterError
+        Names every parameter at fault at once, so that one round of corrections is enough.
+    """
+    values = estimator.get_params(deep=False)
+    wrong = [name for name, rule in rules.items() if not rule.accepts(values[name])]
+    if not wrong:
+        return
+    owner = type(estimator).__name__
+    faults = [
+        f"{name} of {owner} must be {rules[name].expected}, got {short(values[name])}"
+        for name in wrong
+    ]
+    changes = ", ".join(f"{name}=..." for name in wrong)
+    msg = "; ".join([*faults, f"change it with set_params({changes})"])
+    raise InvalidParameterError(msg)

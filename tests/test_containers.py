@@ -1,0 +1,132 @@
+"""Row indexing of the container, alone and through scikit-learn."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import KFold, train_test_split
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_consistent_length
+
+from viewmend import MultiViewData
+
+N_SAMPLES = 7
+
+
+def make_data(n_samples=N_SAMPLES):
+    """Rows tell their own index: row i is i + 1 in view "a" and -(i + 1) in view "b"."""
+    index = np.arange(1.0, n_samples + 1)
+    observed = np.column_stack([index % 3 != 0, index % 2 != 0])
+    observed[~observed.any(axis=1)] = True
+    views = (np.column_stack([index, index]), -index[:, None])
+    missing = [np.where(observed[:, [v]], view, np.nan) for v, view in enumerate(views)]
+    return MultiViewData(tuple(missing), observed, ("a", "b"))
+
+
+def assert_rows(data, rows):
+    """``data`` holds the rows of `make_data` with these indices, in this order."""
+    whole = make_data()
+    np.testing.assert_array_equal(data.observed, whole.observed[rows])
+    for view, expected in zip(data.views, whole.views, strict=True):
+        np.testing.assert_array_equal(view, expected[rows])
+    assert data.names == whole.names
+
+
+@pytest.mark.parametrize(
+    ("key", "rows"),
+    [
+        (2, [2]),
+        (-1, [6]),
+        (np.int64(3), [3]),
+        (slice(1, 5, 2), [1, 3]),
+        (slice(None, None, -1), [6, 5, 4, 3, 2, 1, 0]),
+        ([3, 1, 4, 1], [3, 1, 4, 1]),
+        (np.array([5, 0]), [5, 0]),
+        (range(2, 4), [2, 3]),
+        ([True, False, False, True, False, False, False], [0, 3]),
+        (np.arange(N_SAMPLES) % 2 == 1, [1, 3, 5]),
+        ([], []),
+    ],
+)
+def test_index_takes_rows(key, rows):
+    assert_rows(make_data()[key], rows)
+
+
+@pytest.mark.parametrize("key", [7, [0, 9], np.ones(3, dtype=bool)])
+def test_index_out_of_range_is_an_error(key):
+    with pytest.raises(IndexError):
+        make_data()[key]
+
+
+def test_iteration_visits_every_sample_once():
+    for row, sample in enumerate(make_data()):
+        assert_rows(sample, [row])
+    assert row == N_SAMPLES - 1
+
+
+@pytest.mark.parametrize(
+    ("key", "rows"),
+    [
+        ([4, 0], [4, 0]),
+        (np.array([4, 0]), [4, 0]),
+        (slice(2, 4), [2, 3]),
+        (np.arange(N_SAMPLES) < 2, [0, 1]),
+        ([True, True, False, False, False, False, False], [0, 1]),
+    ],
+)
+def test_safe_indexing(key, rows):
+    assert_rows(_safe_indexing(make_data(), key), rows)
+
+
+@given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, N_SAMPLES - 1))
+def test_train_test_split_keeps_rows_and_labels_together(seed, size):
+    index = np.arange(N_SAMPLES)
+    train, test, i_train, i_test = train_test_split(
+        make_data(), index, test_size=size, random_state=seed
+    )
+    assert_rows(train, i_train)
+    assert_rows(test, i_test)
+    assert sorted([*i_train, *i_test]) == index.tolist()
+
+
+def test_folds_cover_the_samples():
+    data = make_data()
+    for train, test in KFold(3).split(data):
+        assert_rows(data[train], train)
+        assert_rows(data[test], test)
+
+
+def test_length_is_compared_with_the_labels():
+    check_consistent_length(make_data(), np.zeros(N_SAMPLES))
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[7, 6\]"):
+        check_consistent_length(make_data(), np.zeros(6))
+
+
+def test_indexing_copies():
+    data = make_data()
+    part = data[:]
+    part.views[0][:] = 0
+    part.observed[:] = False
+    assert_rows(data, np.arange(N_SAMPLES))
+
+
+def test_sizes_describe_the_stacked_form():
+    data = make_data()
+    assert (data.n_samples, data.n_views, data.n_features) == (7, 2, (2, 1))
+    assert len(data) == 7
+    stacked = data.stacked()
+    assert data.shape == stacked.shape
+    np.testing.assert_array_equal(stacked[:, :2], data.views[0])
+    np.testing.assert_array_equal(stacked[:, 2:], data.views[1])
+
+
+def test_rows_seen_are_the_rows_that_are_not_nan():
+    data = make_data()
+    np.testing.assert_array_equal(data.rows_seen(0)[:, 0], [1, 2, 4, 5, 6, 7])
+    np.testing.assert_array_equal(data.rows_seen(1)[:, 0], [-1, -3, -5, -6, -7])
+
+
+def test_repr_tells_names_columns_and_shares():
+    assert repr(make_data()[[0, 1]]) == (
+        "MultiViewData(2 samples; a: 2 columns, 100% seen, b: 1 columns, 50% seen)"
+    )
