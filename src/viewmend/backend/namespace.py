@@ -25,4 +25,6 @@ def is_numpy(xp: Any) -> bool:
 
 def to_numpy(array: Array) -> np.ndarray:
     """The same numbers as a NumPy array on the host."""
-    return np.asarray(array_api_compat.to_device(array, "cpu"))
+    if array_api_compat.is_torch_array(array):
+        array = array.detach().cpu()
+    return np.asarray(array)

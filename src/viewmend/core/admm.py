@@ -112,9 +112,10 @@ def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
         return
     for v, alpha_v in enumerate(state.alpha):
         rows = problem.missing[:, v]
-        pull = problem.lam * float(alpha_v) ** 2 * (state.P[rows, :] @ state.T[v].T)
-        aim = state.G[v, rows, :] - (state.W[v, rows, :] - pull) / state.eta
-        state.Z[v, rows, :] = steps.project(aim, state.Z[v, rows, :])
+        Z_v, G_v, W_v, T_v = (array[v, ...] for array in (state.Z, state.G, state.W, state.T))
+        pull = problem.lam * float(alpha_v) ** 2 * (state.P[rows] @ T_v.T)
+        aim = G_v[rows] - (W_v[rows] - pull) / state.eta
+        Z_v[rows] = steps.project(aim, Z_v[rows])
 
 
 def shrink_graphs(state: State, problem: Problem, steps: Steps) -> None:
@@ -147,8 +148,6 @@ def _propagate(P: Array, problem: Problem) -> tuple[Array, Array]:
 
 def _status(change: float, tol: float, stop: bool) -> str | None:
     """Why to stop after this round; None to go on."""
-    if not np.isfinite(change):
-        return "diverged"
     if change < tol:
         return "converged"
     return "stopped" if stop else None

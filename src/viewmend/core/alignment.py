@@ -22,4 +22,4 @@ def align_anchors(Z: Array, P: Array) -> Array:
         ``T_v = U V^T`` of the singular value decomposition ``Z_v^T P = U S V^T``.
     """
     xp = array_namespace(Z, P)
-    return xp.stack([dispatch.polar_factor(Z[v].T @ P) for v in range(Z.shape[0])])
+    return xp.stack([dispatch.polar_factor(Z[v, ...].T @ P) for v in range(Z.shape[0])])

@@ -56,5 +56,6 @@ def anchor_graphs(
     Z = xp.full((len(views), n_samples, n_anchors), 1 / n_anchors, dtype=views[0].dtype)
     for v, (X_v, anchors_v) in enumerate(zip(views, anchors, strict=True)):
         seen = observed[:, v]
-        Z[v, seen, :] = anchor_graph(X_v[seen, :], anchors_v, k)
+        Z_v = Z[v, ...]
+        Z_v[seen] = anchor_graph(X_v[seen], anchors_v, k)
     return Z

@@ -149,7 +149,8 @@ def line_search(
         if high == theta_max:
             return theta_max
         low, high = high, min(2 * high, theta_max)
-    return float(brentq(slope, low, high, xtol=xtol, rtol=1e-15))
+    # Where the slope is flat the bracket shrinks slowly, and any point of it will do.
+    return float(brentq(slope, low, high, xtol=xtol, rtol=1e-12, disp=False))
 
 
 def fuse(game: Game, alpha: np.ndarray, tol: float = 1e-4, max_iter: int = 100) -> Fusion:

@@ -80,9 +80,9 @@ def fused_rows(fit: Induction, views: Sequence[Array], observed: Array) -> Array
     fused = xp.zeros((views[0].shape[0], fit.T.shape[1]), dtype=fit.T.dtype)
     for v, (X_v, anchors_v) in enumerate(zip(views, fit.anchors, strict=True)):
         seen = observed[:, v]
-        z = anchor_graph(X_v[seen, :], anchors_v, fit.k)
+        z = anchor_graph(X_v[seen], anchors_v, fit.k)
         share = xp.asarray(weights[v] * weights.sum() / seen_weight[seen], dtype=fused.dtype)
-        fused[seen, :] += share[:, None] * (z @ fit.T[v])
+        fused[seen] += share[:, None] * (z @ fit.T[v, ...])
     # A game of one view with weight one: the sum above already holds the weights.
     game = Game(fused[None, ...], xp.zeros_like(fused), fit.lam, fit.beta)
     return best_response(game, np.ones(1))

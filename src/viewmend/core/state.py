@@ -67,6 +67,10 @@ class Problem:
         if unknown:
             msg = f"without must name parts of {ABLATIONS}, got {sorted(unknown)}"
             raise ValueError(msg)
+        for name in ("Z", "Y"):
+            if not bool(xp.all(xp.isfinite(getattr(self, name)))):
+                msg = f"{name} must be finite, got NaN or infinity; missing rows of Z hold 1 / m"
+                raise ValueError(msg)
 
     @property
     def missing(self) -> Array:
@@ -164,7 +168,7 @@ class Result:
         View graphs with missing rows imputed.
     n_iter : int
     status : str
-        "converged", "max_iter", "stopped" (by a callback) or "diverged".
+        "converged", "max_iter" or "stopped" (by a callback).
     history : tuple of Round
     """
 

@@ -22,7 +22,8 @@ def tnn(Y: Array) -> float:
     Y : array (n_views, n_samples, n_anchors)
     """
     xp = array_namespace(Y)
-    sigma, _ = _slice_spectra(_transform(Y, xp), xp)
+    # Not through Gram matrices: their square roots turn zeros of rounding size into 1e-8.
+    sigma = xp.linalg.svdvals(_slices(Y, xp))
     return _mean_over_frequencies(sigma, Y.shape[1], xp)
 
 
@@ -46,13 +47,13 @@ def prox_tnn(Y: Array, tau: Any) -> tuple[Array, float]:
     norm : float
     """
     xp = array_namespace(Y)
-    Y_hat = _transform(Y, xp)
+    Y_hat = _slices(Y, xp)
     sigma, U = _slice_spectra(Y_hat, xp)
     tau = xp.asarray(tau, dtype=sigma.dtype)[..., None] + xp.zeros_like(sigma)
     kept = xp.maximum(sigma - tau, xp.zeros_like(sigma))
     shrink = kept / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
     filters = (U * xp.astype(shrink[:, None, :], U.dtype)) @ xp.conj(xp.matrix_transpose(U))
-    G_hat = xp.permute_dims(Y_hat, (1, 2, 0)) @ xp.astype(filters, Y_hat.dtype)
+    G_hat = Y_hat @ xp.astype(filters, Y_hat.dtype)
     G = xp.fft.irfft(xp.permute_dims(G_hat, (2, 0, 1)), n=Y.shape[1], axis=1)
     return xp.astype(G, Y.dtype, copy=False), _mean_over_frequencies(kept, Y.shape[1], xp)
 
@@ -67,14 +68,14 @@ def frequency_weights(n_samples: int, xp: Any) -> Array:
     return xp.asarray([1.0 if own else 2.0 for own in own_mirror])
 
 
-def _transform(Y: Array, xp: Any) -> Array:
-    return xp.fft.rfft(Y, axis=1)
+def _slices(Y: Array, xp: Any) -> Array:
+    """Fourier slices (n_frequencies, m, V) of the non-negative frequencies."""
+    return xp.permute_dims(xp.fft.rfft(Y, axis=1), (1, 2, 0))
 
 
 def _slice_spectra(Y_hat: Array, xp: Any) -> tuple[Array, Array]:
     """Singular values (n_frequencies, V) and right vectors (n_frequencies, V, V) of the slices."""
-    slices = xp.permute_dims(Y_hat, (1, 2, 0))
-    gram = xp.conj(xp.matrix_transpose(slices)) @ slices
+    gram = xp.conj(xp.matrix_transpose(Y_hat)) @ Y_hat
     # Small singular values are square roots of small differences: keep them in double precision.
     squares, U = xp.linalg.eigh(xp.astype(gram, xp.complex128))
     return xp.sqrt(xp.maximum(squares, xp.zeros_like(squares))), U

@@ -113,7 +113,7 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
         ``T``.
     n_iter_ : int
     status_ : str
-        "converged", "max_iter", "stopped" or "diverged".
+        "converged", "max_iter" or "stopped" (by a callback).
     history_ : tuple of viewmend.core.Round
     n_features_in_, view_n_features_, view_names_
         The layout of ``fit``.
@@ -332,11 +332,11 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
         self.n_iter_ = result.n_iter
         self.status_ = result.status
         self.history_ = result.history
-        if result.status in ("max_iter", "diverged"):
+        if result.status == "max_iter":
             msg = (
-                f"AGFTIClassifier ended as {result.status!r} after {result.n_iter} rounds, the "
-                f"last change being {result.history[-1].change:.1e} against tol={self.tol:.1e}; "
-                f"raise max_iter, tol or graph_smoothing"
+                f"AGFTIClassifier stopped at max_iter={result.n_iter} with a change of "
+                f"{result.history[-1].change:.1e}, tol being {self.tol:.1e}; raise max_iter, tol "
+                f"or graph_smoothing"
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=3)
 

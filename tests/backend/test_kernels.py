@@ -1,0 +1,92 @@
+"""Every implementation of a kernel equals the agnostic one on NumPy arrays."""
+
+import array_api_strict
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from viewmend.backend import agnostic, dispatch
+from viewmend.backend.namespace import array_namespace, to_numpy
+
+RNG = np.random.default_rng(0)
+B = RNG.normal(size=(40, 13)) * 2
+PREVIOUS = np.abs(RNG.normal(size=B.shape))
+# Rows where projections are delicate: no positive entry, all equal, ties, huge numbers.
+HARD = np.array(
+    [
+        [-3.0, -1.0, -2.0],
+        [0.5, 0.5, 0.5],
+        [0.0, 0.0, 0.0],
+        [1e9, 1e9 + 0.25, -1e9],
+        [0.1, 0.0, -5.0],
+    ]
+)
+X, A = RNG.normal(size=(30, 4)), RNG.normal(size=(9, 4))
+DISTANCES = agnostic.squared_distances(X, A, xp=array_namespace(X))
+TIES = np.array([[1.0, 1.0, 1.0, 2.0], [0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 3.0]])
+SPD = A.T @ A + np.eye(4)
+
+CASES = {
+    "project_simplex_rows": [(B,), (HARD,)],
+    "project_positive_rows": [(B, PREVIOUS), (HARD, np.full_like(HARD, 1 / 3))],
+    "squared_distances": [(X, A)],
+    "nearest_anchor_weights": [(DISTANCES, 3), (TIES, 2), (DISTANCES, 8)],
+    "inner": [(B, PREVIOUS)],
+    "solve_spd": [(SPD, A.T)],
+    "polar_factor": [(SPD + A[:4],)],
+}
+CALLS = [(name, arguments) for name, calls in CASES.items() for arguments in calls]
+
+
+def test_every_kernel_has_a_case():
+    assert sorted(CASES) == sorted(agnostic.__all__) == sorted(dispatch.__all__)
+
+
+def read_only(array):
+    if isinstance(array, np.ndarray):
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-10), ("float32", 2e-4)])
+@pytest.mark.parametrize(("name", "arguments"), CALLS)
+def test_numpy_kernel_equals_agnostic_and_writes_to_nothing(name, arguments, dtype, rtol):
+    expected = getattr(agnostic, name)(*arguments, xp=array_namespace(B))
+    cast = [a.astype(dtype) if isinstance(a, np.ndarray) else a for a in arguments]
+    if dtype == "float32" and np.abs(arguments[0]).max() > 1e6:
+        pytest.skip("a quarter at 1e9 is below the resolution of float32")
+    got = getattr(dispatch, name)(*map(read_only, cast))
+    np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize(("name", "arguments"), CALLS)
+def test_agnostic_kernel_keeps_to_the_array_api_standard(name, arguments):
+    strict = [array_api_strict.asarray(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    got = getattr(dispatch, name)(*strict)
+    expected = getattr(agnostic, name)(*arguments, xp=array_namespace(B))
+    got = got if isinstance(got, float) else to_numpy(got)
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+@given(arrays(np.float64, (5, 6), elements=st.floats(-1e3, 1e3)))
+def test_projections_agree_on_any_rows(rows):
+    xp = array_namespace(rows)
+    previous = np.full_like(rows, 1 / 6)
+    np.testing.assert_allclose(
+        dispatch.project_simplex_rows(rows),
+        agnostic.project_simplex_rows(rows, xp=xp),
+        atol=1e-9,
+    )
+    np.testing.assert_allclose(
+        dispatch.project_positive_rows(rows, previous),
+        agnostic.project_positive_rows(rows, previous, xp=xp),
+        atol=1e-9,
+    )
+
+
+def test_mixed_array_libraries_are_refused():
+    with pytest.raises(TypeError):
+        dispatch.squared_distances(X, array_api_strict.asarray(A))
