@@ -167,7 +167,8 @@ def test_no_prior():
     assert check_class_prior(None, LABELS) is None
 
 
-def test_labeled_prior_is_the_shares():
+def test_named_priors():
+    np.testing.assert_array_equal(check_class_prior("uniform", LABELS), [0.5, 0.5])
     np.testing.assert_array_equal(check_class_prior("labeled", LABELS), [0.25, 0.75])
 
 
@@ -193,7 +194,7 @@ def test_prior_may_miss_one_by_rounding():
 @pytest.mark.parametrize(
     ("class_prior", "message"),
     [
-        ("uniform", "must be None, 'labeled', a dict or an array, got 'uniform'"),
+        ("equal", "must be None, 'labeled', 'uniform', a dict or an array, got 'equal'"),
         ([0.5, 0.5 + 2e-6], r"2 positive shares.* got \[0.5, 0.500002\], of sum 1; divide"),
         ([0.5, 0.6], r"that sum to 1, got \[0.5, 0.6\], of sum 1.1; divide them by their sum"),
         ([0.2, 0.3, 0.5], r"must hold 2 positive shares, .* got \[0.2, 0.3, 0.5\]"),

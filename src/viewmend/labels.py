@@ -51,9 +51,13 @@ class Labels:
         """Mask of the labelled samples, (n_samples,) of bool."""
         return self.codes >= 0
 
+    def counts(self) -> np.ndarray:
+        """Labelled samples of every class, (n_classes,)."""
+        return np.bincount(self.codes[self.labelled], minlength=self.n_classes)
+
     def shares(self) -> np.ndarray:
         """Share of every class among the labelled samples, (n_classes,)."""
-        counts = np.bincount(self.codes[self.labelled], minlength=self.n_classes)
+        counts = self.counts()
         return np.asarray(counts / counts.sum())
 
     def one_hot(self, dtype: DTypeLike = np.float64) -> np.ndarray:
@@ -179,8 +183,8 @@ def check_class_prior(
 
     Parameters
     ----------
-    class_prior : None, "labeled", dict of label to share, or array-like (n_classes,)
-        "labeled" takes the shares among the labelled samples.
+    class_prior : None, "labeled", "uniform", dict of label to share, or array-like (n_classes,)
+        "labeled" takes the shares among the labelled samples, "uniform" the same for all classes.
     labels : Labels
 
     Raises
@@ -193,9 +197,11 @@ def check_class_prior(
     if isinstance(class_prior, str):
         if class_prior == "labeled":
             return labels.shares()
+        if class_prior == "uniform":
+            return np.full(labels.n_classes, 1 / labels.n_classes)
         msg = (
-            f"class_prior must be None, 'labeled', a dict or an array, got {class_prior!r}; use "
-            f"'labeled' for the shares among the labelled samples"
+            f"class_prior must be None, 'labeled', 'uniform', a dict or an array, got "
+            f"{class_prior!r}; use 'labeled' for the shares among the labelled samples"
         )
         raise InvalidParameterError(msg)
     if isinstance(class_prior, Mapping):

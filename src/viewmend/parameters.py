@@ -133,18 +133,21 @@ class AnyOf:
 
 @dataclass(frozen=True)
 class Each:
-    """A tuple or list with at least one entry, all of which obey ``rule``."""
+    """A tuple or list of ``size`` entries, or of one or more, all of which obey ``rule``."""
 
     rule: Rule
+    size: int | None = None
 
     @property
     def expected(self) -> str:
-        return f"a non-empty tuple or list with every entry {self.rule.expected}"
+        sized = "a non-empty tuple or list" if self.size is None else f"{self.size} values"
+        return f"{sized} with every entry {self.rule.expected}"
 
     def accepts(self, value: object) -> bool:
         if not isinstance(value, (tuple, list)):
             return False
-        return len(value) > 0 and all(map(self.rule.accepts, value))
+        fits = len(value) > 0 if self.size is None else len(value) == self.size
+        return fits and all(map(self.rule.accepts, value))
 
 
 def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:

@@ -1,9 +1,7 @@
 """Label propagation solves its normal equations."""
 
 import numpy as np
-import pytest
 
-from viewmend.core.priors import class_weights, normalise_rows
 from viewmend.core.propagation import (
     anchor_scale,
     propagate_labels,
@@ -85,22 +83,3 @@ def test_reachable_samples_are_those_joined_by_a_path():
     np.testing.assert_array_equal(
         reachable_samples(graph, labelled), [True, True, True, False, False, False]
     )
-
-
-@pytest.mark.parametrize("prior", [np.array([0.2, 0.3, 0.5]), np.array([0.01, 0.01, 0.98])])
-def test_class_weights_meet_the_prior(prior):
-    F = RNG.dirichlet(np.ones(3), size=500) * RNG.uniform(0, 5, (500, 1))
-    weights = class_weights(F, prior)
-    np.testing.assert_allclose(normalise_rows(F * weights).mean(axis=0), prior, atol=1e-8)
-
-
-def test_class_weights_leave_matching_shares_alone():
-    F = RNG.dirichlet(np.ones(3), size=200)
-    np.testing.assert_allclose(class_weights(F, F.mean(axis=0)), 1, atol=1e-9)
-
-
-def test_class_weights_ignore_samples_without_soft_labels():
-    F = RNG.dirichlet(np.ones(3), size=100)
-    prior = np.array([0.6, 0.3, 0.1])
-    padded = np.r_[F, np.zeros((50, 3))]
-    np.testing.assert_allclose(class_weights(padded, prior), class_weights(F, prior))

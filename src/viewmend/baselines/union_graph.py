@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from viewmend.core.neighbours import union_graph
 from viewmend.core.spreading import joined_to_label, spread_labels
 from viewmend.labels import check_class_prior
-from viewmend.models.base import MultiViewClassifier, unit_rows
-from viewmend.parameters import Integer, Real, Rule, check_parameters
+from viewmend.models.base import NORMALIZERS, MultiViewClassifier
+from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters
 
 __all__ = ["UnionGraphClassifier"]
 
@@ -29,6 +29,8 @@ class UnionGraphClassifier(MultiViewClassifier):
         The larger, the further labels travel.
     class_prior : None, "labeled", array (n_classes,) or dict, default=None
         Mass of the classes after spreading; None gives all the same (class-mass normalisation).
+    normalize : {"l2", None}, default="l2"
+        Scaling of the rows of every view.
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
 
@@ -42,12 +44,16 @@ class UnionGraphClassifier(MultiViewClassifier):
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "spreading": Real(0, 1, high_open=True),
+        "normalize": OneOf(*NORMALIZERS),
     }
 
-    def __init__(self, n_neighbors=7, spreading=0.99, class_prior=None, view_sizes=None):
+    def __init__(
+        self, n_neighbors=7, spreading=0.99, class_prior=None, normalize="l2", view_sizes=None
+    ):
         self.n_neighbors = n_neighbors
         self.spreading = spreading
         self.class_prior = class_prior
+        self.normalize = normalize
         self.view_sizes = view_sizes
 
     def fit(self, X, y, mask: ArrayLike | None = None) -> UnionGraphClassifier:
@@ -55,7 +61,7 @@ class UnionGraphClassifier(MultiViewClassifier):
         check_parameters(self, self._rules)
         data, labels = self._check_fit(X, y, mask)
         prior = check_class_prior(self.class_prior, labels)
-        views = [unit_rows(view) for view in data.views]
+        views = [NORMALIZERS[self.normalize](view) for view in data.views]
         self.graph_ = union_graph(views, data.observed, self.n_neighbors)
         soft = spread_labels(self.graph_, labels.one_hot(), self.spreading)
         mass = soft.sum(axis=0)

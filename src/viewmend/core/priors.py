@@ -1,10 +1,16 @@
-"""Class weights that make soft labels agree with known class shares."""
+"""Class weights that make predicted class sizes agree with known class shares."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 __all__ = ["class_weights", "normalise_rows"]
+
+# From soft shares to shares of the largest class of each row, each start warm from the last; in
+# units of the spread of the log soft labels.
+SHARPNESSES = (1.0, 8.0, 64.0)
 
 
 def normalise_rows(F: np.ndarray) -> np.ndarray:
@@ -13,14 +19,14 @@ def normalise_rows(F: np.ndarray) -> np.ndarray:
     return np.divide(F, total, out=np.zeros_like(F), where=total > 0)
 
 
-def class_weights(
-    F: np.ndarray, prior: np.ndarray, tol: float = 1e-9, max_iter: int = 1000
-) -> np.ndarray:
-    """Weights ``w`` such that the rows of ``F * w``, normalised, have ``prior`` as their mean.
+def class_weights(F: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Weights ``w`` such that the classes ``argmax_c F_ic w_c`` come in the shares ``prior``.
 
-    They minimise the convex function ``mean_i log sum_c F_ic w_c - sum_c prior_c log w_c`` of
-    ``log w``; the fixed-point iteration divides each weight by how much its class exceeds its
-    share.
+    With ``b = log w`` this is the dual of assigning samples to classes of given sizes: minimise
+    ``mean_i max_c (log F_ic + b_c) - sum_c prior_c b_c``. The maximum is smoothed to
+    ``logsumexp(s x) / s``, which makes the problem differentiable, and ``s`` is raised in steps.
+    Matching argmax rather than the soft labels themselves matters where rows are nearly uniform:
+    soft shares can then equal the prior while one class wins every row.
 
     Parameters
     ----------
@@ -28,21 +34,31 @@ def class_weights(
         Non-negative; zero rows are left out.
     prior : array (n_classes,)
         Positive, sums to one.
-    tol : float
-        Largest deviation of a share at which to stop.
-    max_iter : int
 
     Returns
     -------
     array (n_classes,)
         Scaled to a geometric mean of one.
     """
-    F = F[F.sum(axis=1) > 0]
-    weights = np.ones_like(prior)
-    for _ in range(max_iter):
-        shares = normalise_rows(F * weights).mean(axis=0)
-        weights = weights * prior / np.maximum(shares, np.finfo(F.dtype).tiny)
-        weights = weights / np.exp(np.mean(np.log(weights)))
-        if np.abs(shares - prior).max() <= tol:
-            break
-    return weights
+    F = F[F.sum(axis=1) > 0].astype(np.float64)
+    # An entry that underflowed must stay comparable with its row.
+    log_F = np.log(np.maximum(F, 1e-12 * F.max(axis=1, keepdims=True)))
+    log_F = log_F - log_F.mean(axis=1, keepdims=True)
+    # Centring the columns is a first guess at b, and shows how much the rows differ; by medians,
+    # because rows of labelled samples stand far out.
+    b = -np.median(log_F, axis=0)
+    spread = max(float(np.median(np.abs(log_F + b))), np.finfo(float).eps)
+    for sharpness in SHARPNESSES:
+        data = (log_F, prior, sharpness / spread)
+        b = minimize(_dual, b, data, jac=True, method="L-BFGS-B").x
+    return np.exp(b - b.mean())
+
+
+def _dual(
+    b: np.ndarray, log_F: np.ndarray, prior: np.ndarray, sharpness: float
+) -> tuple[float, np.ndarray]:
+    """Smoothed objective and its gradient, the excess of each class over its share."""
+    scores = sharpness * (log_F + b)
+    largest = logsumexp(scores, axis=1, keepdims=True)
+    shares = np.exp(scores - largest).mean(axis=0)
+    return float(largest.mean() / sharpness - prior @ b), shares - prior

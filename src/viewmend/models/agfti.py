@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -23,20 +23,17 @@ from viewmend.core.propagation import reachable_samples
 from viewmend.core.state import ABLATIONS
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.labels import Labels, check_class_prior
-from viewmend.models.base import InductiveMixin, MultiViewClassifier, unit_rows
+from viewmend.models.base import NORMALIZERS, InductiveMixin, MultiViewClassifier
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule, check_parameters
 
 __all__ = ["AGFTIClassifier"]
 
 
-NORMALIZERS: dict[str | None, Callable[[np.ndarray], np.ndarray]] = {
-    "l2": unit_rows,
-    None: lambda X_v: X_v,
-}
-
 # Anchors where the user names no number: a quarter of the rows of the poorest view, as the paper's
 # numbers are, and no more than it takes for most of its data sets.
 AUTO_SHARE, AUTO_MOST = 4, 256
+# Ratio of label counts from which the favour of a class shows.
+UNEVEN = 2
 
 
 class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
@@ -64,16 +61,17 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
     fusion_weight : float or "auto", default="auto"
         ``lambda``, the weight of the fusion term; "auto" is the square of the number of views.
     graph_smoothing : float, default=4.0
-        ``beta_lambda``: the larger, the more anchors a sample shares.
+        ``beta_lambda``: the larger, the closer rows of the fused graph come to uniform.
     low_rank_weight : float, default=100.0
         ``rho``, the weight of the tensor nuclear norm.
     label_strength : float, default=1e8
         ``B`` on labelled samples: how firmly given labels are held.
     propagation_damping : float or (float, float), default=1.0
         ``B`` on unlabelled samples and on anchors: the smaller, the further labels travel.
-    class_prior : None, "labeled", array (n_classes,) or dict, default=None
+    class_prior : None, "labeled", "uniform", array (n_classes,) or dict, default=None
         Known class shares, which the soft labels are weighted to meet; "labeled" takes those of
-        the labelled samples. The paper has none.
+        the labelled samples. The paper has none, and then a class with more labels than the
+        others can win everywhere: a warning tells where labels are uneven.
     normalize : {"l2", None}, default="l2"
         Scaling of the rows of every view.
     view_sizes : sequence of int, optional
@@ -143,7 +141,7 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
         "graph_smoothing": Real(0, low_open=True),
         "low_rank_weight": Real(0),
         "label_strength": Real(0, low_open=True),
-        "propagation_damping": AnyOf(Real(0, low_open=True), Each(Real(0, low_open=True))),
+        "propagation_damping": AnyOf(Real(0, low_open=True), Each(Real(0, low_open=True), size=2)),
         "normalize": OneOf(*NORMALIZERS),
         "max_iter": Integer(1),
         "tol": Real(0),
@@ -221,6 +219,8 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
         check_parameters(self, self._rules)
         data, labels = self._check_fit(X, y, mask, self.dtype)
         prior = check_class_prior(self.class_prior, labels)
+        if prior is None:
+            _warn_of_uneven_labels(labels)
         views = self._normalized(data)
         n_anchors, n_neighbors = self._graph_size(data)
         with limited_threads(self.n_jobs):
@@ -339,6 +339,18 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
                 f"or graph_smoothing"
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+
+
+def _warn_of_uneven_labels(labels: Labels) -> None:
+    """Soft labels scale with the number of labels of their class; see `class_prior`."""
+    counts = labels.counts()
+    if counts.max() >= UNEVEN * counts.min():
+        msg = (
+            f"the classes have between {counts.min()} and {counts.max()} labels, and without a "
+            f"class_prior AGF-TI favours those with many; set class_prior='labeled' if the labels "
+            f"are a fair sample, 'uniform', or the shares you know"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=3)
 
 
 def _power_of_two(number: int) -> int:

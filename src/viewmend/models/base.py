@@ -16,7 +16,19 @@ from viewmend.exceptions import DataWarning
 from viewmend.labels import Labels, check_labels
 from viewmend.validation import check_new_views, check_views
 
-__all__ = ["InductiveMixin", "MultiViewClassifier", "unit_rows"]
+__all__ = ["NORMALIZERS", "InductiveMixin", "MultiViewClassifier", "unit_rows"]
+
+
+def unit_rows(X_v: np.ndarray) -> np.ndarray:
+    """Rows scaled to unit Euclidean length; missing rows stay NaN."""
+    return X_v / np.linalg.norm(X_v, axis=1, keepdims=True)
+
+
+# What the parameter `normalize` may be.
+NORMALIZERS: dict[str | None, Callable[[np.ndarray], np.ndarray]] = {
+    "l2": unit_rows,
+    None: lambda X_v: X_v,
+}
 
 
 class MultiViewClassifier(ClassifierMixin, BaseEstimator):
@@ -96,7 +108,8 @@ class InductiveMixin:
         -------
         array (n_new,)
         """
-        return self.classes_[np.argmax(self.predict_proba(X, mask), axis=1)]
+        shares = self.predict_proba(X, mask)
+        return self.classes_[np.argmax(shares, axis=1)]
 
     def _check_predict(self, X, mask, dtype=np.float64) -> MultiViewData:
         check_is_fitted(self)
@@ -108,8 +121,3 @@ class InductiveMixin:
             n_features=self.view_n_features_,
             dtype=dtype,
         )
-
-
-def unit_rows(X_v: np.ndarray) -> np.ndarray:
-    """Rows scaled to unit Euclidean length; missing rows stay NaN."""
-    return X_v / np.linalg.norm(X_v, axis=1, keepdims=True)
