@@ -1,6 +1,6 @@
 """How much faster the specialised kernels are: ratios measured in one run on one machine.
 
-    python benchmarks/kernels.py [--samples 5000] [--anchors 256] [--views 3]
+python benchmarks/kernels.py [--samples 5000] [--anchors 256] [--views 3]
 """
 
 from __future__ import annotations

@@ -16,5 +16,9 @@ class InvalidParameterError(ValueError):
     """A parameter of an estimator is out of range or does not fit the data."""
 
 
+class TooLargeError(MemoryError):
+    """A method would need more memory than the machine has."""
+
+
 class DataWarning(UserWarning):
     """The data was used, but not quite as given (zero rows, fewer anchors, unreachable samples)."""

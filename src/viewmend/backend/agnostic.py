@@ -5,6 +5,7 @@ Every function takes the namespace ``xp`` as its last keyword and never writes t
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from viewmend.backend.namespace import Array
@@ -14,6 +15,7 @@ __all__ = [
     "nearest_anchor_weights",
     "polar_factor",
     "project_positive_rows",
+    "project_ragged_rows",
     "project_simplex_rows",
     "solve_spd",
     "squared_distances",
@@ -44,6 +46,13 @@ def project_positive_rows(B: Array, previous: Array, *, xp: Any) -> Array:
     lowest = xp.max(B, axis=1, keepdims=True) - 2
     projected = project_simplex_rows(xp.where(positive, B, xp.minimum(B, lowest)), xp=xp)
     return xp.where(xp.any(positive, axis=1, keepdims=True), projected, previous)
+
+
+def project_ragged_rows(data: Array, starts: Array, *, xp: Any) -> Array:
+    """`project_simplex_rows` of rows of unequal length: ``data`` cut at ``starts`` (n_rows + 1,)."""
+    bounds = [int(start) for start in starts]
+    rows = [data[a:b] for a, b in pairwise(bounds) if b > a]
+    return xp.concat([project_simplex_rows(row[None, :], xp=xp)[0, :] for row in rows])
 
 
 def _thresholds(falling: Array, xp: Any) -> Array:

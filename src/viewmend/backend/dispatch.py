@@ -21,6 +21,7 @@ __all__ = [
     "nearest_anchor_weights",
     "polar_factor",
     "project_positive_rows",
+    "project_ragged_rows",
     "project_simplex_rows",
     "solve_spd",
     "squared_distances",
@@ -39,6 +40,7 @@ def _inner(A: np.ndarray, B: np.ndarray) -> float:
 NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "project_simplex_rows": numba_cpu.project_simplex_rows,
     "project_positive_rows": numba_cpu.project_positive_rows,
+    "project_ragged_rows": numba_cpu.project_ragged_rows,
     "nearest_anchor_weights": numba_cpu.nearest_anchor_weights,
     "inner": _inner,
     "solve_spd": _cholesky_solve,
@@ -58,6 +60,10 @@ def project_simplex_rows(B: Array) -> Array:
 
 def project_positive_rows(B: Array, previous: Array) -> Array:
     return _kernel("project_positive_rows", B, previous)(B, previous)
+
+
+def project_ragged_rows(data: Array, starts: Array) -> Array:
+    return _kernel("project_ragged_rows", data)(data, starts)
 
 
 def squared_distances(X: Array, A: Array) -> Array:

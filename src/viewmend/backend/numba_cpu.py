@@ -8,7 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["nearest_anchor_weights", "project_positive_rows", "project_simplex_rows"]
+__all__ = [
+    "nearest_anchor_weights",
+    "project_positive_rows",
+    "project_ragged_rows",
+    "project_simplex_rows",
+]
 
 
 def project_simplex_rows(B: np.ndarray) -> np.ndarray:
@@ -22,6 +27,13 @@ def project_positive_rows(B: np.ndarray, previous: np.ndarray) -> np.ndarray:
     """See `viewmend.backend.agnostic.project_positive_rows`."""
     out = np.empty_like(B, order="C")
     _project_rows(np.ascontiguousarray(B), 0.0, np.ascontiguousarray(previous), out)
+    return out
+
+
+def project_ragged_rows(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """See `viewmend.backend.agnostic.project_ragged_rows`."""
+    out = np.empty_like(data)
+    _project_ragged(np.ascontiguousarray(data), starts, out)
     return out
 
 
@@ -47,6 +59,16 @@ def _project_rows(B, floor, previous, out):  # type: ignore[no-untyped-def]
         tau = _threshold(row, max(floor, highest - 1.0))
         for j in range(row.size):
             out[i, j] = max(row[j] - tau, 0.0) if row[j] > floor else 0.0
+
+
+@njit(cache=True, parallel=True)
+def _project_ragged(data, starts, out):  # type: ignore[no-untyped-def]
+    for i in prange(starts.size - 1):
+        row = data[starts[i] : starts[i + 1]]
+        if row.size:
+            tau = _threshold(row, row.max() - 1.0)
+            for j in range(row.size):
+                out[starts[i] + j] = max(row[j] - tau, 0.0)
 
 
 @njit(cache=True)

@@ -10,11 +10,20 @@ from sklearn.neighbors import NearestNeighbors
 
 from viewmend.backend import dispatch
 
-__all__ = ["neighbour_graph", "union_graph"]
+__all__ = ["directed_neighbour_graph", "neighbour_graph", "union_graph"]
 
 
 def neighbour_graph(X: np.ndarray, k: int) -> csr_array:
-    """Symmetric k-nearest-neighbour graph with the weights of Eq. (anchor_construction).
+    """Symmetric k-nearest-neighbour graph: mean of the directed one and its transpose.
+
+    Parameters and shapes as in `directed_neighbour_graph`.
+    """
+    graph = directed_neighbour_graph(X, k)
+    return csr_array((graph + graph.T) / 2)
+
+
+def directed_neighbour_graph(X: np.ndarray, k: int) -> csr_array:
+    """k-nearest-neighbour graph with the closed-form weights of Eq. (anchor_construction).
 
     Parameters
     ----------
@@ -25,7 +34,7 @@ def neighbour_graph(X: np.ndarray, k: int) -> csr_array:
     Returns
     -------
     sparse array (n_rows, n_rows)
-        Mean of the directed graph, whose rows sum to one, and its transpose.
+        Rows sum to one and have at most ``k`` entries, none on the diagonal.
     """
     n_rows = X.shape[0]
     k = min(k, n_rows - 2)
@@ -36,7 +45,8 @@ def neighbour_graph(X: np.ndarray, k: int) -> csr_array:
     weights = dispatch.nearest_anchor_weights(distances**2, k)
     starts = np.arange(0, weights.size + 1, k + 1)
     graph = csr_array((weights.ravel(), columns.ravel(), starts), shape=(n_rows, n_rows))
-    return csr_array((graph + graph.T) / 2)
+    graph.eliminate_zeros()
+    return graph
 
 
 def union_graph(views: Sequence[np.ndarray], observed: np.ndarray, k: int) -> csr_array:

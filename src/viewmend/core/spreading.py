@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import cg
 
-__all__ = ["joined_to_label", "normalise_graph", "spread_labels"]
+from viewmend.core.linear import block_cg
+
+__all__ = ["joined_to_label", "label_gaps", "laplacian", "normalise_graph", "spread_labels"]
 
 
 def normalise_graph(graph: csr_array) -> csr_array:
@@ -15,6 +16,19 @@ def normalise_graph(graph: csr_array) -> csr_array:
     degrees = graph.sum(axis=1)
     scale = np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
     return csr_array(diags_array(scale) @ graph @ diags_array(scale))
+
+
+def laplacian(graph: csr_array) -> csr_array:
+    """``D - W`` of the symmetric part of a graph."""
+    W = (graph + graph.T) / 2
+    return csr_array(diags_array(W.sum(axis=1)) - W)
+
+
+def label_gaps(graph: csr_array, F: np.ndarray) -> np.ndarray:
+    """``|f_i - f_j|^2`` for every stored entry of a graph, in the order of ``graph.data``."""
+    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    gaps = F[rows] - F[graph.indices]
+    return np.einsum("ij,ij->i", gaps, gaps)
 
 
 def spread_labels(
@@ -38,8 +52,7 @@ def spread_labels(
     F : array (n_samples, n_classes)
     """
     system = eye_array(graph.shape[0]) - spreading * normalise_graph(graph)
-    columns = [cg(system, Y[:, c], rtol=tol, atol=0.0)[0] for c in range(Y.shape[1])]
-    return np.maximum(np.stack(columns, axis=1), 0)
+    return np.maximum(block_cg(csr_array(system), Y, tol), 0)
 
 
 def joined_to_label(graph: csr_array, labelled: np.ndarray) -> np.ndarray:

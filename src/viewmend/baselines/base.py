@@ -1,0 +1,142 @@
+"""What the methods of the paper's tables share.
+
+Every method is one file: a class whose ``_solve`` reads as its algorithm, over free functions.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from viewmend.containers import MultiViewData
+from viewmend.exceptions import TooLargeError
+from viewmend.impute import DeepMatrixFactorization
+from viewmend.labels import Labels
+from viewmend.models.base import MultiViewClassifier, unit_rows
+from viewmend.parameters import Rule, check_parameters
+
+__all__ = ["BaselineClassifier", "CompleteViewClassifier", "Solution", "check_memory"]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a method found.
+
+    Attributes
+    ----------
+    F : array (n_samples, n_classes)
+        Scores; larger is likelier. Negative entries count as zero.
+    reachable : array (n_samples,) of bool
+        Samples that some label reaches.
+    history : tuple of float
+        Objective after each round; empty for a method that is solved in one go.
+    weights : array (n_views,) or None
+        View weights, for methods that have them.
+    extras : dict
+        Further fitted attributes by name, with their trailing underscore.
+    """
+
+    F: np.ndarray
+    reachable: np.ndarray
+    history: tuple[float, ...] = ()
+    weights: np.ndarray | None = None
+    extras: Mapping[str, Any] | None = None
+
+
+class BaselineClassifier(MultiViewClassifier):
+    """Base of the methods that take missing views as they are.
+
+    Subclasses define `_rules`, `grid` and ``_solve(data, labels, rng)``; rows of ``data`` have
+    unit length.
+    """
+
+    # One rule per parameter, see `viewmend.parameters`.
+    _rules: ClassVar[dict[str, Rule]]
+    # Parameter values tried in the paper, and the thinner grid of its script.
+    grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    script_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
+
+    def fit(self, X, y, mask: ArrayLike | None = None):
+        """Fit on labelled and unlabelled samples together.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
+            A sample missing from a view is a row of NaN there.
+        y : array (n_samples,)
+            -1, None or NaN for unlabelled samples, any hashable labels otherwise.
+        mask : array (n_samples, n_views) of bool, optional
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._rules)
+        data, labels = self._check_fit(X, y, mask)
+        views = tuple(unit_rows(view) for view in data.views)
+        data = self._prepare(MultiViewData(views, data.observed, data.names), labels)
+        rng = np.random.default_rng(getattr(self, "random_state", None))
+        self._store_solution(self._solve(data, labels, rng), labels)
+        return self
+
+    def _prepare(self, data: MultiViewData, _labels: Labels) -> MultiViewData:
+        return data
+
+    def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
+        raise NotImplementedError
+
+    def _store_solution(self, solution: Solution, labels: Labels) -> None:
+        self.history_ = solution.history
+        self.n_iter_ = max(len(solution.history), 1)
+        if solution.weights is not None:
+            self.view_weights_ = solution.weights
+        for name, value in (solution.extras or {}).items():
+            setattr(self, name, value)
+        self._store_transduction(solution.F, labels, solution.reachable)
+
+
+class CompleteViewClassifier(BaselineClassifier):
+    """Base of the methods that need every view of every sample, and so an imputer first.
+
+    Subclasses have the parameters ``imputer`` and ``random_state``. ``imputer=None`` stands for
+    deep matrix factorisation of the sizes used in the paper; any transformer of
+    `viewmend.impute` can take its place. Complete data is not touched.
+    """
+
+    def _prepare(self, data: MultiViewData, labels: Labels) -> MultiViewData:
+        if data.observed.all():
+            return data
+        imputer = self.imputer
+        if imputer is None:
+            imputer = DeepMatrixFactorization(
+                n_components=labels.n_classes,
+                n_hidden=10 * labels.n_classes,
+                random_state=self.random_state,
+            )
+        return imputer.fit_transform(data)
+
+
+def check_memory(n_bytes: float, method: object, what: str) -> None:
+    """Refuse work whose arrays would fill more than the machine's memory.
+
+    Parameters
+    ----------
+    n_bytes : float
+        Estimate of the peak.
+    method : estimator
+    what : str
+        What takes the room, such as "4 dense arrays of 70000 x 70000".
+    """
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if n_bytes > 0.8 * available:
+        msg = (
+            f"{type(method).__name__} would need about {n_bytes / 2**30:.1f} GiB for {what}, and "
+            f"this machine has {available / 2**30:.1f} GiB; take fewer samples or a method on "
+            f"anchors or sparse graphs, such as UnionGraphClassifier"
+        )
+        raise TooLargeError(msg)

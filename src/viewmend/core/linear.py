@@ -1,0 +1,81 @@
+"""Linear systems with a few right-hand sides: one per class."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from scipy.sparse import issparse, sparray
+
+__all__ = ["block_cg", "harmonic_labels"]
+
+
+def block_cg(A: sparray, B: np.ndarray, tol: float = 1e-6, max_iter: int = 1000) -> np.ndarray:
+    """Solution of ``A X = B`` by conjugate gradients, all columns in one pass over ``A``.
+
+    Parameters
+    ----------
+    A : sparse array (n, n)
+        Symmetric, positive definite; its diagonal preconditions.
+    B : array (n, n_columns)
+    tol : float
+        Residual of a column relative to its right-hand side.
+    max_iter : int
+
+    Returns
+    -------
+    array (n, n_columns)
+    """
+    inverse_diagonal = 1 / A.diagonal()[:, None]
+    X = np.zeros_like(B)
+    R = B.copy()
+    D = S = inverse_diagonal * R
+    energy = np.einsum("ij,ij->j", R, S)
+    enough = tol**2 * np.einsum("ij,ij->j", B, B)
+    for _ in range(max_iter):
+        if np.all(np.einsum("ij,ij->j", R, R) <= enough):
+            break
+        A_D = A @ D
+        # A column that is solved has no direction left: a zero step, not 0 / 0.
+        step = _ratio(energy, np.einsum("ij,ij->j", D, A_D))
+        X += step * D
+        R -= step * A_D
+        S = inverse_diagonal * R
+        energy_old, energy = energy, np.einsum("ij,ij->j", R, S)
+        D = S + _ratio(energy, energy_old) * D
+    return X
+
+
+def harmonic_labels(
+    L: np.ndarray | sparray, Y: np.ndarray, labelled: np.ndarray, ridge: float = 1e-10
+) -> np.ndarray:
+    """Minimise ``tr(F^T L F)`` with ``F = Y`` on labelled rows: ``L_uu F_u = -L_ul Y_l``.
+
+    Parameters
+    ----------
+    L : array or sparse array (n_samples, n_samples)
+        Symmetric, positive semi-definite, such as a graph Laplacian.
+    Y : array (n_samples, n_classes)
+    labelled : array (n_samples,) of bool
+    ridge : float
+        Added to the diagonal of ``L_uu``, which is singular where a component has no label.
+
+    Returns
+    -------
+    F : array (n_samples, n_classes)
+    """
+    F = np.where(labelled[:, None], Y, 0.0)
+    known, unknown = np.flatnonzero(labelled), np.flatnonzero(~labelled)
+    right = -(L[unknown][:, known] @ Y[known])
+    L_uu = L[unknown][:, unknown]
+    if issparse(L_uu):
+        F[unknown] = block_cg(L_uu + ridge * scipy.sparse.eye_array(len(unknown)), right)
+    else:
+        L_uu[np.diag_indices(len(unknown))] += ridge
+        factor = scipy.linalg.cho_factor(L_uu, overwrite_a=True, check_finite=False)
+        F[unknown] = scipy.linalg.cho_solve(factor, right, check_finite=False)
+    return F
+
+
+def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
