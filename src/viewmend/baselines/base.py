@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from viewmend.containers import MultiViewData
-from viewmend.exceptions import TooLargeError
+from viewmend.exceptions import InvalidViewsError, TooLargeError
 from viewmend.impute import DeepMatrixFactorization
 from viewmend.labels import Labels
 from viewmend.models.base import MultiViewClassifier, unit_rows
@@ -109,16 +110,34 @@ class CompleteViewClassifier(BaselineClassifier):
     """
 
     def _prepare(self, data: MultiViewData, labels: Labels) -> MultiViewData:
+        self.imputer_ = None
         if data.observed.all():
             return data
-        imputer = self.imputer
-        if imputer is None:
-            imputer = DeepMatrixFactorization(
+        if self.imputer is None:
+            self.imputer_ = DeepMatrixFactorization(
                 n_components=labels.n_classes,
                 n_hidden=10 * labels.n_classes,
                 random_state=self.random_state,
             )
-        return imputer.fit_transform(data)
+        else:
+            self.imputer_ = clone(self.imputer)
+        return self.imputer_.fit_transform(data)
+
+    def _prepare_new(self, X, mask: ArrayLike | None) -> MultiViewData:
+        """New samples with unit rows, completed by the imputer of fit; for ``predict_proba``."""
+        data = self._check_predict(X, mask)
+        views = tuple(unit_rows(view) for view in data.views)
+        data = MultiViewData(views, data.observed, data.names)
+        if data.observed.all():
+            return data
+        if self.imputer_ is None:
+            msg = (
+                f"{(~data.observed).sum()} (sample, view) pairs are missing, but "
+                f"{type(self).__name__} was fitted on complete data and learnt no imputation; pass "
+                f"complete samples, or fit with some missing"
+            )
+            raise InvalidViewsError(msg)
+        return self.imputer_.transform(data)
 
 
 def check_memory(n_bytes: float, method: object, what: str) -> None:
