@@ -19,8 +19,9 @@ install: $(STAMP)  ## the environment with everything the tests need
 demo: $(STAMP)  ## fit, print and draw on the embedded data
 	$(BIN)/viewmend demo
 
+# One thread per worker: as many workers as cores would otherwise fight over them.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

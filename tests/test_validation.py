@@ -227,6 +227,16 @@ def test_pandas_frames_and_their_missing_values():
     np.testing.assert_array_equal(data.views[0], [[NAN, NAN], [2, 4]])
 
 
+def test_frames_of_other_samples_are_refused():
+    pandas = pytest.importorskip("pandas")
+    left = pandas.DataFrame([[1.0], [2.0]], index=["a", "b"])
+    right = pandas.DataFrame([[2.0], [1.0]], index=["b", "a"])
+    with pytest.raises(InvalidViewsError, match="view 1 and view 0 are frames with different row"):
+        check_views([left, right])
+    aligned = check_views([left, right.reindex(["a", "b"])])
+    np.testing.assert_array_equal(aligned.views[1], [[1.0], [2.0]])
+
+
 # ------------------------------------------------------------------ zero rows
 
 

@@ -1,7 +1,8 @@
-"""The command line: ``viewmend demo``. Commands call the library and print, nothing else."""
+"""The command line: ``viewmend demo``, ``methods``. Commands call the library and print."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ else:
     MISSING = None
 
 from viewmend import __version__
+from viewmend.baselines.registry import METHODS
 from viewmend.datasets import realised_completeness
 from viewmend.demo import DemoResult, draw_demo, run_demo
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError, InvalidViewsError
@@ -66,6 +68,25 @@ def demo(
     if figure:
         draw_demo(result).savefig(output)
         console.print(f"Figure: {output}", soft_wrap=True)
+
+
+def methods() -> None:
+    """List every method: what it needs, what it can do, and its paper."""
+    table = Table()
+    for heading in ("name", "class", "imputes first", "predicts new", "grid", "extra", "paper"):
+        table.add_column(heading, overflow="fold")
+    for method in METHODS.values():
+        n_settings = math.prod(len(values) for values in method.grid.values())
+        table.add_row(
+            method.name,
+            method.path.rsplit(".", 1)[1],
+            "yes" if method.needs_imputation else "",
+            "yes" if method.inductive else "",
+            str(n_settings) if method.grid else "",
+            method.extra or "",
+            method.paper,
+        )
+    Console().print(table)
 
 
 def main(
@@ -188,6 +209,7 @@ def _make_app() -> Callable[..., Any]:
     commands = typer.Typer(add_completion=False, no_args_is_help=True)
     commands.callback(invoke_without_command=True)(main)
     commands.command()(demo)
+    commands.command()(methods)
     return commands
 
 

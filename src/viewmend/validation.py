@@ -176,7 +176,21 @@ def _named_arrays(X: Any, view_sizes: Sequence[int] | None) -> dict[str, object]
     if len(set(names)) < len(names):
         msg = f"two views have the same name, got names {names}; give every view its own name"
         raise InvalidViewsError(msg)
+    _check_same_index(named)
     return dict(named)
+
+
+def _check_same_index(named: Sequence[tuple[str, Any]]) -> None:
+    """Frames whose rows are other samples, or stand in another order, must not pass as aligned."""
+    # Told by what pandas frames have and lists, which have a method `index`, do not.
+    frames = [(name, frame.index) for name, frame in named if hasattr(frame, "reindex")]
+    for name, index in frames[1:]:
+        if not index.equals(frames[0][1]):
+            msg = (
+                f"{_title(name)} and {_title(frames[0][0])} are frames with different row indices; "
+                f"align them first, as in frame.reindex(all_ids), which fills missing rows with NaN"
+            )
+            raise InvalidViewsError(msg)
 
 
 def _match_names(given: dict[str, object], names: Sequence[str]) -> list[object]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from viewmend.core.neighbours import neighbour_graph, union_graph
+from viewmend.core.neighbours import EDGE_WEIGHTS, neighbour_graph, union_graph
 from viewmend.core.spreading import joined_to_label, normalise_graph, spread_labels
 
 RNG = np.random.default_rng(0)
@@ -41,6 +41,44 @@ def test_few_rows_give_a_small_graph(n_rows):
     W = neighbour_graph(X[:n_rows], 7)
     assert W.shape == (n_rows, n_rows)
     assert (W.nnz > 0) == (n_rows > 2)
+
+
+def squared_distances_to_others(X):
+    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(squared, np.inf)
+    return squared
+
+
+def test_gaussian_weights_are_those_of_a_loop():
+    squared, k = squared_distances_to_others(X), 5
+    expected = np.zeros((50, 50))
+    for i in range(50):
+        nearest = np.argsort(squared[i])[:k]
+        expected[i, nearest] = np.exp(-4 * squared[i, nearest] / squared[i, nearest[-1]])
+    found = neighbour_graph(X, k, "gaussian").toarray()
+    np.testing.assert_allclose(found, (expected + expected.T) / 2, rtol=1e-9)
+
+
+def test_uniform_weights_join_the_nearest():
+    ranks = np.argsort(np.argsort(squared_distances_to_others(X), axis=1), axis=1)
+    expected = (ranks < 4).astype(float)
+    found = neighbour_graph(X, 4, "uniform").toarray()
+    np.testing.assert_array_equal(found, (expected + expected.T) / 2)
+
+
+@pytest.mark.parametrize("weights", EDGE_WEIGHTS)
+def test_duplicates_are_joined_and_no_weight_is_lost(weights):
+    graph = neighbour_graph(np.repeat(X[:5], 8, axis=0), 4, weights).toarray()
+    assert np.isfinite(graph).all()
+    assert (graph.sum(axis=1) > 0).all()
+    same = np.repeat(np.arange(5), 8)
+    assert graph[same[:, None] != same[None]].max() == 0
+
+
+@pytest.mark.parametrize("weights", EDGE_WEIGHTS)
+def test_graph_of_too_few_rows(weights):
+    assert neighbour_graph(X[:2], 5, weights).nnz == 0
+    assert (neighbour_graph(X[:4], 5, weights).sum(axis=1) > 0).all()
 
 
 def test_union_sums_the_views_over_the_samples_they_have():

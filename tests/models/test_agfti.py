@@ -210,7 +210,7 @@ def test_bkhk_wants_a_power_of_two():
 def test_a_view_with_one_sample_is_refused():
     mask = np.ones((150, 2), dtype=bool)
     mask[1:, 1] = False
-    with pytest.raises(InvalidParameterError, match="view 1 has 1 observed samples"):
+    with pytest.raises(InvalidParameterError, match="'auto' but view 1 has 1 observed samples"):
         quick().fit(list(BLOBS.views), TASK.y, mask=mask)
 
 

@@ -49,7 +49,7 @@ def project_positive_rows(B: Array, previous: Array, *, xp: Any) -> Array:
 
 
 def project_ragged_rows(data: Array, starts: Array, *, xp: Any) -> Array:
-    """`project_simplex_rows` of rows of unequal length: ``data`` cut at ``starts`` (n_rows + 1,)."""
+    """`project_simplex_rows` of rows of unequal length: ``data`` cut at ``starts``."""
     bounds = [int(start) for start in starts]
     rows = [data[a:b] for a, b in pairwise(bounds) if b > a]
     return xp.concat([project_simplex_rows(row[None, :], xp=xp)[0, :] for row in rows])

@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from viewmend.containers import MultiViewData
+from viewmend.core.scaling import unit_rows
 from viewmend.exceptions import InvalidViewsError, TooLargeError
 from viewmend.impute import DeepMatrixFactorization
 from viewmend.labels import Labels
-from viewmend.models.base import MultiViewClassifier, unit_rows
+from viewmend.models.base import MultiViewClassifier
 from viewmend.parameters import Rule, check_parameters
 
 __all__ = ["BaselineClassifier", "CompleteViewClassifier", "Solution", "check_memory"]
@@ -58,8 +59,7 @@ class BaselineClassifier(MultiViewClassifier):
 
     # One rule per parameter, see `viewmend.parameters`.
     _rules: ClassVar[dict[str, Rule]]
-    # Parameter values tried in the paper, and the thinner grid of its script.
-    grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    # The thinner grid of the released script.
     script_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
 
     def fit(self, X, y, mask: ArrayLike | None = None):

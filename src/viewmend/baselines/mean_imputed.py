@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.semi_supervised import LabelSpreading
 
-from viewmend.models.base import MultiViewClassifier, unit_rows
+from viewmend.core.scaling import unit_rows
+from viewmend.models.base import MultiViewClassifier
 from viewmend.parameters import Integer, Real, Rule, check_parameters
 
 __all__ = ["MeanImputedLabelSpreading"]

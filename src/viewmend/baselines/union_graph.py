@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from viewmend.core.neighbours import union_graph
+from viewmend.core.scaling import NORMALIZERS
 from viewmend.core.spreading import joined_to_label, spread_labels
 from viewmend.labels import check_class_prior
-from viewmend.models.base import NORMALIZERS, MultiViewClassifier
+from viewmend.models.base import MultiViewClassifier
 from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters
 
 __all__ = ["UnionGraphClassifier"]

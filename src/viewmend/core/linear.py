@@ -7,7 +7,7 @@ import scipy.linalg
 import scipy.sparse
 from scipy.sparse import issparse, sparray
 
-__all__ = ["block_cg", "harmonic_labels"]
+__all__ = ["block_cg", "column_ratio", "harmonic_labels"]
 
 
 def block_cg(A: sparray, B: np.ndarray, tol: float = 1e-6, max_iter: int = 1000) -> np.ndarray:
@@ -37,12 +37,12 @@ def block_cg(A: sparray, B: np.ndarray, tol: float = 1e-6, max_iter: int = 1000)
             break
         A_D = A @ D
         # A column that is solved has no direction left: a zero step, not 0 / 0.
-        step = _ratio(energy, np.einsum("ij,ij->j", D, A_D))
+        step = column_ratio(energy, np.einsum("ij,ij->j", D, A_D))
         X += step * D
         R -= step * A_D
         S = inverse_diagonal * R
         energy_old, energy = energy, np.einsum("ij,ij->j", R, S)
-        D = S + _ratio(energy, energy_old) * D
+        D = S + column_ratio(energy, energy_old) * D
     return X
 
 
@@ -77,5 +77,6 @@ def harmonic_labels(
     return F
 
 
-def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def column_ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a / b`` where ``b`` is positive, else zero: a column that is solved moves no further."""
     return np.divide(a, b, out=np.zeros_like(a), where=b > 0)

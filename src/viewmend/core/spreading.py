@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
 from viewmend.core.linear import block_cg
 
-__all__ = ["joined_to_label", "label_gaps", "laplacian", "normalise_graph", "spread_labels"]
+__all__ = [
+    "joined_to_label",
+    "label_gaps",
+    "laplacian",
+    "normalise_graph",
+    "spread_labels",
+    "weighted_sum",
+]
 
 
 def normalise_graph(graph: csr_array) -> csr_array:
@@ -24,10 +33,26 @@ def laplacian(graph: csr_array) -> csr_array:
     return csr_array(diags_array(W.sum(axis=1)) - W)
 
 
-def label_gaps(graph: csr_array, F: np.ndarray) -> np.ndarray:
-    """``|f_i - f_j|^2`` for every stored entry of a graph, in the order of ``graph.data``."""
+def weighted_sum(weights: np.ndarray, matrices: Sequence[csr_array]) -> csr_array:
+    """``sum_v weights_v matrices_v``."""
+    total = csr_array(matrices[0].shape)
+    for weight, matrix in zip(weights, matrices, strict=True):
+        total = total + weight * matrix
+    return total
+
+
+def label_gaps(graph: csr_array, F: np.ndarray, G: np.ndarray | None = None) -> np.ndarray:
+    """``|f_i - g_j|^2`` for every stored entry of a graph, in the order of ``graph.data``.
+
+    Parameters
+    ----------
+    graph : sparse array (n_rows, n_columns)
+    F : array (n_rows, n_classes)
+    G : array (n_columns, n_classes), optional
+        ``F`` itself for a graph between samples.
+    """
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-    gaps = F[rows] - F[graph.indices]
+    gaps = F[rows] - (F if G is None else G)[graph.indices]
     return np.einsum("ij,ij->i", gaps, gaps)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -15,23 +15,22 @@ from viewmend.callbacks import LogRounds
 from viewmend.containers import MultiViewData
 from viewmend.core import Problem, Result, solve
 from viewmend.core.admm import COMPATIBILITY, Callback
+from viewmend.core.anchor_count import graph_size, largest_power_of_two
 from viewmend.core.anchors import ANCHOR_METHODS
 from viewmend.core.bipartite import anchor_graphs
 from viewmend.core.induction import induce_labels, induction
 from viewmend.core.priors import class_weights
 from viewmend.core.propagation import reachable_samples
+from viewmend.core.scaling import NORMALIZERS
 from viewmend.core.state import ABLATIONS
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.labels import Labels, check_class_prior
-from viewmend.models.base import NORMALIZERS, InductiveMixin, MultiViewClassifier
+from viewmend.models.base import InductiveMixin, MultiViewClassifier
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule, check_parameters
 
 __all__ = ["AGFTIClassifier"]
 
 
-# Anchors where the user names no number: a quarter of the rows of the poorest view, as the paper's
-# numbers are, and no more than it takes for most of its data sets.
-AUTO_SHARE, AUTO_MOST = 4, 256
 # Ratio of label counts from which the favour of a class shows.
 UNEVEN = 2
 
@@ -132,6 +131,12 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
     >>> bool(accuracy > 0.9)
     True
     """
+
+    # The values tried in the paper.
+    grid: ClassVar[Mapping[str, Sequence[float]]] = {
+        "low_rank_weight": (10.0, 100.0, 1000.0),
+        "graph_smoothing": (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
+    }
 
     _rules: ClassVar[dict[str, Rule]] = {
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
@@ -286,31 +291,29 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
     def _graph_size(self, data: MultiViewData) -> tuple[int, int]:
         """Anchors per view and neighbours per sample that the poorest view allows."""
         poorest = int(np.argmin(data.observed.sum(axis=0)))
-        n_rows = int(data.observed[:, poorest].sum())
-        asked = self.n_anchors
-        if asked == "auto":
-            asked = _power_of_two(min(AUTO_MOST, max(n_rows // AUTO_SHARE, min(n_rows, 8))))
-        n_anchors = asked
-        if self.anchor_method == "bkhk" and asked != _power_of_two(asked):
+        name, n_rows = data.names[poorest], int(data.observed[:, poorest].sum())
+        n_anchors, n_neighbors = graph_size(self.n_anchors, self.n_neighbors, n_rows)
+        balanced = self.anchor_method == "bkhk"
+        lowered = self.n_anchors not in ("auto", n_anchors)
+        if balanced and n_anchors != (below := largest_power_of_two(n_anchors)):
             msg = (
-                f"n_anchors of BKHK must be a power of two, got {asked}; take "
-                f"{_power_of_two(asked)} or {2 * _power_of_two(asked)}, or anchor_method='kmeans'"
+                f"n_anchors of BKHK must be a power of two, got {n_anchors}; take {below} or "
+                f"{2 * below}, or anchor_method='kmeans'"
             )
             raise InvalidParameterError(msg)
-        if asked > n_rows and self.anchor_method == "bkhk":
-            n_anchors = _power_of_two(n_rows)
+        if n_anchors < 2 or (lowered and not balanced):
             msg = (
-                f"n_anchors lowered from {asked} to {n_anchors}: {data.names[poorest]} has only "
-                f"{n_rows} observed samples"
+                f"n_anchors is {self.n_anchors!r} but {name} has {n_rows} observed samples, and at "
+                f"least 2 anchors are needed; lower n_anchors or leave out that view"
+            )
+            raise InvalidParameterError(msg)
+        if lowered:
+            msg = (
+                f"n_anchors lowered from {self.n_anchors} to {n_anchors}: {name} has only {n_rows} "
+                f"observed samples"
             )
             warnings.warn(msg, DataWarning, stacklevel=3)
-        if n_anchors > n_rows or n_anchors < 2:
-            msg = (
-                f"n_anchors is {n_anchors} but {data.names[poorest]} has {n_rows} observed samples "
-                f"and at least 2 anchors are needed; lower n_anchors or leave out that view"
-            )
-            raise InvalidParameterError(msg)
-        return n_anchors, min(self.n_neighbors, n_anchors - 1)
+        return n_anchors, n_neighbors
 
     def _select_anchors(
         self, views: Sequence[np.ndarray], observed: np.ndarray, n_anchors: int
@@ -351,8 +354,3 @@ def _warn_of_uneven_labels(labels: Labels) -> None:
             f"are a fair sample, 'uniform', or the shares you know"
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
-
-
-def _power_of_two(number: int) -> int:
-    """Largest power of two that is at most ``number``."""
-    return 1 << (int(number).bit_length() - 1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,19 +17,7 @@ from viewmend.exceptions import DataWarning
 from viewmend.labels import Labels, check_labels
 from viewmend.validation import check_new_views, check_views
 
-__all__ = ["NORMALIZERS", "InductiveMixin", "MultiViewClassifier", "unit_rows"]
-
-
-def unit_rows(X_v: np.ndarray) -> np.ndarray:
-    """Rows scaled to unit Euclidean length; missing rows stay NaN."""
-    return X_v / np.linalg.norm(X_v, axis=1, keepdims=True)
-
-
-# What the parameter `normalize` may be.
-NORMALIZERS: dict[str | None, Callable[[np.ndarray], np.ndarray]] = {
-    "l2": unit_rows,
-    None: lambda X_v: X_v,
-}
+__all__ = ["InductiveMixin", "MultiViewClassifier"]
 
 
 class MultiViewClassifier(ClassifierMixin, BaseEstimator):
@@ -37,6 +26,9 @@ class MultiViewClassifier(ClassifierMixin, BaseEstimator):
     Subclasses have the parameter ``view_sizes``; their ``fit`` begins with `_check_fit` and ends
     with `_store_transduction`.
     """
+
+    # Parameter values tried in the paper that introduced the comparison; empty if none.
+    grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

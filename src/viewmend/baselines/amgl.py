@@ -1,0 +1,112 @@
+"""AMGL: harmonic labels on a sum of graphs that weighs itself.
+
+F. Nie, J. Li, X. Li, "Parameter-free auto-weighted multiple graph learning: a framework for
+multiview clustering and semi-supervised classification", IJCAI 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array
+
+from viewmend.baselines.base import CompleteViewClassifier, Solution
+from viewmend.containers import MultiViewData
+from viewmend.core.linear import harmonic_labels
+from viewmend.core.neighbours import neighbour_graph
+from viewmend.core.spreading import joined_to_label, normalise_graph, weighted_sum
+from viewmend.labels import Labels
+from viewmend.parameters import Integer, Real, Rule
+
+__all__ = ["AMGLClassifier"]
+
+
+class AMGLClassifier(CompleteViewClassifier):
+    """Auto-weighted multiple graph learning; needs complete views, and so an imputer.
+
+    Minimises ``sum_v sqrt(tr(F^T L_v F))`` with ``F = Y`` on labelled rows, where ``L_v`` is the
+    normalised Laplacian of the symmetric neighbour graph of view v. The root weighs view v by
+    ``1 / (2 sqrt(tr(F^T L_v F)))``: no parameter to tune.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=7
+        The authors take 5, the AGF-TI paper 7.
+    max_iter : int, default=100
+    tol : float, default=1e-8
+        Relative decrease of the objective that ends the rounds.
+    imputer : transformer, optional
+        Completes the views; None stands for deep matrix factorisation.
+    random_state : int, optional
+        Seed of that imputer.
+    view_sizes : sequence of int, optional
+        Columns of every view where ``X`` is one stacked array.
+
+    Attributes
+    ----------
+    classes_, transduction_, label_distributions_, unreachable_
+        As in `viewmend.AGFTIClassifier`.
+    view_weights_ : array (n_views,)
+        Sum to one; only their ratios matter.
+    history_ : tuple of float
+        Objective after each round.
+    n_iter_ : int
+    imputer_ : transformer or None
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_neighbors": Integer(1),
+        "max_iter": Integer(1),
+        "tol": Real(0),
+    }
+
+    def __init__(
+        self,
+        n_neighbors=7,
+        max_iter=100,
+        tol=1e-8,
+        imputer=None,
+        random_state=None,
+        view_sizes=None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.max_iter = max_iter
+        self.tol = tol
+        self.imputer = imputer
+        self.random_state = random_state
+        self.view_sizes = view_sizes
+
+    def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
+        Y = labels.one_hot()
+        graphs = [neighbour_graph(X_v, self.n_neighbors) for X_v in data.views]
+        laplacians = [normalised_laplacian(graph) for graph in graphs]
+        alpha = np.full(data.n_views, 1 / data.n_views)
+        history: list[float] = []
+        for _ in range(self.max_iter):
+            F = harmonic_labels(weighted_sum(alpha, laplacians), Y, labels.labelled)
+            roots = root_energies(laplacians, F)
+            alpha = self_weights(roots)
+            history.append(roots.sum())
+            if len(history) > 2 and history[-2] - history[-1] <= self.tol * history[-1]:
+                break
+        reachable = joined_to_label(weighted_sum(alpha, graphs), labels.labelled)
+        return Solution(F, reachable, tuple(history), alpha)
+
+
+def normalised_laplacian(graph: csr_array) -> csr_array:
+    """``I - D^{-1/2} W D^{-1/2}``."""
+    return csr_array(eye_array(graph.shape[0]) - normalise_graph(graph))
+
+
+def root_energies(laplacians: Sequence[csr_array], F: np.ndarray) -> np.ndarray:
+    """``sqrt(tr(F^T L_v F))`` of every view, kept off zero, where a weight would be infinite."""
+    energies = np.array([np.einsum("ij,ij->", F, L_v @ F) for L_v in laplacians])
+    return np.sqrt(np.maximum(energies, 1e-12))
+
+
+def self_weights(roots: np.ndarray) -> np.ndarray:
+    """``alpha_v ~ 1 / (2 sqrt(tr(F^T L_v F)))``, the slope of the root, scaled to sum one."""
+    slopes = 1 / (2 * roots)
+    return slopes / slopes.sum()

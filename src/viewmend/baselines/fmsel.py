@@ -1,0 +1,142 @@
+"""FMSEL: one graph learned from the views, and labels that a linear model can follow.
+
+Z. Li, Q. Qiang, B. Zhang, F. Wang, F. Nie, "Flexible multi-view semi-supervised learning with
+unified graph", Neural Networks 142, 2021.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from viewmend.baselines.base import CompleteViewClassifier, Solution, check_memory
+from viewmend.containers import MultiViewData
+from viewmend.core.flexible import FlexibleProblem, minimise_flexible
+from viewmend.core.learned_graph import on_common_support
+from viewmend.core.neighbours import directed_neighbour_graph
+from viewmend.core.ridge import regression_residual
+from viewmend.labels import Labels
+from viewmend.models.base import InductiveMixin
+from viewmend.parameters import Integer, Real, Rule
+
+__all__ = ["FMSELClassifier"]
+
+# Weight that holds the labelled rows at their labels.
+LABEL_WEIGHT = 1e6
+
+
+class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
+    """Flexible multi-view semi-supervised learning with a unified graph; needs complete views.
+
+    Minimises ``|S - sum_v alpha_v A_v|^2 + lam1 [tr(F^T L F) + tr((F - Y)^T U (F - Y))]
+    + lam2 [|X B + 1 b^T - F|^2 + xi |B|^2]`` over labels ``F``, a graph ``S`` with rows in the
+    simplex and Laplacian ``L``, view weights ``alpha`` in the simplex and a linear model ``B, b``
+    of the concatenated views ``X``. ``A_v`` are the views' neighbour graphs; ``U`` is 1e6 for
+    labelled samples and 0 for others. The linear model labels new samples.
+
+    Re-derived: the paper's text is not open, so the objective follows its abstract and the
+    parameters of its call in the experiments of AGF-TI.
+
+    Parameters
+    ----------
+    lam1 : float, default=0.1
+        Smoothness of the labels on the graph. From about 100 on, labels rewrite the graph.
+    lam2 : float, default=0.1
+        Weight of the linear model.
+    xi : float, default=0.1
+        Ridge of the linear model.
+    n_neighbors : int, default=7
+    max_iter : int, default=30
+    tol : float, default=1e-5
+        Relative change of the objective at which to stop.
+    imputer : transformer of `viewmend.impute`, optional
+        Completes the views; None stands for `DeepMatrixFactorization`.
+    random_state : int or Generator, optional
+        For the imputer alone.
+    view_sizes : sequence of int, optional
+        Columns of every view where ``X`` is one stacked array.
+
+    Attributes
+    ----------
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
+        As in the other methods.
+    view_weights_ : array (n_views,)
+    graph_ : sparse array (n_samples, n_samples)
+        The learned ``S``.
+    coef_ : array (n_features, n_classes)
+    intercept_ : array (n_classes,)
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "lam1": Real(0, low_open=True),
+        "lam2": Real(0, low_open=True),
+        "xi": Real(0, low_open=True),
+        "n_neighbors": Integer(1),
+        "max_iter": Integer(1),
+        "tol": Real(0),
+    }
+    grid: ClassVar = dict.fromkeys(("lam1", "lam2", "xi"), (1e-6, 1e-2, 1.0, 1e2, 1e6))
+    script_grid: ClassVar = {"lam1": (0.1,), "lam2": (0.1, 10.0), "xi": (1e-3, 0.1)}
+
+    def __init__(
+        self,
+        lam1=0.1,
+        lam2=0.1,
+        xi=0.1,
+        n_neighbors=7,
+        max_iter=30,
+        tol=1e-5,
+        imputer=None,
+        random_state=None,
+        view_sizes=None,
+    ):
+        self.lam1 = lam1
+        self.lam2 = lam2
+        self.xi = xi
+        self.n_neighbors = n_neighbors
+        self.max_iter = max_iter
+        self.tol = tol
+        self.imputer = imputer
+        self.random_state = random_state
+        self.view_sizes = view_sizes
+
+    def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
+        X = np.hstack(data.views)
+        rank = min(X.shape)
+        check_memory(4.0 * 8 * len(X) * rank, self, f"4 dense arrays of {len(X)} x {rank}")
+        graphs = [directed_neighbour_graph(X_v, self.n_neighbors) for X_v in data.views]
+        problem = FlexibleProblem(
+            *on_common_support(graphs),
+            R=regression_residual(X, self.xi),
+            Y=labels.one_hot(),
+            label_weights=self.lam1 * LABEL_WEIGHT * labels.labelled,
+            structure=1.0,
+            smoothness=self.lam1,
+            regression=self.lam2,
+        )
+        found = minimise_flexible(problem, self.max_iter, self.tol)
+        coefficients, intercept = problem.R.coefficients(found.F)
+        return Solution(
+            found.F,
+            np.ones(len(X), dtype=bool),
+            found.history,
+            found.alpha,
+            {"graph_": found.S, "coef_": coefficients, "intercept_": intercept},
+        )
+
+    def predict_proba(self, X, mask: ArrayLike | None = None) -> np.ndarray:
+        """Label distributions of new samples, from the linear model.
+
+        Parameters
+        ----------
+        X : views of the new samples, in any form that ``fit`` takes
+        mask : array (n_new, n_views) of bool, optional
+
+        Returns
+        -------
+        array (n_new, n_classes)
+        """
+        data = self._prepare_new(X, mask)
+        return self._distributions(np.hstack(data.views) @ self.coef_ + self.intercept_)

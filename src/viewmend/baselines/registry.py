@@ -1,0 +1,123 @@
+"""Every method of the library by name: class, paper, grid, and what it needs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from viewmend.exceptions import InvalidParameterError
+
+__all__ = ["METHODS", "Method", "get_method"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the registry.
+
+    Attributes
+    ----------
+    name : str
+        As in the paper's tables.
+    path : str
+        Module and class, imported on use.
+    paper : str
+        Short reference.
+    needs_imputation : bool
+        Whether missing views are filled first (`viewmend.impute`).
+    extra : str or None
+        Extra to install, as in ``pip install viewmend[torch]``.
+    """
+
+    name: str
+    path: str
+    paper: str
+    needs_imputation: bool = False
+    extra: str | None = None
+
+    @property
+    def estimator(self) -> Any:
+        """The class."""
+        module, name = self.path.rsplit(".", 1)
+        return getattr(importlib.import_module(module), name)
+
+    @property
+    def grid(self) -> Mapping[str, Sequence[Any]]:
+        """Parameter values tried in the AGF-TI paper; empty where there is nothing to tune."""
+        return self.estimator.grid
+
+    @property
+    def inductive(self) -> bool:
+        """Whether it can label unseen samples."""
+        return hasattr(self.estimator, "predict")
+
+
+def _baseline(name: str, module: str, paper: str, **needs: Any) -> Method:
+    return Method(name, f"viewmend.baselines.{module}", paper, **needs)
+
+
+METHODS: Mapping[str, Method] = {
+    method.name: method
+    for method in (
+        Method("AGF-TI", "viewmend.models.agfti.AGFTIClassifier", "Jiang et al., NeurIPS 2025"),
+        _baseline("SLIM", "slim.SLIMClassifier", "Yang et al., IJCAI 2018"),
+        _baseline("AMSC", "amsc.AMSCClassifier", "Zhuge et al., IEEE T. Cybernetics 2023"),
+        _baseline("AMMSS", "ammss.AMMSSClassifier", "Cai et al., ICCV 2013", needs_imputation=True),
+        _baseline("AMGL", "amgl.AMGLClassifier", "Nie et al., IJCAI 2016", needs_imputation=True),
+        _baseline("MLAN", "mlan.MLANClassifier", "Nie et al., AAAI 2017", needs_imputation=True),
+        _baseline("AMUSE", "amuse.AMUSEClassifier", "Nie et al., TKDE 2020", needs_imputation=True),
+        _baseline(
+            "FMSSL", "fmssl.FMSSLClassifier", "Zhang et al., TKDE 2022", needs_imputation=True
+        ),
+        _baseline(
+            "FMSEL", "fmsel.FMSELClassifier", "Li et al., Neural Netw. 2021", needs_imputation=True
+        ),
+        _baseline(
+            "CFMSC",
+            "cfmsc.CFMSCClassifier",
+            "Jiang et al., Inf. Fusion 2023",
+            needs_imputation=True,
+        ),
+        _baseline("MVAR", "mvar.MVARClassifier", "Tao et al., TIP 2017", needs_imputation=True),
+        _baseline(
+            "ERL-MVSC",
+            "erl_mvsc.ERLMVSCClassifier",
+            "Huang et al., TIP 2021",
+            needs_imputation=True,
+        ),
+        _baseline(
+            "IMvGCN",
+            "imvgcn.IMvGCNClassifier",
+            "Wu et al., TMM 2023",
+            needs_imputation=True,
+            extra="torch",
+        ),
+        _baseline(
+            "GEGCN",
+            "gegcn.GEGCNClassifier",
+            "Lu et al., TMM 2024",
+            needs_imputation=True,
+            extra="torch",
+        ),
+        _baseline("union graph", "union_graph.UnionGraphClassifier", "Zhou et al., NIPS 2004"),
+        _baseline("Poisson", "poisson.PoissonClassifier", "Calder et al., ICML 2020"),
+        _baseline("Poisson-MBO", "poisson.PoissonMBOClassifier", "Calder et al., ICML 2020"),
+        _baseline(
+            "SNF", "similarity_fusion.SimilarityFusionClassifier", "Wang et al., Nat. Methods 2014"
+        ),
+        _baseline(
+            "mean + spreading", "mean_imputed.MeanImputedLabelSpreading", "Zhou et al., NIPS 2004"
+        ),
+        _baseline("self-training", "self_training.SelfTrainingLogistic", "Yarowsky, ACL 1995"),
+        _baseline("boosting", "boosting.NaNBoostingClassifier", "Ke et al., NIPS 2017"),
+    )
+}
+
+
+def get_method(name: str) -> Method:
+    """A method by its name; an unknown name is an error that lists the known ones."""
+    if name not in METHODS:
+        msg = f"there is no method {name!r}; choose one of {', '.join(METHODS)}"
+        raise InvalidParameterError(msg)
+    return METHODS[name]

@@ -1,0 +1,122 @@
+"""Self-training on mean-imputed, concatenated views.
+
+D. Yarowsky, "Unsupervised word sense disambiguation rivaling supervised methods", ACL 1995, as
+implemented by scikit-learn.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.linear_model import LogisticRegression
+from sklearn.semi_supervised import SelfTrainingClassifier
+
+from viewmend.baselines.base import BaselineClassifier, Solution
+from viewmend.containers import MultiViewData
+from viewmend.core.scaling import unit_rows
+from viewmend.labels import Labels
+from viewmend.models.base import InductiveMixin
+from viewmend.parameters import Integer, Real, Rule
+
+__all__ = ["SelfTrainingLogistic"]
+
+
+class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
+    """Logistic regression that labels the samples it is sure of and learns from them again.
+
+    Rows of every view have unit length, missing ones are the mean of those seen, and the views
+    are joined. With few labels per class logistic regression is seldom sure, so that at the usual
+    ``threshold`` no sample may be added: ``n_pseudo_labels_`` tells.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the ridge penalty.
+    threshold : float in [0, 1), default=0.75
+        Least probability at which a prediction becomes a label.
+    max_iter : int, default=10
+        Most rounds of self-training.
+    view_sizes : sequence of int, optional
+        Columns of every view where ``X`` is one stacked array.
+
+    Attributes
+    ----------
+    classes_, transduction_, label_distributions_
+        As in `viewmend.AGFTIClassifier`.
+    estimator_ : LogisticRegression
+        Of the last round.
+    n_pseudo_labels_ : int
+        Samples that self-training labelled.
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "C": Real(0, low_open=True),
+        "threshold": Real(0, 1, high_open=True),
+        "max_iter": Integer(1),
+    }
+    grid: ClassVar = {"C": (1.0, 10.0, 100.0), "threshold": (0.5, 0.75, 0.9)}
+
+    def __init__(self, C=1.0, threshold=0.75, max_iter=10, view_sizes=None):
+        self.C = C
+        self.threshold = threshold
+        self.max_iter = max_iter
+        self.view_sizes = view_sizes
+
+    def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
+        self._means = [
+            X_v[seen].mean(axis=0) for X_v, seen in zip(data.views, data.observed.T, strict=True)
+        ]
+        X = mean_filled(data, self._means)
+        trainer = SelfTrainingClassifier(
+            LogisticRegression(C=self.C, max_iter=1000),
+            threshold=self.threshold,
+            max_iter=self.max_iter,
+        )
+        with warnings.catch_warnings():
+            # Nothing is wrong with samples that all have labels.
+            warnings.filterwarnings("ignore", "y contains no unlabeled samples", UserWarning)
+            trainer.fit(X, labels.codes)
+        extras = {
+            "estimator_": trainer.estimator_,
+            "n_pseudo_labels_": int(np.sum(trainer.labeled_iter_ > 0)),
+        }
+        F = trainer.predict_proba(X)
+        return Solution(F, np.ones(data.n_samples, dtype=bool), extras=extras)
+
+    def predict_proba(self, X, mask: ArrayLike | None = None) -> np.ndarray:
+        """Class probabilities of new samples, seen through any subset of the views.
+
+        Parameters
+        ----------
+        X : views of the new samples, in any form that ``fit`` takes
+        mask : array (n_new, n_views) of bool, optional
+
+        Returns
+        -------
+        array (n_new, n_classes)
+            Rows sum to one.
+        """
+        data = self._check_predict(X, mask)
+        data = MultiViewData(tuple(map(unit_rows, data.views)), data.observed, data.names)
+        return self.estimator_.predict_proba(mean_filled(data, self._means))
+
+
+def mean_filled(data: MultiViewData, means: list[np.ndarray]) -> np.ndarray:
+    """Views side by side, with ``means`` of a view in place of its missing rows.
+
+    Parameters
+    ----------
+    data : MultiViewData
+    means : list of array (n_features_v,)
+
+    Returns
+    -------
+    array (n_samples, sum of n_features_v)
+    """
+    seen = data.observed.T[:, :, None]
+    return np.hstack(
+        [np.where(s, X_v, mean) for s, X_v, mean in zip(seen, data.views, means, strict=True)]
+    )

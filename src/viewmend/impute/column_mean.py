@@ -1,0 +1,43 @@
+"""Imputation by the means of the columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viewmend.containers import MultiViewData
+from viewmend.impute.base import ViewImputer
+
+__all__ = ["ColumnMeanImputer"]
+
+
+class ColumnMeanImputer(ViewImputer):
+    """Every missing row becomes the mean of the rows that its view has.
+
+    Of all fills that are the same for every sample, the one of least squared error on the observed
+    rows: what any other imputer has to beat.
+
+    Parameters
+    ----------
+    view_sizes : sequence of int, optional
+        Columns of every view where ``X`` is one stacked array.
+
+    Attributes
+    ----------
+    means_ : tuple of array (n_features_v,)
+    view_names_, view_n_features_, n_features_in_
+    """
+
+    def __init__(self, view_sizes=None):
+        self.view_sizes = view_sizes
+
+    def _learn(self, data: MultiViewData) -> list[np.ndarray]:
+        self.means_ = column_means(data)
+        return self._complete(data)
+
+    def _complete(self, data: MultiViewData) -> list[np.ndarray]:
+        return [np.broadcast_to(mean, (data.n_samples, len(mean))) for mean in self.means_]
+
+
+def column_means(data: MultiViewData) -> tuple[np.ndarray, ...]:
+    """Mean of the observed rows of every view."""
+    return tuple(data.rows_seen(v).mean(axis=0) for v in range(data.n_views))

@@ -1,0 +1,251 @@
+"""Imputation by a matrix of low rank.
+
+R. Mazumder, T. Hastie, R. Tibshirani, Spectral regularization algorithms for learning large
+incomplete matrices, Journal of Machine Learning Research 11, 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.linalg
+
+from viewmend.containers import MultiViewData
+from viewmend.exceptions import InvalidParameterError
+from viewmend.impute.base import ViewImputer
+from viewmend.impute.column_mean import column_means
+from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
+
+__all__ = ["LowRankImputer"]
+
+
+class LowRankImputer(ViewImputer):
+    """Missing views from the matrix of least nuclear norm near the observed rows (softImpute).
+
+    For the views side by side, ``X``, with observed entries ``O``::
+
+        min over M of  1/2 |O * (X - M)|^2 + threshold |M|_*
+
+    is solved by filling the hidden entries with ``M`` and shrinking the singular values of the
+    result by ``threshold``, over and over. With ``rank``, only the largest singular values are
+    kept as well; ``shrinkage=0`` then gives the iterative SVD (hard-impute), which is not convex.
+    A new sample gets the row of ``M`` that the objective would give it, the columns held fixed.
+
+    Parameters
+    ----------
+    rank : int or None, default=None
+        Largest rank of ``M``; None for no bound.
+    shrinkage : float in [0, 1], default=0.1
+        ``threshold`` as a share of the largest singular value of ``O * X``. At 1, ``M`` is zero.
+    center : bool, default=True
+        Take the means of the observed rows off first and add them back at the end, so that the
+        mean is not shrunk: ``shrinkage=1`` is then the fill of `ColumnMeanImputer`.
+    max_iter : int, default=200
+    tol : float, default=1e-4
+        Stop where a round changes ``M`` by less than this share of its norm.
+    view_sizes : sequence of int, optional
+        Columns of every view where ``X`` is one stacked array.
+
+    Attributes
+    ----------
+    rank_ : int
+        Rank of ``M``.
+    threshold_ : float
+    components_ : array (rank_, n_features)
+        Right singular vectors of ``M``, scaled by the roots of its singular values.
+    means_ : array (n_features,)
+        What was taken off the columns.
+    history_ : tuple of float
+        Relative change of ``M`` in every round.
+    n_iter_ : int
+    status_ : {"converged", "max_iter"}
+    view_names_, view_n_features_, n_features_in_
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "rank": AnyOf(Integer(1), OneOf(None)),
+        "shrinkage": Real(0, 1),
+        "center": OneOf(True, False),
+        "max_iter": Integer(1),
+        "tol": Real(0),
+    }
+
+    def __init__(
+        self, rank=None, shrinkage=0.1, center=True, max_iter=200, tol=1e-4, view_sizes=None
+    ):
+        self.rank = rank
+        self.shrinkage = shrinkage
+        self.center = center
+        self.max_iter = max_iter
+        self.tol = tol
+        self.view_sizes = view_sizes
+
+    def _learn(self, data: MultiViewData) -> list[np.ndarray]:
+        if self.rank is None and self.shrinkage == 0:
+            msg = (
+                "rank=None and shrinkage=0 bound nothing, so hidden entries could be anything; "
+                "expected a rank or a positive shrinkage: set one of them"
+            )
+            raise InvalidParameterError(msg)
+        means = np.concatenate(column_means(data))
+        self.means_ = means if self.center else np.zeros_like(means)
+        X, hidden = _centred(data, self.means_)
+        self.threshold_ = self.shrinkage * np.linalg.norm(X, 2)
+        low_rank = soft_impute(
+            X, hidden, self.threshold_, self.rank, max_iter=self.max_iter, tol=self.tol
+        )
+        self.components_ = low_rank.components
+        self.rank_ = len(low_rank.components)
+        self.history_, self.status_ = low_rank.changes, low_rank.status
+        self.n_iter_ = len(low_rank.changes)
+        return _split(low_rank.M + self.means_, data)
+
+    def _complete(self, data: MultiViewData) -> list[np.ndarray]:
+        X, hidden = _centred(data, self.means_)
+        M = np.empty_like(X)
+        for rows, columns in _patterns(hidden):
+            scores = ridge_scores(
+                X[np.ix_(rows, columns)], self.components_[:, columns], self.threshold_
+            )
+            M[rows] = scores @ self.components_
+        return _split(M + self.means_, data)
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank:
+    """What `soft_impute` found.
+
+    Attributes
+    ----------
+    M : array (n, p)
+    components : array (rank, p)
+        Right singular vectors of ``M`` times the roots of the singular values.
+    changes : tuple of float
+        Relative change of ``M`` in every round.
+    status : str
+        "converged" or "max_iter".
+    """
+
+    M: np.ndarray
+    components: np.ndarray
+    changes: tuple[float, ...]
+    status: str
+
+
+def soft_impute(
+    X: np.ndarray,
+    hidden: np.ndarray,
+    threshold: float,
+    rank: int | None,
+    *,
+    max_iter: int,
+    tol: float,
+) -> LowRank:
+    """Fixed point of ``M = shrink(O * X + (1 - O) * M)``, from ``M = 0``.
+
+    The rounds are proximal gradient steps of length one; Nesterov's momentum, started afresh
+    where it would climb, takes far fewer of them to the same point.
+
+    Parameters
+    ----------
+    X : array (n, p)
+        Zero where hidden.
+    hidden : array (n, p) of bool
+    threshold : float
+    rank : int or None
+    max_iter : int
+    tol : float
+    """
+    M, ahead, momentum = np.zeros_like(X), np.zeros_like(X), 1.0
+    changes, status = [], "max_iter"
+    for _ in range(max_iter):
+        shrunk, components = shrink_singular_values(np.where(hidden, ahead, X), threshold, rank)
+        move, M = shrunk - M, shrunk
+        # Momentum that points uphill is dropped.
+        momentum = 1.0 if np.vdot(ahead - M, move) > 0 else momentum
+        grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead, momentum = M + (momentum - 1) / grown * move, grown
+        changes.append(_relative(move, M))
+        if changes[-1] <= tol:
+            status = "converged"
+            break
+    return LowRank(M, components, tuple(changes), status)
+
+
+def shrink_singular_values(
+    A: np.ndarray, threshold: float, rank: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """argmin over M of 1/2 |A - M|^2 + threshold |M|_*, of at most the given rank.
+
+    Only the leading eigenvectors of the smaller Gram matrix are computed.
+
+    Returns
+    -------
+    M : array (n, p)
+    components : array (rank of M, p)
+        Right singular vectors of ``M`` times the roots of its singular values.
+    """
+    tall = A.shape[0] >= A.shape[1]
+    gram = A.T @ A if tall else A @ A.T
+    singular, vectors = _leading(gram, threshold, rank)
+    kept = (singular - threshold) / singular
+    if tall:
+        M = (A @ (vectors * kept)) @ vectors.T
+        right = vectors.T
+    else:
+        right = (vectors.T @ A) / singular[:, None]
+        M = (vectors * (singular - threshold)) @ right
+    return M, np.sqrt(singular - threshold)[:, None] * right
+
+
+def ridge_scores(X: np.ndarray, components: np.ndarray, threshold: float) -> np.ndarray:
+    """argmin over S of |X - S C|^2 + threshold |S|^2.
+
+    ``threshold |M|_*`` is the least ``threshold/2 (|S|^2 + |C|^2)`` over all ``M = S C``, so this
+    is the objective of `LowRankImputer` for rows whose components are known.
+    """
+    rank = len(components)
+    # One tall system instead of the normal equations: fewer columns than components are no trouble.
+    system = np.vstack([components.T, np.sqrt(threshold) * np.eye(rank)])
+    targets = np.vstack([X.T, np.zeros((rank, len(X)))])
+    return np.linalg.lstsq(system, targets)[0].T
+
+
+def _leading(gram: np.ndarray, threshold: float, rank: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Singular values above the threshold, at most ``rank``, with their eigenvectors."""
+    size = len(gram)
+    if rank is None or rank >= size:
+        eigenvalues, vectors = scipy.linalg.eigh(gram, subset_by_value=(threshold**2, np.inf))
+    else:
+        eigenvalues, vectors = scipy.linalg.eigh(gram, subset_by_index=(size - rank, size - 1))
+    # Rounding lifts eigenvalues that are zero, or at the threshold, by as much as this.
+    noise = np.finfo(float).eps * size * np.trace(gram)
+    kept = eigenvalues > threshold**2 + noise
+    return np.sqrt(eigenvalues[kept]), vectors[:, kept]
+
+
+def _relative(change: np.ndarray, M: np.ndarray) -> float:
+    """Size of a change as a share of the matrix; zero for no change of a zero matrix."""
+    return float(np.linalg.norm(change) / max(np.linalg.norm(M), np.finfo(float).tiny))
+
+
+def _centred(data: MultiViewData, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The stacked views less the means, zero where hidden, and where that is."""
+    X = data.stacked() - means
+    hidden = np.repeat(~data.observed, data.n_features, axis=1)
+    X[hidden] = 0
+    return X, hidden
+
+
+def _patterns(hidden: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows that have the same columns, and these columns, for every pattern."""
+    patterns, codes = np.unique(hidden, axis=0, return_inverse=True)
+    for code, pattern in enumerate(patterns):
+        yield np.flatnonzero(codes == code), np.flatnonzero(~pattern)
+
+
+def _split(stacked: np.ndarray, data: MultiViewData) -> list[np.ndarray]:
+    return np.split(stacked, np.cumsum(data.n_features)[:-1], axis=1)

@@ -1,0 +1,127 @@
+"""Imputation by the nearest samples that have the view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from viewmend.containers import MultiViewData
+from viewmend.impute.base import ViewImputer
+from viewmend.impute.column_mean import column_means
+from viewmend.parameters import Integer, Rule
+
+__all__ = ["NeighbourImputer"]
+
+# Distances held at once: 128 MiB.
+_CHUNK = 2**24
+
+
+class NeighbourImputer(ViewImputer):
+    """A missing row becomes the mean of that row in the nearest samples that have it.
+
+    Two samples are compared in the views that both have, by the mean over these views of the
+    squared distance of their rows, scaled to unit length::
+
+        d(i, j) = mean over views u that i and j share of |x_iu / |x_iu| - x_ju / |x_ju||^2
+
+    Where no sample with the view shares another one, the mean of its columns is taken.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Where fewer samples can be compared, all of them.
+    view_sizes : sequence of int, optional
+        Columns of every view where ``X`` is one stacked array.
+
+    Attributes
+    ----------
+    donors_ : MultiViewData
+        The samples of fit.
+    view_names_, view_n_features_, n_features_in_
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {"n_neighbors": Integer(1)}
+
+    def __init__(self, n_neighbors=5, view_sizes=None):
+        self.n_neighbors = n_neighbors
+        self.view_sizes = view_sizes
+
+    def _learn(self, data: MultiViewData) -> list[np.ndarray]:
+        # A copy, since the views may be the arrays of the caller.
+        self.donors_ = data[:]
+        return self._complete(data)
+
+    def _complete(self, data: MultiViewData) -> list[np.ndarray]:
+        means = column_means(self.donors_)
+        filled = [np.tile(mean, (data.n_samples, 1)) for mean in means]
+        for rows, distances in shared_distances(data, self.donors_):
+            for v in range(data.n_views):
+                lacking = ~data.observed[rows, v]
+                has_view = self.donors_.observed[:, v]
+                filled[v][rows[lacking]] = mean_of_nearest(
+                    distances[np.ix_(lacking, has_view)],
+                    self.donors_.rows_seen(v),
+                    self.n_neighbors,
+                    otherwise=means[v],
+                )
+        return filled
+
+
+def shared_distances(
+    data: MultiViewData, donors: MultiViewData
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Distances of incomplete samples to all donors, some rows at a time.
+
+    On unit rows ``|a - b|^2 = 2 - 2 a.b``, so that with zeros for missing rows one product sums
+    over the shared views.
+
+    Yields
+    ------
+    rows : array (n_rows,) of int
+        Samples of ``data``.
+    distances : array (n_rows, n_donors)
+        Infinite where two samples share no view.
+    """
+    ours, theirs = _unit_stack(data), _unit_stack(donors)
+    lacking = np.flatnonzero(~data.observed.all(axis=1))
+    n_rows = max(_CHUNK // len(theirs), 1)
+    for start in range(0, len(lacking), n_rows):
+        rows = lacking[start : start + n_rows]
+        n_shared = data.observed[rows].astype(float) @ donors.observed.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distances = 2 - 2 * (ours[rows] @ theirs.T) / n_shared
+        yield rows, np.where(n_shared > 0, distances, np.inf)
+
+
+def mean_of_nearest(
+    distances: np.ndarray, values: np.ndarray, n_neighbors: int, otherwise: np.ndarray
+) -> np.ndarray:
+    """Mean of the values at the smallest finite distances of every row.
+
+    Parameters
+    ----------
+    distances : array (n_rows, n_donors)
+    values : array (n_donors, n_features)
+    n_neighbors : int
+        Fewer are used where fewer distances are finite.
+    otherwise : array (n_features,)
+        For rows without a finite distance.
+    """
+    if n_neighbors < distances.shape[1]:
+        nearest = np.argpartition(distances, n_neighbors - 1, axis=1)[:, :n_neighbors]
+    else:
+        nearest = np.broadcast_to(np.arange(distances.shape[1]), distances.shape)
+    weights = np.isfinite(np.take_along_axis(distances, nearest, axis=1)).astype(float)
+    n_used = weights.sum(axis=1, keepdims=True)
+    total = np.zeros((len(distances), values.shape[1]))
+    for weight, donor in zip(weights.T, nearest.T, strict=True):
+        total += weight[:, None] * values[donor]
+    return np.where(n_used > 0, total / np.maximum(n_used, 1), otherwise)
+
+
+def _unit_stack(data: MultiViewData) -> np.ndarray:
+    """Views side by side, rows of unit length in every view and zero where missing."""
+    stack = [view / np.linalg.norm(view, axis=1, keepdims=True) for view in data.views]
+    return np.nan_to_num(np.hstack(stack), copy=False)
