@@ -4,7 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test install lint bench clean
+# The version the deep methods are tested with; `make torch` is needed for them alone.
+TORCH  ?= torch==2.13.0
+
+.PHONY: demo test install torch lint bench clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "viewmend needs Python 3.11 or newer, this is " + sys.version)'
@@ -15,6 +18,9 @@ $(STAMP): pyproject.toml | $(BIN)/python
 	@touch $(STAMP)
 
 install: $(STAMP)  ## the environment with everything the tests need
+
+torch: $(STAMP)  ## PyTorch for the deep methods, whose tests are skipped without it
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
 
 demo: $(STAMP)  ## fit, print and draw on the embedded data
 	$(BIN)/viewmend demo

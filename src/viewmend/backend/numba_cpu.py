@@ -5,8 +5,11 @@ Rows are independent, so the result does not depend on the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from numba import njit, prange
+from numba import get_num_threads, njit, prange, set_num_threads
 
 __all__ = [
     "nearest_anchor_weights",
@@ -16,24 +19,39 @@ __all__ = [
 ]
 
 
+# Entries below which waking the threads takes longer than the work.
+SMALL = 1 << 15
+
+
+def _run(kernel: Callable[..., None], *arguments: Any) -> None:
+    """Call a parallel kernel, on one thread where its first argument is small."""
+    before = get_num_threads()
+    if arguments[0].size < SMALL:
+        set_num_threads(1)
+    try:
+        kernel(*arguments)
+    finally:
+        set_num_threads(before)
+
+
 def project_simplex_rows(B: np.ndarray) -> np.ndarray:
     """See `viewmend.backend.agnostic.project_simplex_rows`."""
     out = np.empty_like(B, order="C")
-    _project_rows(np.ascontiguousarray(B), -np.inf, out, out)
+    _run(_project_rows, np.ascontiguousarray(B), -np.inf, out, out)
     return out
 
 
 def project_positive_rows(B: np.ndarray, previous: np.ndarray) -> np.ndarray:
     """See `viewmend.backend.agnostic.project_positive_rows`."""
     out = np.empty_like(B, order="C")
-    _project_rows(np.ascontiguousarray(B), 0.0, np.ascontiguousarray(previous), out)
+    _run(_project_rows, np.ascontiguousarray(B), 0.0, np.ascontiguousarray(previous), out)
     return out
 
 
 def project_ragged_rows(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """See `viewmend.backend.agnostic.project_ragged_rows`."""
     out = np.empty_like(data)
-    _project_ragged(np.ascontiguousarray(data), starts, out)
+    _run(_project_ragged, np.ascontiguousarray(data), starts, out)
     return out
 
 
@@ -41,7 +59,7 @@ def nearest_anchor_weights(E: np.ndarray, k: int) -> np.ndarray:
     """See `viewmend.backend.agnostic.nearest_anchor_weights`."""
     border = np.partition(E, k, axis=1)[:, k]
     out = np.empty_like(E, order="C")
-    _anchor_weights(np.ascontiguousarray(E), border, out)
+    _run(_anchor_weights, np.ascontiguousarray(E), border, out)
     return out
 
 

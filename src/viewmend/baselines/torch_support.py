@@ -84,6 +84,7 @@ class TorchRun:
         with warnings.catch_warnings():
             # PyTorch calls this layout a beta; the products used here are tested against dense.
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
+            warnings.filterwarnings("ignore", message="Sparse invariant checks")
             return self.torch.sparse_csr_tensor(
                 indptr, indices, values, (len(indptr) - 1, n_columns), check_invariants=False
             )
