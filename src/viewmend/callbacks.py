@@ -38,7 +38,7 @@ class LogRounds:
 
 
 class TimeLimit:
-    """Stop after the first round that ends later than ``seconds`` after the first call's round.
+    """Stop after the first round that ends ``seconds`` or more after the end of round 1.
 
     Parameters
     ----------

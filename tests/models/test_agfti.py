@@ -321,7 +321,8 @@ def test_log_has_one_line_per_round_with_its_change(capsys):
     stream = io.StringIO()
     model = quick().set_callbacks(LogRounds(stream)).fit(TASK.data, TASK.y)
     lines = stream.getvalue().splitlines()
-    assert [f"change {r.change:.1e}" in line for r, line in zip(model.history_, lines, strict=True)]
+    told = zip(model.history_, lines, strict=True)
+    assert all(f"change {round_.change:.1e}" in line for round_, line in told)
     assert capsys.readouterr() == ("", "")
     quick(verbose=1).fit(TASK.data, TASK.y)
     assert capsys.readouterr().err.count("round") == 4

@@ -241,10 +241,11 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
             )
         self.anchors_ = tuple(anchors)
         self._induction = induction(problem, result, anchors, n_neighbors)
-        self._class_weights = 1.0 if prior is None else class_weights(result.F, prior)
         self._store(result)
         reachable = reachable_samples(result.P, labels.labelled)
-        self._store_transduction(result.F * self._class_weights, labels, reachable)
+        soft = np.where(reachable[:, None], result.F, 0)
+        self._class_weights = 1.0 if prior is None else class_weights(soft, prior)
+        self._store_transduction(soft * self._class_weights, labels, reachable)
         return self
 
     def predict_proba(self, X, mask: ArrayLike | None = None) -> np.ndarray:
