@@ -126,17 +126,7 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
             {"graph_": found.S, "coef_": coefficients, "intercept_": intercept},
         )
 
-    def predict_proba(self, X, mask: ArrayLike | None = None) -> np.ndarray:
-        """Label distributions of new samples, from the linear model.
-
-        Parameters
-        ----------
-        X : views of the new samples, in any form that ``fit`` takes
-        mask : array (n_new, n_views) of bool, optional
-
-        Returns
-        -------
-        array (n_new, n_classes)
-        """
+    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+        """Predictions of the linear model."""
         data = self._prepare_new(X, mask)
-        return self._distributions(np.hstack(data.views) @ self.coef_ + self.intercept_)
+        return np.hstack(data.views) @ self.coef_ + self.intercept_

@@ -186,19 +186,8 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
         extras = {"weights_": weights, "network_": network}
         return Solution(F, np.ones(len(F), dtype=bool), tuple(history), extras=extras)
 
-    def predict_proba(self, X, mask: ArrayLike | None = None) -> np.ndarray:
-        """Class distributions of new samples.
-
-        Parameters
-        ----------
-        X : views of the new samples, in any form that ``fit`` takes
-            Missing views are imputed if some were missing in ``fit``.
-        mask : array (n_new, n_views) of bool, optional
-
-        Returns
-        -------
-        array (n_new, n_classes)
-        """
+    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+        """Softmax of the network, new rows joined to their nearest samples of fit."""
         data = self._prepare_new(X, mask)
         O = new_outputs(self.network_, data.views, self.weights_, self.n_neighbors, self.lam)  # noqa: E741
         return softmax(O, axis=1)

@@ -122,23 +122,13 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
             {"coefs_": [W_v[:-1] for W_v in W], "intercepts_": [W_v[-1] for W_v in W]},
         )
 
-    def predict_proba(self, X, mask: ArrayLike | None = None) -> np.ndarray:
-        """Label distributions of new samples, from the weighted sum of the views' models.
-
-        Parameters
-        ----------
-        X : views of the new samples, in any form that ``fit`` takes
-        mask : array (n_new, n_views) of bool, optional
-
-        Returns
-        -------
-        array (n_new, n_classes)
-        """
+    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+        """Weighted sum of the views' linear models."""
         data = self._prepare_new(X, mask)
         models = zip(
             self.view_weights_**self.r, data.views, self.coefs_, self.intercepts_, strict=True
         )
-        return self._distributions(sum(a * (X_v @ W_v + b_v) for a, X_v, W_v, b_v in models))
+        return sum(a * (X_v @ W_v + b_v) for a, X_v, W_v, b_v in models)
 
 
 def labelled_ridge(X_l: np.ndarray, Y_l: np.ndarray, lam: float) -> np.ndarray:

@@ -86,19 +86,8 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
         F = trainer.predict_proba(X)
         return Solution(F, np.ones(data.n_samples, dtype=bool), extras=extras)
 
-    def predict_proba(self, X, mask: ArrayLike | None = None) -> np.ndarray:
-        """Class probabilities of new samples, seen through any subset of the views.
-
-        Parameters
-        ----------
-        X : views of the new samples, in any form that ``fit`` takes
-        mask : array (n_new, n_views) of bool, optional
-
-        Returns
-        -------
-        array (n_new, n_classes)
-            Rows sum to one.
-        """
+    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+        """Class probabilities of the logistic regression."""
         data = self._check_predict(X, mask)
         data = MultiViewData(tuple(map(unit_rows, data.views)), data.observed, data.names)
         return self.estimator_.predict_proba(mean_filled(data, self._means))

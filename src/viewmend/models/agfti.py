@@ -248,26 +248,12 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
         self._store_transduction(soft * self._class_weights, labels, reachable)
         return self
 
-    def predict_proba(self, X, mask: ArrayLike | None = None) -> np.ndarray:
-        """Class shares of new samples, seen through any subset of the views.
-
-        The anchor rows of the views a sample has are aligned, fused and read off the anchors'
-        soft labels. This is induction: for the samples of ``fit`` see ``label_distributions_``.
-
-        Parameters
-        ----------
-        X : views of the new samples, in any form that ``fit`` takes
-        mask : array (n_new, n_views) of bool, optional
-
-        Returns
-        -------
-        array (n_new, n_classes)
-            Rows sum to one.
-        """
+    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+        """Anchor rows of the views a sample has, aligned, fused, times the anchors' labels."""
         data = self._check_predict(X, mask, self.dtype)
         with limited_threads(self.n_jobs):
             soft = induce_labels(self._induction, self._normalized(data), data.observed)
-        return self._distributions(soft * self._class_weights)
+        return soft * self._class_weights
 
     def _make_problem(self, graphs: np.ndarray, observed: np.ndarray, labels: Labels) -> Problem:
         """Words become symbols here, and nowhere else."""

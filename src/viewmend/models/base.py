@@ -79,22 +79,22 @@ class MultiViewClassifier(ClassifierMixin, BaseEstimator):
 
 
 class InductiveMixin:
-    """``predict`` for classifiers that can label unseen samples through ``predict_proba``."""
+    """``predict`` and ``predict_proba`` for classifiers that can score unseen samples.
+
+    Subclasses define ``_score_new(X, mask)``, which begins with `_check_predict` and returns
+    scores (n_new, n_classes) of any scale; negative ones count as zero.
+    """
 
     # Of MultiViewClassifier and of the subclass.
     classes_: np.ndarray
     view_names_: tuple[str, ...]
     view_n_features_: tuple[int, ...]
     view_sizes: Sequence[int] | None
-    predict_proba: Callable[..., np.ndarray]
+    _distributions: Callable[[np.ndarray], np.ndarray]
+    _score_new: Callable[..., np.ndarray]
 
     def predict(self, X, mask: ArrayLike | None = None) -> np.ndarray:
-        """Classes of new samples, seen through any subset of the views.
-
-        Parameters
-        ----------
-        X : views of the new samples, in any form that ``fit`` takes
-        mask : array (n_new, n_views) of bool, optional
+        """Classes of new samples; parameters as in ``predict_proba``.
 
         Returns
         -------
@@ -102,6 +102,24 @@ class InductiveMixin:
         """
         shares = self.predict_proba(X, mask)
         return self.classes_[np.argmax(shares, axis=1)]
+
+    def predict_proba(self, X, mask: ArrayLike | None = None) -> np.ndarray:
+        """Class shares of new samples, seen through any subset of the views.
+
+        This is induction: for the samples of ``fit`` see ``label_distributions_``.
+
+        Parameters
+        ----------
+        X : views of the new samples, in any form that ``fit`` takes
+        mask : array (n_new, n_views) of bool, optional
+            False where a sample is missing from a view, in place of NaN rows.
+
+        Returns
+        -------
+        array (n_new, n_classes)
+            Rows sum to one.
+        """
+        return self._distributions(self._score_new(X, mask))
 
     def _check_predict(self, X, mask, dtype=np.float64) -> MultiViewData:
         check_is_fitted(self)
