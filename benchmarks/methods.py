@@ -75,9 +75,9 @@ def completion_of(path: Path, seed: int):
     return imputer.fit_transform(views)
 
 
-def grid_of(name: str) -> list[dict]:
-    estimator = METHODS[name].estimator
-    values = THINNED.get(name, estimator.grid)
+def grid_of(name: str, full: bool) -> list[dict]:
+    paper = METHODS[name].estimator.grid
+    values = paper if full else THINNED.get(name, paper)
     return list(ParameterGrid({key: list(column) for key, column in values.items()}))
 
 
@@ -116,7 +116,11 @@ def run_all(args: argparse.Namespace) -> None:
     done = {(r["data"], int(r["seed"]), r["method"]) for r in read(args.out)}
     # AGF-TI itself is the subject of row_order.py.
     names = args.names.split(",") if args.names else [name for name in METHODS if name != "AGF-TI"]
-    tasks = [(args.data / f"{data}.npz", seed) for data, n in SEEDS.items() for seed in range(n)]
+    tasks = [
+        (args.data / f"{data}.npz", seed)
+        for data in args.sets.split(",")
+        for seed in range(SEEDS[data])
+    ]
     parallel = joblib.Parallel(args.jobs, return_as="generator_unordered")
     completed = joblib.Parallel(args.jobs)(joblib.delayed(completion_of)(*task) for task in tasks)
     plan = [
@@ -124,7 +128,7 @@ def run_all(args: argparse.Namespace) -> None:
         for (path, seed), filled in zip(tasks, completed, strict=True)
         for name in names
         if (path.stem, seed, name) not in done
-        for parameters in grid_of(name)
+        for parameters in grid_of(name, args.full)
     ]
     with args.out.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
@@ -192,6 +196,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with cub.npz and uci_digit.npz")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--names", help="methods, separated by commas; all by default")
+    parser.add_argument("--sets", default=",".join(SEEDS), help="data sets, separated by commas")
+    parser.add_argument("--full", action="store_true", help="the paper's whole grids")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--table", action="store_true", help="print the table of --out")
     parser.add_argument("--paper", type=Path, help="the paper's main_results.csv")
