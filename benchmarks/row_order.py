@@ -29,8 +29,10 @@ import numpy as np
 
 from viewmend.backend.threads import limited_threads
 from viewmend.core import Problem, solve
+from viewmend.core.anchor_count import graph_size
 from viewmend.core.anchors import balanced_hierarchical
 from viewmend.core.bipartite import anchor_graphs
+from viewmend.core.scaling import unit_rows
 from viewmend.datasets import hide, load_npz
 
 ANCHORS = {"cub": 64, "uci_digit": 256}
@@ -47,12 +49,12 @@ FIELDS = ("data", "rate", "seed", "mode", "rho", "beta", "accuracy", "rounds", "
 
 def graphs_of(task, n_anchors: int, seed: int) -> np.ndarray:
     observed = task.data.observed
-    views = [view / np.linalg.norm(view, axis=1, keepdims=True) for view in task.data.views]
-    n_anchors = min(n_anchors, 1 << (int(observed.sum(axis=0).min()).bit_length() - 1))
+    views = [unit_rows(view) for view in task.data.views]
+    n_anchors, n_neighbors = graph_size(n_anchors, 7, int(observed.sum(axis=0).min()))
     rng = np.random.default_rng(seed)
     seen = [view[observed[:, v]] for v, view in enumerate(views)]
     anchors = [balanced_hierarchical(rows, n_anchors, rng) for rows in seen]
-    return anchor_graphs(views, observed, anchors, k=7)
+    return anchor_graphs(views, observed, anchors, n_neighbors)
 
 
 def run(path: Path, rate: float, seed: int, mode: str) -> list[dict]:

@@ -280,4 +280,5 @@ def test_package_imports_without_matplotlib_and_never_loads_it():
         "import sys; sys.modules['matplotlib'] = None; "
         "import viewmend, viewmend.plot, viewmend.demo"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
