@@ -1,0 +1,101 @@
+"""An order of the samples that their content decides, not their position in the file.
+
+Whatever breaks ties, draws a sample or sums up does so in some order. Work done in the canonical
+order, and carried back, is therefore *exactly* equivariant to permutations of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["bottom_rows", "canonical_order", "row_hashes"]
+
+# Of the finaliser of splitmix64 (Steele, Lea, Flood 2014): every input bit reaches every output
+# bit. Arithmetic of unsigned integers wraps around, which is what a hash wants.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+# Entries hashed at a time, so that the work array stays small.
+BLOCK = 2**20
+
+
+def row_hashes(X: np.ndarray) -> np.ndarray:
+    """Hash of the content of every row.
+
+    Equal rows have equal hashes, and rows of float32 the hashes of the same numbers in float64;
+    other rows share one with probability ``2**-64``.
+
+    Parameters
+    ----------
+    X : array (n_rows, n_features)
+        Without NaN.
+
+    Returns
+    -------
+    array (n_rows,) of uint64
+    """
+    n_rows, n_features = X.shape
+    salts = _mix(np.arange(1, n_features + 1, dtype=np.uint64) * GOLDEN) | np.uint64(1)
+    hashes = np.empty(n_rows, dtype=np.uint64)
+    step = max(BLOCK // max(n_features, 1), 1)
+    for start in range(0, n_rows, step):
+        # Adding zero turns -0.0, which equals 0.0, into it.
+        block = np.ascontiguousarray(X[start : start + step], dtype=np.float64) + 0.0
+        bits = _mix(block.view(np.uint64) * GOLDEN)
+        hashes[start : start + step] = (bits * salts).sum(axis=1, dtype=np.uint64)
+    return _mix(hashes)
+
+
+def canonical_order(
+    views: Sequence[np.ndarray], observed: np.ndarray, codes: np.ndarray
+) -> np.ndarray:
+    """Permutation that sorts the samples by their content, whatever the order of rows or views.
+
+    Parameters
+    ----------
+    views : sequence of array (n_samples, n_features_v)
+        Rows that are not observed are not read.
+    observed : array (n_samples, n_views) of bool
+    codes : array (n_samples,) of int
+        Classes, which tell samples of equal features apart.
+
+    Returns
+    -------
+    array (n_samples,) of int
+        Row ``i`` of the canonical order is row ``order[i]`` of the data.
+    """
+    # The sum over the views is the same in every order of theirs.
+    total = np.zeros(len(codes), dtype=np.uint64)
+    for X_v, seen in zip(views, observed.T, strict=True):
+        total[seen] += row_hashes(X_v[seen])
+    return np.lexsort((codes, total))
+
+
+def bottom_rows(X: np.ndarray, size: int, seed: int = 0) -> np.ndarray:
+    """A uniform sample of the distinct rows that does not depend on their order.
+
+    Takes the rows of the smallest seeded hashes, a "bottom-k" sample. A row that occurs many times
+    counts once, and its first occurrence stands for it.
+
+    Parameters
+    ----------
+    X : array (n_rows, n_features)
+    size : int
+    seed : int
+        Another seed, another sample.
+
+    Returns
+    -------
+    array (at most size,) of int
+        Rows, in the order of their hashes.
+    """
+    keys = _mix(row_hashes(X) ^ _mix(np.array([seed + 1], dtype=np.uint64) * GOLDEN))
+    return np.unique(keys, return_index=True)[1][:size]
+
+
+def _mix(z: np.ndarray) -> np.ndarray:
+    z = (z ^ (z >> np.uint64(30))) * MIX_1
+    z = (z ^ (z >> np.uint64(27))) * MIX_2
+    return z ^ (z >> np.uint64(31))
