@@ -2,7 +2,8 @@
 
 from viewmend.containers import MultiViewData
 from viewmend.models.agfti import AGFTIClassifier
+from viewmend.models.mend import MendClassifier
 
 __version__ = "0.1.0"
 
-__all__ = ["AGFTIClassifier", "MultiViewData", "__version__"]
+__all__ = ["AGFTIClassifier", "MendClassifier", "MultiViewData", "__version__"]

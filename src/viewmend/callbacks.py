@@ -29,12 +29,7 @@ class LogRounds:
         self.stream = stream
 
     def __call__(self, round_: Round, _state: State) -> None:
-        weights = " ".join(f"{weight:.3f}" for weight in round_.alpha)
-        stream = self.stream or sys.stderr
-        stream.write(
-            f"round {round_.iteration:3d}  change {round_.change:.1e}  "
-            f"|Z - G| {round_.primal_residual:.1e}  weights {weights}\n"
-        )
+        (self.stream or sys.stderr).write(f"{round_.summary()}\n")
 
 
 class TimeLimit:

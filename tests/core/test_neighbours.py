@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from viewmend.core.neighbours import EDGE_WEIGHTS, neighbour_graph, union_graph
+from viewmend.core.nearest import nearest_rows
+from viewmend.core.neighbours import (
+    EDGE_WEIGHTS,
+    directed_neighbour_graph,
+    edges_to_neighbours,
+    graph_from_neighbours,
+    neighbour_graph,
+    scatter_graph,
+    union_graph,
+)
 from viewmend.core.spreading import joined_to_label, normalise_graph, spread_labels
 
 RNG = np.random.default_rng(0)
@@ -89,6 +98,42 @@ def test_union_sums_the_views_over_the_samples_they_have():
         rows = np.flatnonzero(observed[:, v])
         expected[np.ix_(rows, rows)] += neighbour_graph(views[v][rows], 4).toarray()
     np.testing.assert_allclose(union_graph(views, observed, 4).toarray(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", EDGE_WEIGHTS)
+@pytest.mark.parametrize("k", [1, 4, 9])
+def test_graphs_of_fewer_neighbours_than_are_known(k, weights):
+    near = nearest_rows(X, 10)
+    expected = neighbour_graph(X, k, weights).toarray()
+    np.testing.assert_array_equal(graph_from_neighbours(near, k, weights).toarray(), expected)
+
+
+def test_the_nearest_of_too_few_known_neighbours():
+    known = graph_from_neighbours(nearest_rows(X, 4), 7).toarray()
+    np.testing.assert_array_equal(known, neighbour_graph(X, 3).toarray())
+    assert graph_from_neighbours(nearest_rows(X, 1), 7).nnz == 0
+
+
+def test_symmetric_graph_is_the_mean_of_the_directed_ones():
+    W = directed_neighbour_graph(X, 4).toarray()
+    np.testing.assert_array_equal(neighbour_graph(X, 4).toarray(), (W + W.T) / 2)
+
+
+def test_edges_of_new_rows_are_those_of_the_closed_form():
+    queries = RNG.normal(size=(6, 3))
+    edges = edges_to_neighbours(nearest_rows(X, 5, queries=queries), 4, 50).toarray()
+    for q, found in zip(queries, edges, strict=True):
+        e = ((X - q) ** 2).sum(axis=1)
+        gaps = np.maximum(np.sort(e)[4] - e, 0)
+        np.testing.assert_allclose(found, gaps / gaps.sum(), atol=1e-12)
+
+
+def test_scattered_graph_keeps_its_edges_between_the_same_samples():
+    rows = RNG.permutation(80)[:50]
+    small = neighbour_graph(X, 3)
+    large = scatter_graph(small, rows, 80).toarray()
+    np.testing.assert_array_equal(large[np.ix_(rows, rows)], small.toarray())
+    np.testing.assert_allclose(large.sum(), small.sum())
 
 
 def test_spreading_equals_the_dense_solution():

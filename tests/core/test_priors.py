@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from viewmend.core.priors import class_weights, normalise_rows
+from viewmend.core.priors import (
+    balance_classes,
+    class_weights,
+    normalise_columns,
+    normalise_rows,
+)
 
 RNG = np.random.default_rng(0)
 CLASSES = RNG.integers(4, size=3000)
@@ -56,3 +61,61 @@ def test_samples_without_soft_labels_are_ignored():
 def test_rows_are_normalised_and_zero_rows_left():
     F = np.array([[1.0, 3.0], [0.0, 0.0]])
     np.testing.assert_array_equal(normalise_rows(F), [[0.25, 0.75], [0.0, 0.0]])
+
+
+def test_columns_are_normalised_and_zero_columns_left():
+    F = np.array([[1.0, 0.0, 2.0], [3.0, 0.0, 2.0]])
+    np.testing.assert_array_equal(normalise_columns(F), [[0.25, 0, 0.5], [0.75, 0, 0.5]])
+
+
+# ------------------------------------------------------------------ balanced soft labels
+
+SHARES = np.array([0.1, 0.2, 0.3, 0.4])
+
+
+def sinkhorn(P, prior, n_rounds=2000):
+    """Columns scaled to the prior, rows to one, in turn."""
+    for _ in range(n_rounds):
+        P = P * (prior / P.mean(axis=0))
+        P = P / P.sum(axis=1, keepdims=True)
+    return P
+
+
+@pytest.mark.parametrize("contrast", [1.0, 0.1])
+def test_balanced_rows_are_where_sinkhorn_ends(contrast):
+    P = soft_labels(contrast, scales=(3, 1, 0.2, 1))[:200]
+    balanced = balance_classes(P, SHARES)
+    np.testing.assert_allclose(balanced, sinkhorn(P, SHARES), atol=1e-4)
+    np.testing.assert_allclose(balanced.mean(axis=0), SHARES, atol=3e-5)
+    np.testing.assert_allclose(balanced.sum(axis=1), 1)
+
+
+def test_balancing_weighs_classes_and_nothing_else():
+    """Odds of two classes change by one factor for all rows; scales of rows and columns cancel."""
+    P = soft_labels(0.5)[:200]
+    balanced = balance_classes(P, SHARES)
+    odds = (balanced / P) / (balanced / P)[:, [0]]
+    np.testing.assert_allclose(odds, np.tile(odds[0], (200, 1)), rtol=1e-8)
+    scaled = P * RNG.uniform(0.1, 10, (200, 1)) * [5.0, 1.0, 0.1, 2.0]
+    np.testing.assert_allclose(balance_classes(scaled, SHARES), balanced, atol=1e-4)
+
+
+def test_balanced_rows_stay_as_they_are():
+    P = sinkhorn(soft_labels(1.0)[:200], SHARES)
+    np.testing.assert_allclose(balance_classes(P, SHARES), P, atol=1e-4)
+
+
+def test_rows_without_soft_labels_become_the_prior_and_do_not_count():
+    P = soft_labels(1.0)[:200]
+    padded = np.r_[P, np.zeros((50, 4))]
+    balanced = balance_classes(padded, SHARES)
+    np.testing.assert_array_equal(balanced[200:], np.tile(SHARES, (50, 1)))
+    np.testing.assert_array_equal(balanced[:200], balance_classes(P, SHARES))
+
+
+def test_sure_rows_balance_with_zeros_in_them():
+    """Rows that rule classes out keep doing so; the others make up for them."""
+    P = np.array([[1.0, 0.0]] * 3 + [[0.5, 0.5]] * 5)
+    balanced = balance_classes(P, np.array([0.5, 0.5]))
+    np.testing.assert_allclose(balanced[:3], [[1.0, 0.0]] * 3, atol=1e-6)
+    np.testing.assert_allclose(balanced[3:], [[0.2, 0.8]] * 5, atol=1e-4)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 import numba
 from threadpoolctl import threadpool_limits
 
-__all__ = ["limited_threads"]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+__all__ = ["limited_threads", "parallel_map", "serial_blas"]
 
 
 @contextmanager
@@ -27,3 +32,21 @@ def limited_threads(n_jobs: int | None) -> Iterator[None]:
             yield
     finally:
         numba.set_num_threads(before)
+
+
+def serial_blas() -> threadpool_limits:
+    """Context in which linear algebra runs on one thread, and rounds the same everywhere."""
+    return threadpool_limits(1, user_api="blas")
+
+
+def parallel_map(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """Results of ``work`` on every item, on as many threads as the kernels may use.
+
+    Linear algebra inside runs on one thread, so that the numbers are the same whatever the number
+    of threads. ``work`` must not call a parallel kernel itself.
+    """
+    with serial_blas():
+        if numba.get_num_threads() == 1:
+            return [work(item) for item in items]
+        with ThreadPoolExecutor(numba.get_num_threads()) as pool:
+            return list(pool.map(work, items))

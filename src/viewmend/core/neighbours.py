@@ -6,11 +6,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.neighbors import NearestNeighbors
 
 from viewmend.backend import dispatch
+from viewmend.core.nearest import Neighbours, nearest_rows
 
-__all__ = ["EDGE_WEIGHTS", "directed_neighbour_graph", "neighbour_graph", "union_graph"]
+__all__ = [
+    "EDGE_WEIGHTS",
+    "directed_neighbour_graph",
+    "edges_to_neighbours",
+    "graph_from_neighbours",
+    "neighbour_graph",
+    "scatter_graph",
+    "union_graph",
+]
 
 
 def closed_form_weights(E: np.ndarray, k: int) -> np.ndarray:
@@ -40,6 +48,50 @@ EDGE_WEIGHTS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 }
 
 
+def edges_to_neighbours(
+    neighbours: Neighbours, k: int, n_rows: int, weights: str = "closed_form"
+) -> csr_array:
+    """Weighted edges from every query to its ``k`` nearest rows.
+
+    Parameters
+    ----------
+    neighbours : Neighbours
+        ``k + 1`` or more of each query.
+    k : int
+        Lowered where fewer than ``k + 1`` neighbours are known.
+    n_rows : int
+        Rows that were searched.
+    weights : str
+        Row of `EDGE_WEIGHTS`.
+
+    Returns
+    -------
+    sparse array (n_queries, n_rows)
+        With closed-form weights, rows sum to one.
+    """
+    n_queries, n_known = neighbours.indices.shape
+    k = min(k, n_known - 1)
+    if k < 1:
+        return csr_array((n_queries, n_rows))
+    columns = neighbours.indices[:, : k + 1]
+    data = EDGE_WEIGHTS[weights](neighbours.squared_distances[:, : k + 1], k)
+    starts = np.arange(0, data.size + 1, k + 1)
+    edges = csr_array((data.ravel(), columns.ravel(), starts), shape=(n_queries, n_rows))
+    edges.eliminate_zeros()
+    return edges
+
+
+def graph_from_neighbours(
+    neighbours: Neighbours, k: int, weights: str = "closed_form"
+) -> csr_array:
+    """Symmetric graph of the ``k`` nearest rows: mean of the directed one and its transpose.
+
+    Parameters and shapes as in `edges_to_neighbours`, the queries being the rows.
+    """
+    edges = edges_to_neighbours(neighbours, k, len(neighbours.indices), weights)
+    return csr_array((edges + edges.T) / 2)
+
+
 def directed_neighbour_graph(X: np.ndarray, k: int, weights: str = "closed_form") -> csr_array:
     """k-nearest-neighbour graph.
 
@@ -56,17 +108,7 @@ def directed_neighbour_graph(X: np.ndarray, k: int, weights: str = "closed_form"
     sparse array (n_rows, n_rows)
         None of its entries on the diagonal; with closed-form weights, rows sum to one.
     """
-    n_rows = X.shape[0]
-    k = min(k, n_rows - 2)
-    if k < 1:
-        return csr_array((n_rows, n_rows), dtype=X.dtype)
-    # Without an argument, a row is never its own neighbour, even among duplicates.
-    distances, columns = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors()
-    data = EDGE_WEIGHTS[weights](distances**2, k)
-    starts = np.arange(0, data.size + 1, k + 1)
-    graph = csr_array((data.ravel(), columns.ravel(), starts), shape=(n_rows, n_rows))
-    graph.eliminate_zeros()
-    return graph
+    return edges_to_neighbours(nearest_rows(X, k + 1), k, X.shape[0], weights)
 
 
 def neighbour_graph(X: np.ndarray, k: int, weights: str = "closed_form") -> csr_array:
@@ -74,8 +116,24 @@ def neighbour_graph(X: np.ndarray, k: int, weights: str = "closed_form") -> csr_
 
     Parameters and shapes as in `directed_neighbour_graph`.
     """
-    graph = directed_neighbour_graph(X, k, weights)
-    return csr_array((graph + graph.T) / 2)
+    return graph_from_neighbours(nearest_rows(X, k + 1), k, weights)
+
+
+def scatter_graph(graph: csr_array, rows: np.ndarray, n_samples: int) -> csr_array:
+    """The graph between the samples ``rows``, among all the samples.
+
+    Parameters
+    ----------
+    graph : sparse array (n_rows, n_rows)
+    rows : array (n_rows,) of int
+    n_samples : int
+
+    Returns
+    -------
+    sparse array (n_samples, n_samples)
+    """
+    edges = graph.tocoo()
+    return csr_array((edges.data, (rows[edges.row], rows[edges.col])), shape=(n_samples,) * 2)
 
 
 def union_graph(
@@ -99,7 +157,6 @@ def union_graph(
     union = csr_array((n_samples, n_samples))
     for v, X_v in enumerate(views):
         rows = np.flatnonzero(observed[:, v])
-        graph = neighbour_graph(X_v[rows], k, weights).tocoo()
-        where = (rows[graph.row], rows[graph.col])
-        union = union + csr_array((graph.data, where), shape=union.shape)
+        graph = neighbour_graph(X_v[rows], k, weights)
+        union = union + scatter_graph(graph, rows, n_samples)
     return union

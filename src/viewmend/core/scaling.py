@@ -10,8 +10,9 @@ __all__ = ["NORMALIZERS", "standardise_rows", "unit_rows"]
 
 
 def unit_rows(X_v: np.ndarray) -> np.ndarray:
-    """Rows scaled to unit Euclidean length; missing rows stay NaN."""
-    return X_v / np.linalg.norm(X_v, axis=1, keepdims=True)
+    """Rows scaled to unit Euclidean length; zero rows stay zero, and missing ones NaN."""
+    lengths = np.linalg.norm(X_v, axis=1, keepdims=True)
+    return X_v / np.where(lengths == 0, 1, lengths)
 
 
 def standardise_rows(X_v: np.ndarray) -> np.ndarray:

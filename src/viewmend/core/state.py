@@ -147,6 +147,14 @@ class Round:
         """The quantity of the stopping test."""
         return max(self.change_F, self.change_Q, self.change_alpha)
 
+    def summary(self) -> str:
+        """One line."""
+        weights = " ".join(f"{weight:.3f}" for weight in self.alpha)
+        return (
+            f"round {self.iteration:3d}  change {self.change:.1e}  "
+            f"|Z - G| {self.primal_residual:.1e}  weights {weights}"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Result:

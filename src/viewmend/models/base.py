@@ -11,13 +11,16 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from viewmend.backend.threads import limited_threads
+from viewmend.callbacks import LogRounds
 from viewmend.containers import MultiViewData
 from viewmend.core.priors import normalise_rows
 from viewmend.exceptions import DataWarning
 from viewmend.labels import Labels, check_labels
+from viewmend.parameters import Rule, check_parameters
 from viewmend.validation import check_new_views, check_views
 
-__all__ = ["InductiveMixin", "MultiViewClassifier"]
+__all__ = ["InductiveMixin", "MultiViewClassifier", "TwoStepClassifier"]
 
 
 class MultiViewClassifier(ClassifierMixin, BaseEstimator):
@@ -39,11 +42,14 @@ class MultiViewClassifier(ClassifierMixin, BaseEstimator):
     def _check_fit(self, X, y, mask, dtype=np.float64) -> tuple[MultiViewData, Labels]:
         data = check_views(X, mask=mask, view_sizes=self.view_sizes, dtype=dtype)
         labels = check_labels(y, data.n_samples)
+        self._remember_layout(data, labels)
+        return data, labels
+
+    def _remember_layout(self, data: MultiViewData, labels: Labels) -> None:
         self.classes_ = labels.classes
         self.view_names_ = data.names
         self.view_n_features_ = data.n_features
         self.n_features_in_ = sum(data.n_features)
-        return data, labels
 
     def _store_transduction(self, soft: np.ndarray, labels: Labels, reachable: np.ndarray) -> None:
         """Distributions and classes of the samples of fit.
@@ -76,6 +82,59 @@ class MultiViewClassifier(ClassifierMixin, BaseEstimator):
         """Soft labels scaled to sum one; where there is none, the labelled class shares."""
         scaled = normalise_rows(np.maximum(soft, 0))
         return np.where(scaled.any(axis=1, keepdims=True), scaled, self._labelled_shares)
+
+
+class TwoStepClassifier(MultiViewClassifier):
+    """Base of the classifiers that look at the samples first and at the labels afterwards.
+
+    Subclasses define ``_geometry(data, labels)``, which may use labels to tell equal samples apart
+    and for nothing else, ``_fit_labels(geometry, labels)``, which does the rest, and the names of
+    the parameters that the first depends on. A search over the other parameters, or over parts
+    of the labels, needs the first only once.
+    """
+
+    _rules: ClassVar[dict[str, Rule]]
+    _geometry_parameters: ClassVar[tuple[str, ...]]
+    # Parameters of the shorter fits that compare settings.
+    _search_overrides: ClassVar[Mapping[str, Any]] = {}
+
+    def set_callbacks(self, *callbacks: Callable[..., bool | None]):
+        """Callables to run after each round, see `viewmend.callbacks`; not copied by ``clone``."""
+        self._callbacks = callbacks
+        return self
+
+    def fit(self, X, y, mask: ArrayLike | None = None):
+        """Fit on labelled and unlabelled samples together.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
+            A sample missing from a view is a row of NaN there. One 2-D array is split by
+            ``view_sizes``, or is a single view.
+        y : array (n_samples,)
+            -1, None or NaN for unlabelled samples, any hashable labels otherwise.
+        mask : array (n_samples, n_views) of bool, optional
+            False where a sample is missing from a view, in place of NaN rows.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._rules)
+        data, labels = self._check_fit(X, y, mask, self.dtype)
+        with limited_threads(self.n_jobs):
+            self._fit_labels(self._geometry(data, labels), labels)
+        return self
+
+    def _geometry(self, data: MultiViewData, labels: Labels) -> Any:
+        raise NotImplementedError
+
+    def _fit_labels(self, geometry: Any, labels: Labels) -> None:
+        raise NotImplementedError
+
+    def _all_callbacks(self) -> list[Callable[..., bool | None]]:
+        watchers: list[Callable[..., bool | None]] = [LogRounds()] if self.verbose else []
+        return watchers + list(getattr(self, "_callbacks", ()))
 
 
 class InductiveMixin:

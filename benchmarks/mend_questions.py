@@ -1,0 +1,223 @@
+"""The open questions about MendClassifier, each as a variant of its recipe, on the same tasks.
+
+    python benchmarks/mend_questions.py --data DIR --out questions.jsonl --seeds 10 --jobs 16
+
+Every variant sees the neighbours and kernels of the default, so that a difference is due to what
+its name says. Writes one JSON line per task with the accuracy of every variant; no true label
+reaches any of them. `--table` prints means and paired differences from the default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from protocols import PROTOCOLS, pose
+from scipy.sparse import csr_array
+from scipy.stats import wilcoxon
+
+from viewmend.core.canonical import canonical_order
+from viewmend.core.fusion import Game, fuse
+from viewmend.core.mend import Labelling, Settings, Stage, mend
+from viewmend.core.mend_geometry import (
+    Geometry,
+    GeometrySettings,
+    NeighbourRule,
+    build_geometry,
+    view_graphs,
+)
+from viewmend.datasets import Task, load_npz
+from viewmend.labels import Labels, check_labels
+
+# Dense arrays of all graphs: beyond this the adversarial weights are left out.
+ADVERSARIAL_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One task in canonical order, with everything that needs no label."""
+
+    geometry: Geometry
+    labels: Labels
+    y_true: np.ndarray
+
+    @property
+    def labelling(self) -> Labelling:
+        return Labelling(self.labels.one_hot(), self.labels.shares())
+
+    def graphs(self, settings: Settings) -> list[csr_array]:
+        return view_graphs(self.geometry, self.labels.n_classes, settings.neighbours)
+
+    def run(self, settings: Settings | None = None, labelling: Labelling | None = None) -> Stage:
+        settings = settings or Settings()
+        graphs = self.graphs(settings)
+        return mend(graphs, self.geometry, labelling or self.labelling, settings).stage
+
+    def accuracy(self, codes: np.ndarray) -> float:
+        hidden = ~self.labels.labelled
+        return float(np.mean(self.labels.classes[codes[hidden]] == self.y_true[hidden]))
+
+
+class Unbalanced(Labelling):
+    """Classes by the largest score, whatever their shares."""
+
+    def classes(self, P: np.ndarray) -> np.ndarray:
+        found = np.where(P.any(axis=1), np.argmax(P, axis=1), -1)
+        return np.where(self.Y.any(axis=1), np.argmax(self.Y, axis=1), found)
+
+
+class Blended(Labelling):
+    """Class shares half from the labels, half from the scores as they come."""
+
+    def classes(self, P: np.ndarray) -> np.ndarray:
+        return self._towards(P).classes(P)
+
+    def targets(self, P: np.ndarray) -> np.ndarray:
+        return self._towards(P).targets(P)
+
+    def _towards(self, P: np.ndarray) -> Labelling:
+        found = np.bincount(np.argmax(P, axis=1), minlength=len(self.prior)) / len(P)
+        return Labelling(self.Y, (self.prior + np.maximum(found, 1 / len(P))) / 2)
+
+
+def shrunk(setup: Setup, pseudo_counts: float) -> Labelling:
+    counts = setup.labels.counts() + pseudo_counts
+    return Labelling(setup.labelling.Y, counts / counts.sum())
+
+
+def adversarial_weights(
+    graphs: Sequence[csr_array], _classes: np.ndarray, _power: float
+) -> np.ndarray:
+    """Weights of AGF-TI's min-max game over the same graphs, without label term."""
+    Z = np.stack([graph.toarray() for graph in graphs])
+    Z /= np.maximum(Z.sum(axis=2, keepdims=True), 1e-12)
+    n_graphs, n_samples, _ = Z.shape
+    game = Game(Z, np.zeros((n_samples, n_samples)), float(n_graphs**2), 4.0)
+    alpha = fuse(game, np.full(n_graphs, 1 / n_graphs)).alpha
+    return np.asarray((alpha / alpha.max()) ** 2)
+
+
+def fixed_neighbours(k: int) -> Settings:
+    return Settings(neighbours=NeighbourRule(fewest=k, most=k))
+
+
+BASE = Settings()
+VARIANTS: dict[str, Callable[[Setup], np.ndarray]] = {
+    "default": lambda setup: setup.run().classes,
+    "largest score at the end": lambda setup: np.argmax(setup.run().P, axis=1),
+    "no class shares at all": lambda setup: (
+        setup.run(labelling=Unbalanced(setup.labelling.Y, setup.labelling.prior)).classes
+    ),
+    "uniform prior": lambda setup: setup.run(labelling=shrunk(setup, 1e9)).classes,
+    "prior shrunk by 1": lambda setup: setup.run(labelling=shrunk(setup, 1)).classes,
+    "prior shrunk by 5": lambda setup: setup.run(labelling=shrunk(setup, 5)).classes,
+    "prior half from scores": lambda setup: (
+        setup.run(labelling=Blended(setup.labelling.Y, setup.labelling.prior)).classes
+    ),
+    "equal graph weights": lambda setup: setup.run(replace(BASE, homophily_power=0.0)).classes,
+    "homophily to the fourth": lambda setup: setup.run(replace(BASE, homophily_power=4.0)).classes,
+    "adversarial graph weights": lambda setup: (
+        setup.run(replace(BASE, weigh=adversarial_weights)).classes
+    ),
+    "edges not guided": lambda setup: setup.run(replace(BASE, edge_power=0.0)).classes,
+    "no regressions": lambda setup: setup.run(replace(BASE, n_rounds=0)).classes,
+    "one round": lambda setup: setup.run(replace(BASE, n_rounds=1)).classes,
+    "five rounds": lambda setup: setup.run(replace(BASE, n_rounds=5)).classes,
+    "evidence to the power 1": lambda setup: setup.run(replace(BASE, evidence_power=1.0)).classes,
+    "no consensus graph": lambda setup: setup.run(replace(BASE, consensus_weight=1e-9)).classes,
+    "ten neighbours": lambda setup: setup.run(fixed_neighbours(10)).classes,
+}
+
+
+def set_up(task: Task) -> Setup:
+    """Canonical order, and what needs no label, as `MendClassifier` does it."""
+    labels = check_labels(task.y, task.data.n_samples)
+    order = canonical_order(task.data.views, task.data.observed, labels.codes)
+    data = task.data[order]
+    geometry = build_geometry(data.views, data.observed, GeometrySettings())
+    return Setup(geometry, Labels(labels.classes, labels.codes[order]), task.y_true[order])
+
+
+def ask(path: Path, protocol: str, rate: float, seed: int, names: Sequence[str]) -> dict:
+    """Accuracy of the variants on one task."""
+    start = time.perf_counter()
+    task = pose(load_npz(path), protocol, rate, seed)
+    setup = set_up(task)
+    few = len(setup.y_true) <= ADVERSARIAL_ROWS
+    accuracy = {
+        name: setup.accuracy(VARIANTS[name](setup))
+        for name in names
+        if few or not name.startswith("adversarial")
+    }
+    seconds = time.perf_counter() - start
+    known = {"data": path.stem, "protocol": protocol, "rate": rate, "seed": seed}
+    return {**known, "seconds": seconds, "accuracy": accuracy}
+
+
+def run_all(args: argparse.Namespace) -> None:
+    names = args.variants.split(",") if args.variants else list(VARIANTS)
+    tasks = [
+        (args.data / f"{data}.npz", protocol, rate, seed)
+        for data in args.sets.split(",")
+        for protocol in args.protocols.split(",")
+        for rate in map(float, args.rates.split(","))
+        for seed in range(args.seeds)
+    ]
+    done = {(r["data"], r["protocol"], r["rate"], r["seed"]) for r in read(args.out)}
+    left = [task for task in tasks if (task[0].stem, *task[1:]) not in done]
+    jobs = Parallel(args.jobs, return_as="generator_unordered")
+    end = time.monotonic() + args.time_limit
+    with args.out.open("a") as file:
+        for record in jobs(delayed(ask)(*task, names) for task in left):
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+            if time.monotonic() > end:
+                break
+
+
+def read(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def print_table(args: argparse.Namespace) -> None:
+    """Mean accuracy and paired difference from the default, per protocol."""
+    records = read(args.out)
+    for protocol in dict.fromkeys(record["protocol"] for record in records):
+        chosen = [record["accuracy"] for record in records if record["protocol"] == protocol]
+        print(f"\n### {protocol}, {len(chosen)} tasks\n")
+        print("| variant | tasks | accuracy | difference | better / worse | p (two-sided) |")
+        print("|---|---|---|---|---|---|")
+        for name in dict.fromkeys(name for record in chosen for name in record):
+            pairs = [(r[name], r["default"]) for r in chosen if name in r]
+            ours, base = 100 * np.array(pairs).T
+            gap = ours - base
+            p = wilcoxon(gap).pvalue if gap.any() else 1.0
+            counts = f"{(gap > 0).sum()} / {(gap < 0).sum()}"
+            line = f"| {name} | {len(gap)} | {ours.mean():.2f} | {gap.mean():+.2f} | {counts} |"
+            print(f"{line} {p:.1g} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--sets", default="cub,uci_digit,outscene_3view")
+    parser.add_argument("--protocols", default=",".join(PROTOCOLS))
+    parser.add_argument("--rates", default="0.3,0.5,0.7")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--variants", help="separated by commas; all by default")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--time-limit", type=float, default=np.inf, help="seconds")
+    parser.add_argument("--table", action="store_true")
+    args = parser.parse_args()
+    (print_table if args.table else run_all)(args)
+
+
+if __name__ == "__main__":
+    main()

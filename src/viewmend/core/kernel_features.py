@@ -1,0 +1,168 @@
+"""Features of a view whose inner products are a kernel: Nyström's approximation on landmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from viewmend.backend import dispatch
+
+__all__ = ["Axes", "KernelFeatures", "KernelMap", "kernel_features", "rotated_axes"]
+
+# Eigenvalues of the landmark kernel below this share of the largest are rounding errors.
+RANK_TOLERANCE = 1e-6
+# Rows worked on at a time.
+BLOCK = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMap:
+    """From representations of a sample to its features.
+
+    With ``k(x, y)`` the mean over the representations ``r`` of ``exp(-|x_r - y_r|^2 / s_r)`` and
+    ``k_x`` its values at the landmarks, the features are ``(k_x - centre) linear``.
+
+    Attributes
+    ----------
+    landmarks : dict of array (n_landmarks, n_components_r)
+        By representation.
+    scales : dict of float
+        ``s_r``.
+    centre : array (n_landmarks,)
+    linear : array (n_landmarks, n_features)
+    """
+
+    landmarks: Mapping[str, np.ndarray]
+    scales: Mapping[str, float]
+    centre: np.ndarray
+    linear: np.ndarray
+
+    def __call__(self, representations: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Features (n_rows, n_features) of float32."""
+        K = _kernel(representations, self.landmarks, self.scales)
+        return ((K - self.centre) @ self.linear).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFeatures:
+    """Features of the observed rows of a view, on the axes of their own covariance.
+
+    Attributes
+    ----------
+    Phi : array (n_rows, n_features)
+        Columns sum to zero and are orthogonal.
+    spectrum : array (n_features,)
+        Squared lengths of the columns, ascending.
+    map : KernelMap
+    """
+
+    Phi: np.ndarray
+    spectrum: np.ndarray
+    map: KernelMap
+
+
+def kernel_features(
+    representations: Mapping[str, np.ndarray], landmarks: np.ndarray, width: float
+) -> KernelFeatures:
+    """Centred Nyström features, rotated so that their Gram matrix is diagonal.
+
+    ``s_r`` is the mean squared distance between rows and landmarks over ``width``: the smaller
+    ``width``, the wider the kernel.
+
+    Parameters
+    ----------
+    representations : dict of array (n_rows, n_components_r)
+    landmarks : array (n_landmarks,) of int
+        Rows that serve as landmarks.
+    width : float
+
+    Returns
+    -------
+    KernelFeatures
+    """
+    points = {name: X[landmarks] for name, X in representations.items()}
+    scales = {name: _scale(X, points[name], width) for name, X in representations.items()}
+    K = _kernel(representations, points, scales)
+    whitening = _inverse_root(K[landmarks].astype(np.float64))
+    axes = rotated_axes(K, whitening)
+    return KernelFeatures(
+        axes(K), axes.spectrum, KernelMap(points, scales, axes.centre, axes.rotation)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """``(phi - centre) rotation``: columns without mean, and orthogonal.
+
+    Attributes
+    ----------
+    centre : array (n_features,)
+    rotation : array (n_features, n_axes)
+    spectrum : array (n_axes,)
+        Squared lengths of the columns, ascending.
+    """
+
+    centre: np.ndarray
+    rotation: np.ndarray
+    spectrum: np.ndarray
+
+    def __call__(self, Phi: np.ndarray) -> np.ndarray:
+        centred = Phi - self.centre.astype(Phi.dtype)
+        return np.asarray(centred @ self.rotation.astype(Phi.dtype))
+
+
+def rotated_axes(Phi: np.ndarray, whitening: np.ndarray | None = None) -> Axes:
+    """Principal axes of ``Phi whitening``, for rows (n_rows, n_features) of features.
+
+    Parameters
+    ----------
+    Phi : array (n_rows, n_features)
+    whitening : array (n_features, n_axes), optional
+        The identity by default.
+    """
+    centre = Phi.mean(axis=0, dtype=np.float64)
+    # In double precision: the ridge is compared with the small eigenvalues.
+    gram = _gram(Phi - centre.astype(Phi.dtype))
+    if whitening is None:
+        spectrum, rotation = scipy.linalg.eigh(gram)
+    else:
+        spectrum, rotation = scipy.linalg.eigh(whitening.T @ gram @ whitening)
+        rotation = whitening @ rotation
+    return Axes(centre, rotation, np.maximum(spectrum, 0))
+
+
+def _kernel(
+    representations: Mapping[str, np.ndarray],
+    landmarks: Mapping[str, np.ndarray],
+    scales: Mapping[str, float],
+) -> np.ndarray:
+    """Mean over the representations of Gaussian kernels, (n_rows, n_landmarks)."""
+    total: np.ndarray | float = 0.0
+    for name, X in representations.items():
+        total = total + np.exp(dispatch.squared_distances(X, landmarks[name]) / -scales[name])
+    return np.asarray(total / len(representations), dtype=np.float32)
+
+
+def _scale(X: np.ndarray, landmarks: np.ndarray, width: float) -> float:
+    mean = float(dispatch.squared_distances(X, landmarks).mean(dtype=np.float64))
+    # Rows that are all the same have no scale of their own.
+    return mean / width if mean > 0 else 1.0
+
+
+def _inverse_root(K: np.ndarray) -> np.ndarray:
+    """``R`` (m, rank) with ``R R^T`` the pseudo-inverse of a kernel matrix (m, m)."""
+    values, vectors = scipy.linalg.eigh((K + K.T) / 2)
+    kept = values > RANK_TOLERANCE * values[-1]
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def _gram(K: np.ndarray) -> np.ndarray:
+    """``K^T K`` in double precision, without a copy of ``K`` in it."""
+    gram = np.zeros((K.shape[1], K.shape[1]))
+    for start in range(0, len(K), BLOCK):
+        block = K[start : start + BLOCK].astype(np.float64)
+        gram += block.T @ block
+    return gram

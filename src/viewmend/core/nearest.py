@@ -1,0 +1,326 @@
+"""Nearest rows: exact, or among the rows of nearby cells where there are many.
+
+Products in float32 propose a few more rows than wanted, differences in float64 decide among
+them, and a bound on the rounding tells the queries for which a row may have been overlooked;
+these are searched row by row. So the result is that of float64, ties included.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from viewmend.backend import numba_cpu
+from viewmend.backend.threads import parallel_map
+
+# Numbers of the queries of one block, and of the rows to search for them, ascending.
+Block = tuple[np.ndarray, np.ndarray]
+
+__all__ = [
+    "EXACT_UP_TO",
+    "Neighbours",
+    "nearest_rows",
+    "nearest_rows_in_cells",
+    "neighbour_search",
+    "recall",
+]
+
+# Rows above which cells are searched: there, two to three times faster, and faster with more.
+EXACT_UP_TO = 20_000
+# Candidates beyond k: the more, the fewer queries are in doubt and the more are measured.
+SPARE = 8
+# Queries and rows whose products are held at once (4 MiB of them per thread).
+BLOCK_QUERIES = 512
+BLOCK_ROWS = 2048
+# Cells, as a multiple of the square root of the rows, and how many a row looks into.
+CELLS_PER_ROOT = 3.0
+PROBES = 6
+# The centres of the cells need not be good: few rounds, on few rows per cell.
+CELL_ROUNDS = 3
+ROWS_PER_CELL = 24
+# Of float32.
+UNIT_ROUNDOFF = 2.0**-24
+SMALLEST_NORMAL = 2.0**-126
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The ``k`` nearest rows of each query, nearest first, equal ones by their number.
+
+    Attributes
+    ----------
+    indices : array (n_queries, k) of int
+    squared_distances : array (n_queries, k) of float64
+    """
+
+    indices: np.ndarray
+    squared_distances: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows as given, and in float32 with a common centre and scale, with squared norms of these."""
+
+    given: np.ndarray
+    rough: np.ndarray
+    norms: np.ndarray
+    scale: float
+
+    def __getitem__(self, rows: np.ndarray) -> _Rows:
+        return _Rows(self.given[rows], self.rough[rows], self.norms[rows], self.scale)
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What `_Rows` are taken relative to: products then cancel least and cannot overflow."""
+
+    centre: np.ndarray
+    scale: float
+
+    @classmethod
+    def of(cls, X: np.ndarray, *others: np.ndarray) -> _Frame:
+        centre = X.mean(axis=0, dtype=np.float64)
+        spread = max(
+            max(np.max(A.max(axis=0) - centre), np.max(centre - A.min(axis=0)))
+            for A in (X, *others)
+        )
+        return cls(centre, float(spread) or 1.0)
+
+    def rows(self, X: np.ndarray) -> _Rows:
+        rough = X - self.centre.astype(X.dtype)
+        rough /= self.scale
+        rough = rough.astype(np.float32, copy=False)
+        return _Rows(X, rough, np.einsum("ij,ij->i", rough, rough), self.scale)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Rows to search, queries, the row each query leaves out (or -1), neighbours wanted."""
+
+    data: _Rows
+    asked: _Rows
+    own: np.ndarray
+    k: int
+
+    def __getitem__(self, queries: np.ndarray) -> _Task:
+        return _Task(self.data, self.asked[queries], self.own[queries], self.k)
+
+
+def nearest_rows(X: np.ndarray, k: int, *, queries: np.ndarray | None = None) -> Neighbours:
+    """The ``k`` rows ``x_j`` of least ``|q_i - x_j|^2`` for each query, exactly.
+
+    Parameters
+    ----------
+    X : array (n_rows, n_features) of float32 or float64
+    k : int
+        Lowered to the rows there are.
+    queries : array (n_queries, n_features), optional
+        Without, the rows themselves, none of which is its own neighbour.
+
+    Returns
+    -------
+    Neighbours
+        The same whatever the number of threads.
+    """
+    # One type for both, or they would be rounded about different centres.
+    X, asked = _as_floats(X, X if queries is None else queries)
+    k = min(k, X.shape[0] - (queries is None))
+    if k < 1 or len(asked) == 0:
+        none = np.empty((len(asked), max(k, 0)))
+        return Neighbours(none.astype(np.int32), none)
+    frame = _Frame.of(X, asked)
+    rows = frame.rows(X)
+    everything = np.arange(X.shape[0], dtype=np.int32)
+    if queries is None:
+        return _search(_Task(rows, rows, everything, k), _in_blocks(len(X), everything))
+    nobody = np.full(len(asked), -1, dtype=np.int32)
+    task = _Task(rows, frame.rows(asked), nobody, k)
+    return _search(task, _in_blocks(len(asked), everything))
+
+
+def nearest_rows_in_cells(X: np.ndarray, k: int, *, n_probes: int = PROBES) -> Neighbours:
+    """The ``k`` nearest other rows, looked for in nearby cells only.
+
+    Rows are gathered around ``O(sqrt(n_rows))`` centres. The rows of a cell are compared with
+    those of every cell that is among the ``n_probes`` nearest of one of them. Distances are
+    exact; of the neighbours, a few are missed. Nothing is drawn at random.
+
+    Parameters
+    ----------
+    X : array (n_rows, n_features)
+    k : int
+    n_probes : int
+        More cells find more of the neighbours, in more time.
+
+    Returns
+    -------
+    Neighbours
+    """
+    n_enough = k + SPARE
+    if X.shape[0] <= n_enough:
+        return nearest_rows(X, k)
+    (X,) = _as_floats(X)
+    centres = _cell_centres(X, round(CELLS_PER_ROOT * math.sqrt(X.shape[0])))
+    near = nearest_rows(centres, n_probes, queries=X).indices
+    rows = _Frame.of(X).rows(X)
+    own = np.arange(X.shape[0], dtype=np.int32)
+    return _search(_Task(rows, rows, own, k), _cell_blocks(near, n_enough))
+
+
+def neighbour_search(
+    representations: Mapping[str, np.ndarray], k: int, *, exact_up_to: int = EXACT_UP_TO
+) -> dict[str, Neighbours]:
+    """The ``k`` nearest other rows in each representation of the same rows.
+
+    Parameters
+    ----------
+    representations : mapping of str to array (n_rows, n_features_r)
+    k : int
+    exact_up_to : int
+        With more rows than that, `nearest_rows_in_cells`, which misses about two neighbours in
+        a hundred and takes time of the order of ``n_rows ** 1.5`` instead of ``n_rows ** 2``.
+
+    Returns
+    -------
+    dict of str to Neighbours
+    """
+    return {
+        name: (nearest_rows if X.shape[0] <= exact_up_to else nearest_rows_in_cells)(X, k)
+        for name, X in representations.items()
+    }
+
+
+def recall(found: Neighbours, exact: Neighbours) -> float:
+    """Share of the neighbours found that are no farther than the true ``k``-th one.
+
+    Parameters
+    ----------
+    found, exact : Neighbours of the same queries and the same ``k``
+
+    Returns
+    -------
+    float
+        Rows at equal distance stand for one another.
+    """
+    return float(np.mean(found.squared_distances <= exact.squared_distances[:, -1:]))
+
+
+def _as_floats(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The arrays in one floating type that holds them all."""
+    dtype = np.result_type(np.float32, *arrays)
+    return tuple(np.ascontiguousarray(A, dtype=dtype) for A in arrays)
+
+
+def _in_blocks(n_queries: int, rows: np.ndarray) -> Iterator[Block]:
+    """A few queries at a time, each with all the rows."""
+    for start in range(0, n_queries, BLOCK_QUERIES):
+        yield np.arange(start, min(start + BLOCK_QUERIES, n_queries)), rows
+
+
+def _search(task: _Task, blocks: Iterable[Block]) -> Neighbours:
+    """Nearest of the rows of its block for each query."""
+    shape = (task.own.size, task.k)
+    found = Neighbours(np.empty(shape, dtype=np.int32), np.empty(shape))
+
+    def work(block: Block) -> None:
+        queries, rows = block
+        near = _nearest_among(task[queries], rows)
+        found.indices[queries] = near.indices
+        found.squared_distances[queries] = near.squared_distances
+
+    parallel_map(work, blocks)
+    return found
+
+
+def _nearest_among(task: _Task, rows: np.ndarray) -> Neighbours:
+    """Exact nearest of the ascending ``rows`` for every query of the task."""
+    candidates, border = _propose(task, rows)
+    shape = (task.own.size, task.k)
+    found = Neighbours(np.empty(shape, dtype=np.int32), np.empty(shape))
+    Q, X = task.asked.given, task.data.given
+    numba_cpu.measure_candidates(Q, X, candidates, found.squared_distances, found.indices)
+    doubtful = np.flatnonzero(~_settled(task, border, found.squared_distances[:, -1]))
+    if doubtful.size:
+        indices, distances = found.indices[doubtful], found.squared_distances[doubtful]
+        numba_cpu.scan_rows(Q[doubtful], X, rows, task.own[doubtful], distances, indices)
+        found.indices[doubtful], found.squared_distances[doubtful] = indices, distances
+    return found
+
+
+def _propose(task: _Task, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A few rows more than wanted, of least rounded distance, and the largest such distance.
+
+    Where these are all the rows there are, it is infinite: none can have been overlooked.
+    """
+    data, asked = task.data, task.asked
+    available = rows.size - int(task.own[0] >= 0)
+    n_candidates = min(task.k + SPARE, available)
+    scores = np.full((task.own.size, n_candidates), np.inf, dtype=np.float32)
+    candidates = np.full(scores.shape, -1, dtype=np.int32)
+    for start in range(0, rows.size, BLOCK_ROWS):
+        part = rows[start : start + BLOCK_ROWS]
+        products = asked.rough @ data.rough[part].T
+        numba_cpu.keep_nearest(products, data.norms[part], part, task.own, scores, candidates)
+    if n_candidates == available:
+        return candidates, np.full(task.own.size, np.inf)
+    return candidates, asked.norms.astype(np.float64) + scores[:, -1]
+
+
+def _settled(task: _Task, border: np.ndarray, worst: np.ndarray) -> np.ndarray:
+    """Whether no row outside the candidates can be as near as the ``k``-th of them.
+
+    A row that near has a norm of at most ``|q| + sqrt(worst)``, so its distance is rounded by at
+    most ``(n_features + 16) u (2 |q| + sqrt(worst))^2``: that of the products and norms, and of
+    centring and scaling. A row that the rounding left outside cannot be as far as ``border``.
+    """
+    n_features = task.data.rough.shape[1]
+    farthest = np.sqrt(worst) / task.data.scale
+    reach = 2 * np.sqrt(task.asked.norms, dtype=np.float64) + farthest
+    rounding = (n_features + 16) * (UNIT_ROUNDOFF * reach**2 + SMALLEST_NORMAL)
+    return border > farthest**2 + rounding
+
+
+def _cell_centres(X: np.ndarray, n_cells: int) -> np.ndarray:
+    """Centres (n_cells, n_features) of a few rounds of k-means on evenly spaced rows."""
+    step = max(1, X.shape[0] // (n_cells * ROWS_PER_CELL))
+    sample = X[::step]
+    centres = sample[:: max(1, len(sample) // n_cells)][:n_cells]
+    for _ in range(CELL_ROUNDS):
+        nearest = nearest_rows(centres, 1, queries=sample).indices[:, 0]
+        centres = _means(sample, nearest)
+    return centres
+
+
+def _means(X: np.ndarray, cell: np.ndarray) -> np.ndarray:
+    """Mean of the rows of each cell that has rows.
+
+    The others, mostly duplicates of a centre, would only take the place of a probe.
+    """
+    _, cell, sizes = np.unique(cell, return_inverse=True, return_counts=True)
+    members = csr_array(((1 / sizes)[cell].astype(X.dtype), (cell, np.arange(len(X)))))
+    return np.asarray(members @ X)
+
+
+def _cell_blocks(near: np.ndarray, n_enough: int) -> Iterator[Block]:
+    """The queries of each cell, with the rows of all the cells that they look into.
+
+    Parameters
+    ----------
+    near : array (n_rows, n_probes) of int
+        Nearest cells of each row, its own first.
+    n_enough : int
+        A cell that would not see more rows than that sees them all.
+    """
+    cell = near[:, 0]
+    order = np.argsort(cell, kind="stable").astype(np.int32)
+    members = np.split(order, np.cumsum(np.bincount(cell, minlength=near.max() + 1))[:-1])
+    everything = np.arange(cell.size, dtype=np.int32)
+    for queries in (rows for rows in members if rows.size):
+        rows = np.sort(np.concatenate([members[c] for c in np.unique(near[queries])]))
+        for start in range(0, queries.size, BLOCK_QUERIES):
+            part = queries[start : start + BLOCK_QUERIES]
+            yield part, rows if rows.size > n_enough else everything

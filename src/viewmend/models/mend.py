@@ -1,0 +1,279 @@
+"""MendClassifier: the recipe of `viewmend.core.mend` as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from viewmend.backend.threads import limited_threads, serial_blas
+from viewmend.containers import MultiViewData
+from viewmend.core.canonical import canonical_order
+from viewmend.core.mend import Labelling, Mended, Settings, Stage, mend
+from viewmend.core.mend_geometry import (
+    Geometry,
+    GeometrySettings,
+    NeighbourRule,
+    build_geometry,
+    view_graphs,
+)
+from viewmend.core.mend_induction import MendInduction, induce_classes
+from viewmend.core.priors import class_weights
+from viewmend.core.representations import REPRESENTATIONS
+from viewmend.core.spreading import joined_to_label
+from viewmend.exceptions import InvalidParameterError
+from viewmend.labels import Labels, check_class_prior
+from viewmend.models.base import InductiveMixin, TwoStepClassifier
+from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
+
+__all__ = ["MendClassifier"]
+
+
+class MendClassifier(InductiveMixin, TwoStepClassifier):
+    """Classify samples of which most have no label and many miss some of the views.
+
+    Every view is looked at through several representations, each of which joins the samples that
+    the view has to their nearest neighbours. Labels spread over the sum of these graphs; graphs
+    and edges that contradict the classes found lose weight. A regression on each view then
+    predicts every sample without itself, and what the views of a sample say together joins it to
+    samples it shares no view with. Nothing is imputed, nothing depends on the order of the rows,
+    and the defaults are meant for all data.
+
+    Parameters
+    ----------
+    representations : "all" or sequence of str, default="all"
+        Ways to compare the rows of a view, of "unit", "standard", "standard_unit",
+        "centred_unit", "hellinger" and "half_whitened"; see `viewmend.core.representations`.
+    n_neighbors : int or (int, int), default=(3, 10)
+        Neighbours of a sample in each graph: that many, or half the mean number of observed
+        samples per class within these bounds.
+    spreading : float in [0, 1), default=0.99
+        The larger, the further labels travel.
+    homophily_power : float, default=2.0
+        Graphs are weighted by the share of their edges within a class, to this power.
+    edge_power, edge_floor : float, default=0.0, 0.05
+        An edge is multiplied by the agreement of the classes around its ends plus the floor, to
+        this power. Zero turns this off; with one or two labels per class it can help.
+    n_rounds : int, default=5
+        Rounds with regressions on the views; zero leaves them out.
+    n_landmarks : int, default=1000
+        Samples per view that its kernel regression is expanded in.
+    kernel_width : float, default=0.2
+        Exponent of the kernel at the mean distance: the smaller, the smoother.
+    consensus_weight : float, default=0.5
+        Weight of the graph that joins samples of similar evidence, relative to all others.
+    evidence_power : float, default=0.5
+        Power of the evidence in its product with what the graphs say.
+    class_prior : "labeled", "uniform", array (n_classes,), dict or None, default="labeled"
+        Shares of the classes among all samples, which the classes that the rounds learn from
+        have; the final ones need not. "labeled", which None stands for too, takes those of the
+        labelled samples: right where labels are a fair sample of the classes.
+    view_sizes : sequence of int, optional
+        Columns of every view where ``X`` is one stacked array.
+    dtype : {"float64", "float32"}, default="float64"
+        Of the views as they are kept. Representations and kernels are float32 in any case.
+    random_state : int, numpy Generator or None, default=0
+        Of the landmarks.
+    n_jobs : int, optional
+        Threads; None leaves the libraries' own settings, -1 uses every core.
+    verbose : int, default=0
+        Above 0, one line per stage on standard error.
+
+    Attributes
+    ----------
+    classes_ : array (n_classes,)
+    transduction_ : array (n_samples,)
+        Classes of the samples of ``fit``; given labels are kept. ``predict`` is induction and may
+        differ on the same samples.
+    label_distributions_ : array (n_samples, n_classes)
+        Class shares of every sample; rows sum to one.
+    unreachable_ : array (n_samples,) of bool
+        Samples of which neither graphs nor regressions say anything.
+    off_graph_ : array (n_samples,) of bool
+        Samples that no path joins to a label; what is said of them rests on regression.
+    class_prior_ : array (n_classes,)
+    view_weights_ : array (n_views,)
+        Trust in the regression on each view, explained over unexplained variance; sums to one.
+    graph_weights_ : dict of dict of float
+        Trust in each graph by view and representation, the largest one.
+    graph_ : sparse array (n_samples, n_samples)
+        The graph that the labels last spread over.
+    history_ : tuple of viewmend.core.mend.StageRecord
+    n_iter_ : int
+        Stages.
+    status_ : str
+        "done" or "stopped" (by a callback).
+    n_features_in_, view_n_features_, view_names_
+        The layout of ``fit``.
+
+    Examples
+    --------
+    >>> from viewmend import MendClassifier
+    >>> from viewmend.datasets import hide, make_multiview_blobs
+    >>> blobs = make_multiview_blobs(random_state=0)
+    >>> task = hide(blobs.views, blobs.y, missing_rate=0.5, label_rate=0.05, random_state=0)
+    >>> model = MendClassifier().fit(task.data, task.y)
+    >>> accuracy = (model.transduction_ == task.y_true)[task.unlabelled].mean()
+    >>> bool(accuracy > 0.9)
+    True
+    """
+
+    grid: ClassVar = {
+        "homophily_power": (0.0, 2.0, 4.0),
+        "edge_power": (0.0, 1.0, 2.0),
+        "evidence_power": (0.0, 0.5, 1.0),
+    }
+    # Parameters that decide what is computed before any label is looked at.
+    _geometry_parameters = (
+        "representations",
+        "n_neighbors",
+        "n_landmarks",
+        "kernel_width",
+        "random_state",
+        "dtype",
+    )
+    _search_overrides: ClassVar = {"n_rounds": 1}
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "representations": AnyOf(OneOf("all"), Each(OneOf(*REPRESENTATIONS))),
+        "n_neighbors": AnyOf(Integer(1), Each(Integer(1), size=2)),
+        "spreading": Real(0, 1, high_open=True),
+        "homophily_power": Real(0),
+        "edge_power": Real(0),
+        "edge_floor": Real(0, low_open=True),
+        "n_rounds": Integer(0),
+        "n_landmarks": Integer(2),
+        "kernel_width": Real(0, low_open=True),
+        "consensus_weight": Real(0),
+        "evidence_power": Real(0),
+        "dtype": OneOf("float64", "float32"),
+        "n_jobs": AnyOf(OneOf(None, -1), Integer(1)),
+        "verbose": AnyOf(Integer(0), OneOf(True, False)),
+    }
+
+    def __init__(
+        self,
+        representations="all",
+        n_neighbors=(3, 10),
+        spreading=0.99,
+        homophily_power=2.0,
+        edge_power=0.0,
+        edge_floor=0.05,
+        n_rounds=5,
+        n_landmarks=1000,
+        kernel_width=0.2,
+        consensus_weight=0.5,
+        evidence_power=0.5,
+        class_prior="labeled",
+        view_sizes=None,
+        dtype="float64",
+        random_state=0,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.representations = representations
+        self.n_neighbors = n_neighbors
+        self.spreading = spreading
+        self.homophily_power = homophily_power
+        self.edge_power = edge_power
+        self.edge_floor = edge_floor
+        self.n_rounds = n_rounds
+        self.n_landmarks = n_landmarks
+        self.kernel_width = kernel_width
+        self.consensus_weight = consensus_weight
+        self.evidence_power = evidence_power
+        self.class_prior = class_prior
+        self.view_sizes = view_sizes
+        self.dtype = dtype
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _geometry(self, data: MultiViewData, labels: Labels) -> tuple[np.ndarray, Geometry]:
+        """Canonical order of the samples, and what is known of them, in it, without labels."""
+        order = canonical_order(data.views, data.observed, labels.codes)
+        views = [view[order] for view in data.views]
+        return order, build_geometry(views, data.observed[order], self._geometry_settings())
+
+    def _fit_labels(self, geometry: tuple[np.ndarray, Geometry], labels: Labels) -> None:
+        order, ordered = geometry
+        prior = check_class_prior(self.class_prior, labels)
+        self.class_prior_ = labels.shares() if prior is None else prior
+        labelling = Labelling(labels.one_hot()[order], self.class_prior_)
+        settings = self._settings()
+        graphs = view_graphs(ordered, labels.n_classes, settings.neighbours)
+        with serial_blas():
+            mended = mend(graphs, ordered, labelling, settings, self._all_callbacks())
+        self._induction = MendInduction(ordered, mended.stage, self.class_prior_, settings)
+        self._class_weights = self._final_weights(mended.stage)
+        self._store(mended, order, labels)
+
+    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+        """One step of the recipe, with the samples of fit held as they are."""
+        data = self._check_predict(X, mask, self.dtype)
+        with limited_threads(self.n_jobs):
+            scores = induce_classes(self._induction, data.views, data.observed)
+        return scores * self._class_weights
+
+    def _final_weights(self, stage: Stage) -> np.ndarray:
+        """Of the classes in the scores: ones with evidence, which balances them well enough."""
+        if stage.evidence is None:
+            return class_weights(stage.P, self.class_prior_)
+        return np.ones(len(self.class_prior_))
+
+    def _geometry_settings(self) -> GeometrySettings:
+        return GeometrySettings(
+            representations=self._representation_names(),
+            most_neighbours=int(np.max(self.n_neighbors)),
+            n_landmarks=self.n_landmarks,
+            kernel_width=float(self.kernel_width),
+            seed=int(np.random.default_rng(self.random_state).integers(2**32)),
+        )
+
+    def _representation_names(self) -> tuple[str, ...]:
+        given = self.representations
+        return tuple(REPRESENTATIONS if isinstance(given, str) else given)
+
+    def _settings(self) -> Settings:
+        """Words become symbols here, and nowhere else."""
+        fewest, most = np.broadcast_to(self.n_neighbors, 2)
+        if fewest > most:
+            msg = (
+                f"n_neighbors must be a number or (fewest, most) in this order, got "
+                f"{self.n_neighbors!r}; swap them"
+            )
+            raise InvalidParameterError(msg)
+        return Settings(
+            neighbours=NeighbourRule(fewest=int(fewest), most=int(most)),
+            spreading=float(self.spreading),
+            homophily_power=float(self.homophily_power),
+            edge_floor=float(self.edge_floor),
+            edge_power=float(self.edge_power),
+            n_rounds=self.n_rounds,
+            consensus_weight=float(self.consensus_weight),
+            evidence_power=float(self.evidence_power),
+        )
+
+    def _store(self, mended: Mended, order: np.ndarray, labels: Labels) -> None:
+        """Symbols become words again, and the samples come back in the order of fit."""
+        stage, back = mended.stage, np.argsort(order)
+        self.graph_ = stage.W[back][:, back]
+        self.graph_weights_ = self._named_weights(stage.graph_weights)
+        self.history_ = mended.history
+        self.n_iter_ = len(mended.history)
+        self.status_ = mended.status
+        self.off_graph_ = ~joined_to_label(self.graph_, labels.labelled)
+        scored = np.asarray(stage.P[back].any(axis=1))
+        if stage.evidence is not None:
+            trust = stage.evidence.view_weights
+            self.view_weights_ = trust / trust.sum()
+        self._store_transduction(stage.P[back] * self._class_weights, labels, scored)
+
+    def _named_weights(self, weights: np.ndarray) -> dict[str, dict[str, float]]:
+        names = self._representation_names()
+        table = weights.reshape(len(self.view_names_), len(names))
+        return {
+            view: dict(zip(names, map(float, row), strict=True))
+            for view, row in zip(self.view_names_, table, strict=True)
+        }
