@@ -108,30 +108,42 @@ def fixed_neighbours(k: int) -> Settings:
 
 
 BASE = Settings()
+
+
+def scores_of(settings: Settings | None = None) -> Callable[[Setup], np.ndarray]:
+    """The recipe with other settings."""
+    return lambda setup: np.argmax(setup.run(settings).P, axis=1)
+
+
+def with_labelling(make: Callable[[Setup], Labelling]) -> Callable[[Setup], np.ndarray]:
+    """The recipe with other class shares."""
+    return lambda setup: np.argmax(setup.run(labelling=make(setup)).P, axis=1)
+
+
 VARIANTS: dict[str, Callable[[Setup], np.ndarray]] = {
-    "default": lambda setup: setup.run().classes,
-    "largest score at the end": lambda setup: np.argmax(setup.run().P, axis=1),
-    "no class shares at all": lambda setup: (
-        setup.run(labelling=Unbalanced(setup.labelling.Y, setup.labelling.prior)).classes
+    "default": scores_of(),
+    "class sizes of the prior at the end": lambda setup: setup.run().classes,
+    "no class shares at all": with_labelling(
+        lambda setup: Unbalanced(setup.labelling.Y, setup.labelling.prior)
     ),
-    "uniform prior": lambda setup: setup.run(labelling=shrunk(setup, 1e9)).classes,
-    "prior shrunk by 1": lambda setup: setup.run(labelling=shrunk(setup, 1)).classes,
-    "prior shrunk by 5": lambda setup: setup.run(labelling=shrunk(setup, 5)).classes,
-    "prior half from scores": lambda setup: (
-        setup.run(labelling=Blended(setup.labelling.Y, setup.labelling.prior)).classes
+    "uniform prior": with_labelling(lambda setup: shrunk(setup, 1e9)),
+    "prior shrunk by 1": with_labelling(lambda setup: shrunk(setup, 1)),
+    "prior shrunk by 5": with_labelling(lambda setup: shrunk(setup, 5)),
+    "prior half from scores": with_labelling(
+        lambda setup: Blended(setup.labelling.Y, setup.labelling.prior)
     ),
-    "equal graph weights": lambda setup: setup.run(replace(BASE, homophily_power=0.0)).classes,
-    "homophily to the fourth": lambda setup: setup.run(replace(BASE, homophily_power=4.0)).classes,
-    "adversarial graph weights": lambda setup: (
-        setup.run(replace(BASE, weigh=adversarial_weights)).classes
-    ),
-    "edges not guided": lambda setup: setup.run(replace(BASE, edge_power=0.0)).classes,
+    "equal graph weights": scores_of(replace(BASE, homophily_power=0.0)),
+    "homophily to the fourth": scores_of(replace(BASE, homophily_power=4.0)),
+    "adversarial graph weights": scores_of(replace(BASE, weigh=adversarial_weights)),
+    "edges guided, power 1": scores_of(replace(BASE, edge_power=1.0)),
+    "edges guided, power 2": scores_of(replace(BASE, edge_power=2.0)),
     "no regressions": lambda setup: setup.run(replace(BASE, n_rounds=0)).classes,
-    "one round": lambda setup: setup.run(replace(BASE, n_rounds=1)).classes,
-    "five rounds": lambda setup: setup.run(replace(BASE, n_rounds=5)).classes,
-    "evidence to the power 1": lambda setup: setup.run(replace(BASE, evidence_power=1.0)).classes,
-    "no consensus graph": lambda setup: setup.run(replace(BASE, consensus_weight=1e-9)).classes,
-    "ten neighbours": lambda setup: setup.run(fixed_neighbours(10)).classes,
+    "one round": scores_of(replace(BASE, n_rounds=1)),
+    "three rounds": scores_of(replace(BASE, n_rounds=3)),
+    "eight rounds": scores_of(replace(BASE, n_rounds=8)),
+    "evidence to the power 1": scores_of(replace(BASE, evidence_power=1.0)),
+    "no consensus graph": scores_of(replace(BASE, consensus_weight=1e-9)),
+    "ten neighbours": scores_of(fixed_neighbours(10)),
 }
 
 

@@ -11,6 +11,7 @@ from viewmend.core import nearest
 from viewmend.core.nearest import (
     Neighbours,
     nearest_rows,
+    nearest_rows_by_tree,
     nearest_rows_in_cells,
     neighbour_search,
     recall,
@@ -185,7 +186,7 @@ def test_few_rows_are_all_neighbours(search, n_rows):
 
 
 def test_search_is_exact_up_to_the_limit():
-    X = clustered(1000, 8)
+    X = clustered(1000, nearest.TREE_COLUMNS + 1)
     given_rows = {"as given": X, "root": np.sqrt(np.abs(X))}
     exact = neighbour_search(given_rows, 5, exact_up_to=1000)
     in_cells = neighbour_search(given_rows, 5, exact_up_to=999)
@@ -202,3 +203,25 @@ def test_recall_counts_what_is_near_enough():
     assert recall(exact, exact) == 1
     # Row 3 ties with row 0 for the second query, and is too far for the first.
     assert recall(found, exact) == 0.75
+
+
+def test_tree_finds_the_same_distances():
+    X = np.random.default_rng(5).normal(size=(300, 6)).astype(np.float32)
+    found, exact = nearest_rows_by_tree(X, 9), nearest_rows(X, 9)
+    np.testing.assert_allclose(found.squared_distances, exact.squared_distances, rtol=1e-12)
+    np.testing.assert_array_equal(found.indices, exact.indices)
+
+
+def test_tree_leaves_a_row_out_of_its_own_neighbours_among_duplicates():
+    X = np.repeat(np.random.default_rng(6).normal(size=(4, 3)), 30, axis=0)
+    found = nearest_rows_by_tree(X, 7)
+    assert not (found.indices == np.arange(len(X))[:, None]).any()
+    np.testing.assert_array_equal(found.squared_distances, 0)
+    assert all(len(set(row)) == 7 for row in found.indices)
+
+
+def test_search_takes_the_tree_for_few_columns():
+    """Exact there even where larger searches go by cells."""
+    X = np.random.default_rng(7).normal(size=(400, 4))
+    found = neighbour_search({"few": X}, 6, exact_up_to=10)["few"]
+    np.testing.assert_array_equal(found.indices, nearest_rows(X, 6).indices)

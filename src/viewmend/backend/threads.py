@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-__all__ = ["limited_threads", "parallel_map", "serial_blas"]
+__all__ = ["available_threads", "limited_threads", "parallel_map", "serial_blas"]
 
 
 @contextmanager
@@ -34,6 +34,11 @@ def limited_threads(n_jobs: int | None) -> Iterator[None]:
         numba.set_num_threads(before)
 
 
+def available_threads() -> int:
+    """Threads that compiled kernels may use at the moment."""
+    return int(numba.get_num_threads())
+
+
 def serial_blas() -> threadpool_limits:
     """Context in which linear algebra runs on one thread, and rounds the same everywhere."""
     return threadpool_limits(1, user_api="blas")
@@ -46,7 +51,7 @@ def parallel_map(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
     of threads. ``work`` must not call a parallel kernel itself.
     """
     with serial_blas():
-        if numba.get_num_threads() == 1:
+        if available_threads() == 1:
             return [work(item) for item in items]
-        with ThreadPoolExecutor(numba.get_num_threads()) as pool:
+        with ThreadPoolExecutor(available_threads()) as pool:
             return list(pool.map(work, items))

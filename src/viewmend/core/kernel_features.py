@@ -140,14 +140,23 @@ def _kernel(
     scales: Mapping[str, float],
 ) -> np.ndarray:
     """Mean over the representations of Gaussian kernels, (n_rows, n_landmarks)."""
-    total: np.ndarray | float = 0.0
+    n_rows = len(next(iter(representations.values())))
+    total = np.zeros((n_rows, len(next(iter(landmarks.values())))), dtype=np.float32)
     for name, X in representations.items():
-        total = total + np.exp(dispatch.squared_distances(X, landmarks[name]) / -scales[name])
-    return np.asarray(total / len(representations), dtype=np.float32)
+        # In place: these arrays are the largest of a fit.
+        kernel = dispatch.squared_distances(X, landmarks[name])
+        kernel /= -scales[name]
+        total += np.exp(kernel, out=kernel)
+    total /= len(representations)
+    return total
 
 
 def _scale(X: np.ndarray, landmarks: np.ndarray, width: float) -> float:
-    mean = float(dispatch.squared_distances(X, landmarks).mean(dtype=np.float64))
+    """Mean of ``|x - l|^2`` over rows and landmarks, over ``width``, without the distances."""
+    rows, points = X.astype(np.float64), landmarks.astype(np.float64)
+    squares = np.einsum("ij,ij->", rows, rows) / len(X)
+    squares += np.einsum("ij,ij->", points, points) / len(landmarks)
+    mean = float(squares - 2 * rows.mean(axis=0) @ points.mean(axis=0))
     # Rows that are all the same have no scale of their own.
     return mean / width if mean > 0 else 1.0
 
