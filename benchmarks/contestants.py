@@ -55,7 +55,7 @@ def _contestants() -> dict[str, Contestant]:
         SUBJECT: Contestant(MEND),
         "AGF-TI": Contestant("viewmend.models.agfti:AGFTIClassifier"),
         "AGF-TI of the paper": Contestant("viewmend.models.agfti:AGFTIClassifier.from_paper"),
-        "union graph": Contestant(union.path, {"class_prior": "labeled"}),
+        "union graph": union,
         "Poisson-MBO": Contestant(poisson.path, neighbours | {"weights": "gaussian"}),
         "Poisson-MBO (uniform)": Contestant(poisson.path, neighbours | {"weights": "uniform"}),
         **registered,

@@ -12,6 +12,7 @@ from viewmend.backend.namespace import to_numpy
 from viewmend.backend.threads import limited_threads
 from viewmend.core import solve
 from viewmend.core.admm import COMPATIBILITY
+from viewmend.core.graph_fourier import graph_spectrum, summed_graph
 from viewmend.core.objective import propagation_gain
 from viewmend.core.propagation import propagate_labels
 
@@ -95,6 +96,36 @@ def test_row_order_changes_the_result_on_incomplete_data(make_problem):
     result, permuted = (solve(p) for p in (problem, permuted_rows(problem, order)))
     moved = np.abs(permuted.F - result.F[order]).max(axis=1)
     assert np.median(moved / result.F[order].max(axis=1)) > 0.02
+
+
+def on_waves(problem):
+    """The same problem with the tensor step along the waves of its own graph."""
+    waves = graph_spectrum(summed_graph(problem.Z, problem.observed), problem.Z.shape[2]).U
+    return replace(problem, U=waves)
+
+
+def test_row_order_does_not_change_the_result_along_the_waves_of_the_graph(make_problem):
+    """The same two problems as above; only the transform of the tensor step is another."""
+    problem = on_waves(make_problem(rho=100.0))
+    order = np.random.default_rng(0).permutation(problem.Y.shape[0])
+    permuted = replace(permuted_rows(problem, order), U=problem.U[order])
+    result, permuted = solve(problem, max_iter=12), solve(permuted, max_iter=12)
+    assert_same(permuted, result.F[order], result.alpha, atol=1e-7)
+    np.testing.assert_allclose(permuted.Z, result.Z[:, order], atol=1e-6)
+
+
+def test_released_code_knows_no_waves(make_problem):
+    with pytest.raises(ValueError, match="compat='released' has no graph Fourier basis"):
+        solve(on_waves(make_problem()), compat="released")
+
+
+def test_a_start_of_the_auxiliary_tensor_keeps_the_start_of_missing_rows(make_problem):
+    """A large penalty from ``G = Z`` leaves them where they are; from zero it forgets them."""
+    problem = make_problem(eta=1e6)
+    missing = ~problem.observed.T
+    kept = solve(replace(problem, G=problem.Z), max_iter=1)
+    np.testing.assert_allclose(kept.Z[missing], problem.Z[missing], atol=1e-4)
+    assert np.abs(solve(make_problem(eta=1e-2), max_iter=1).Z - problem.Z)[missing].max() > 0.1
 
 
 @pytest.mark.parametrize("compat", ALL)

@@ -262,3 +262,12 @@ def test_callbacks_see_every_stage_and_stop(every_stage, n_stages):
     assert tuple(watched) == mended.history
     assert mended.status == "stopped"
     np.testing.assert_array_equal(mended.stage.P, every_stage[n_stages - 1].P)
+
+
+def test_shares_lie_between_the_prior_and_those_of_the_scores():
+    P = np.array([[0.9, 0.1, 0.0], [0.6, 0.4, 0.0], [0.2, 0.8, 0.0], [0.7, 0.3, 0.0], [0, 0, 0]])
+    by_trust = {t: Labelling(np.zeros((5, 3)), PRIOR, t).shares(P) for t in (0.0, 0.5, 1.0)}
+    np.testing.assert_allclose(by_trust[1.0], PRIOR)
+    # Three rows, one, and for a class without any the count of one.
+    np.testing.assert_allclose(by_trust[0.0], np.array([3, 1, 1]) / 5)
+    np.testing.assert_allclose(by_trust[0.5], (by_trust[0.0] + by_trust[1.0]) / 2)

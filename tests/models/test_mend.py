@@ -275,6 +275,12 @@ def test_uniform_prior_undoes_uneven_labels():
     np.testing.assert_allclose(uniform.class_prior_, 1 / 3)
     assert np.mean(uniform.transduction_ == TASK.y_true) > 0.95
     assert np.mean(labelled.transduction_ == 0) > 1.5 * np.mean(uniform.transduction_ == 0)
+    # By itself the model trusts such labels less than when it is told to.
+    auto = small().fit(TASK.data, y)
+    assert labelled.class_prior_[0] > auto.class_prior_[0] > uniform.class_prior_[0]
+    assert np.mean(auto.transduction_ == TASK.y_true) > np.mean(
+        labelled.transduction_ == TASK.y_true
+    )
 
 
 def test_no_prior_means_that_of_the_labels(fitted):

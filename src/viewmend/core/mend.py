@@ -165,19 +165,39 @@ class Mended:
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """What is known of the classes: one-hot rows ``Y`` of labelled samples, and class shares."""
+    """What is known of the classes.
+
+    Attributes
+    ----------
+    Y : array (n_samples, n_classes)
+        One-hot rows of labelled samples, zero rows of the others.
+    prior : array (n_classes,)
+        Class shares, as far as they are known.
+    trust : float in [0, 1]
+        In the prior; the rest is in the shares that the scores have by themselves.
+    """
 
     Y: np.ndarray
     prior: np.ndarray
+    trust: float = 1.0
+
+    def shares(self, P: np.ndarray) -> np.ndarray:
+        """Class shares to aim at, from the prior and from the classes of largest score."""
+        scored = P[P.any(axis=1)]
+        found = np.bincount(np.argmax(scored, axis=1), minlength=len(self.prior))
+        # A class that no score favours is rare, not absent: it has labels.
+        found = np.maximum(found, 1)
+        return self.trust * self.prior + (1 - self.trust) * found / found.sum()
 
     def classes(self, P: np.ndarray) -> np.ndarray:
-        """Classes in the shares of the prior; given labels are kept, -1 where a row is zero."""
-        found = np.where(P.any(axis=1), np.argmax(P * class_weights(P, self.prior), axis=1), -1)
+        """Classes in the shares to aim at; given labels are kept, -1 where a row is zero."""
+        weighted = P * class_weights(P, self.shares(P))
+        found = np.where(P.any(axis=1), np.argmax(weighted, axis=1), -1)
         return np.where(self.Y.any(axis=1), np.argmax(self.Y, axis=1), found)
 
     def targets(self, P: np.ndarray) -> np.ndarray:
-        """Soft classes in the shares of the prior, sharpened; labels where they are given."""
-        soft = balance_classes(normalise_rows(P) ** 2, self.prior)
+        """Soft classes in the shares to aim at, sharpened; labels where they are given."""
+        soft = balance_classes(normalise_rows(P) ** 2, self.shares(P))
         return np.where(self.Y.any(axis=1, keepdims=True), self.Y, soft)
 
 
@@ -257,7 +277,8 @@ def stages(
         yield (stage := spread("guided", W, stage.classes))
 
     for _ in range(s.n_rounds):
-        evidence = gather_evidence(geometry, labelling.targets(stage.P), stage.classes, prior)
+        targets, shares = labelling.targets(stage.P), labelling.shares(stage.P)
+        evidence = gather_evidence(geometry, targets, stage.classes, shares)
         consensus = consensus_graph(evidence.P, s.neighbours(*Y.shape))
         scale = s.consensus_weight * float(W.sum() / consensus.sum())
         joined = csr_array(W + scale * consensus)
