@@ -29,6 +29,10 @@ from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 
 __all__ = ["MendClassifier"]
 
+# Half of the class shares from few labels, half from the scores: the more from the scores, the
+# better where labels are no fair sample of the classes, and the worse where they are.
+TRUST_IN_LABELS = 0.5
+
 
 class MendClassifier(InductiveMixin, TwoStepClassifier):
     """Classify samples of which most have no label and many miss some of the views.
@@ -65,10 +69,12 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
         Weight of the graph that joins samples of similar evidence, relative to all others.
     evidence_power : float, default=0.5
         Power of the evidence in its product with what the graphs say.
-    class_prior : "labeled", "uniform", array (n_classes,), dict or None, default="labeled"
+    class_prior : "auto", "labeled", "uniform", array (n_classes,) or dict, default="auto"
         Shares of the classes among all samples, which the classes that the rounds learn from
-        have; the final ones need not. "labeled", which None stands for too, takes those of the
-        labelled samples: right where labels are a fair sample of the classes.
+        have; the final ones need not. "labeled" takes those of the labelled samples, right where
+        these are a fair sample of the classes. "auto", which None stands for too, goes half the
+        way from there to the shares that the scores have by themselves: nearly as good where
+        labels are a fair sample, and much better where they are not.
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
     dtype : {"float64", "float32"}, default="float64"
@@ -93,6 +99,7 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
     off_graph_ : array (n_samples,) of bool
         Samples that no path joins to a label; what is said of them rests on regression.
     class_prior_ : array (n_classes,)
+        The class shares last aimed at.
     view_weights_ : array (n_views,)
         Trust in the regression on each view, explained over unexplained variance; sums to one.
     graph_weights_ : dict of dict of float
@@ -120,9 +127,10 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
     """
 
     grid: ClassVar = {
-        "homophily_power": (0.0, 2.0, 4.0),
-        "edge_power": (0.0, 1.0, 2.0),
-        "evidence_power": (0.0, 0.5, 1.0),
+        "spreading": (0.9, 0.99),
+        "homophily_power": (2.0, 8.0),
+        "edge_power": (0.0, 1.0),
+        "n_rounds": (5,),
     }
     # Parameters that decide what is computed before any label is looked at.
     _geometry_parameters = (
@@ -165,7 +173,7 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
         kernel_width=0.2,
         consensus_weight=0.5,
         evidence_power=0.5,
-        class_prior="labeled",
+        class_prior="auto",
         view_sizes=None,
         dtype="float64",
         random_state=0,
@@ -198,13 +206,12 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
 
     def _fit_labels(self, geometry: tuple[np.ndarray, Geometry], labels: Labels) -> None:
         order, ordered = geometry
-        prior = check_class_prior(self.class_prior, labels)
-        self.class_prior_ = labels.shares() if prior is None else prior
-        labelling = Labelling(labels.one_hot()[order], self.class_prior_)
+        labelling = self._labelling(labels, order)
         settings = self._settings()
         graphs = view_graphs(ordered, labels.n_classes, settings.neighbours)
         with serial_blas():
             mended = mend(graphs, ordered, labelling, settings, self._all_callbacks())
+        self.class_prior_ = labelling.shares(mended.stage.P)
         self._induction = MendInduction(ordered, mended.stage, self.class_prior_, settings)
         self._class_weights = self._final_weights(mended.stage)
         self._store(mended, order, labels)
@@ -215,6 +222,17 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
         with limited_threads(self.n_jobs):
             scores = induce_classes(self._induction, data.views, data.observed)
         return scores * self._class_weights
+
+    def _labelling(self, labels: Labels, order: np.ndarray) -> Labelling:
+        Y = labels.one_hot()[order]
+        given = None if self._prior_is_auto() else self.class_prior
+        prior = check_class_prior(given, labels)
+        if prior is None:
+            return Labelling(Y, labels.shares(), TRUST_IN_LABELS)
+        return Labelling(Y, prior)
+
+    def _prior_is_auto(self) -> bool:
+        return isinstance(self.class_prior, str) and self.class_prior == "auto"
 
     def _final_weights(self, stage: Stage) -> np.ndarray:
         """Of the classes in the scores: ones with evidence, which balances them well enough."""
