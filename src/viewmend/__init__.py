@@ -3,7 +3,8 @@
 from viewmend.containers import MultiViewData
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.mend import MendClassifier
+from viewmend.models.search import LabelSearchCV
 
 __version__ = "0.1.0"
 
-__all__ = ["AGFTIClassifier", "MendClassifier", "MultiViewData", "__version__"]
+__all__ = ["AGFTIClassifier", "LabelSearchCV", "MendClassifier", "MultiViewData", "__version__"]
