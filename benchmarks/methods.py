@@ -5,8 +5,10 @@
 
 Missing rate 50 %, 5 % labels, released masks and labels. Every method sees the same masks, and all
 that need complete views the same completion by deep matrix factorisation. One line per grid point
-is appended to the file; tasks already in it are not repeated. Settings are chosen *on test labels*,
-as in the paper: this reproduces its tables and is not an honest comparison.
+is appended to the file; grid points already in it are not repeated, so that a run that was stopped
+goes on where it was. A fit that raises leaves its error in the column ``status``, which is "ok"
+elsewhere; take its line out of the file to try it again. Settings are chosen *on test labels*, as
+in the paper: this reproduces its tables and is not an honest comparison.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ THINNED = {
     "FMSEL": {"lam1": (0.1,), "lam2": (0.1, 10.0), "xi": (1e-3, 0.1)},
     "CFMSC": {"lam": (1e-2, 1.0, 1e2), "beta": (0.1, 1.0, 10.0), "gamma": (1.0, 10.0, 100.0)},
 }
-FIELDS = ("data", "seed", "method", "parameters", "accuracy", "macro_f1", "seconds")
+FIELDS = ("data", "seed", "method", "parameters", "accuracy", "macro_f1", "seconds", "status")
+# Fields that tell the fits apart.
+KEY = FIELDS[:4]
+MISSING = {"accuracy": "nan"}
 
 
 class FixedCompletion(BaseEstimator):
@@ -81,68 +86,105 @@ def grid_of(name: str, full: bool) -> list[dict]:
     return list(ParameterGrid({key: list(column) for key, column in values.items()}))
 
 
-def run(path: Path, seed: int, name: str, parameters: dict, completed) -> dict:
+def with_seed(name: str, parameters: dict, seed: int) -> dict:
+    """Parameters with the seed, for methods that draw random numbers."""
+    known = METHODS[name].estimator().get_params()
+    return parameters | ({"random_state": seed} if "random_state" in known else {})
+
+
+def key_of(path: Path, seed: int, name: str, parameters: dict) -> dict:
+    """The columns that tell which fit a line is of, as the file spells them."""
+    settings = repr(sorted(with_seed(name, parameters, seed).items()))
+    return {"data": path.stem, "seed": str(seed), "method": name, "parameters": settings}
+
+
+def scores(path: Path, seed: int, name: str, parameters: dict, completed) -> dict:
+    """Accuracy and macro-F1 on the unlabelled samples."""
     task = task_of(path, seed)
     method = METHODS[name]
-    known = method.estimator().get_params()
-    if "random_state" in known:
-        parameters = parameters | {"random_state": seed}
     fixed = {"imputer": FixedCompletion(completed)} if method.needs_imputation else {}
-    start = time.perf_counter()
     with limited_threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = method.estimator(**parameters, **fixed).fit(task.data, task.y)
+        model = method.estimator(**with_seed(name, parameters, seed), **fixed)
+        model.fit(task.data, task.y)
     judged = task.unlabelled
     truth, predicted = task.y_true[judged], model.transduction_[judged]
     return {
-        "data": path.stem,
-        "seed": seed,
-        "method": name,
-        "parameters": repr(sorted(parameters.items())),
         "accuracy": np.mean(truth == predicted),
         "macro_f1": f1_score(truth, predicted, average="macro", zero_division=0),
-        "seconds": time.perf_counter() - start,
     }
 
 
+def run(path: Path, seed: int, name: str, parameters: dict, completed) -> dict:
+    """One line of the file."""
+    start = time.perf_counter()
+    try:
+        found = scores(path, seed, name, parameters, completed) | {"status": "ok"}
+    # Whatever a method raises: hours of other fits must not end with it.
+    except Exception as error:
+        found = {"status": " ".join(f"{type(error).__name__}: {error}".split())}
+    return key_of(path, seed, name, parameters) | found | {"seconds": time.perf_counter() - start}
+
+
 def read(out: Path) -> list[dict]:
+    """Lines of the file; those written before there was a status were all fine."""
     if not out.exists():
         return []
     with out.open() as file:
-        return list(csv.DictReader(file))
+        return [{"status": "ok"} | row for row in csv.DictReader(file)]
+
+
+def write(out: Path, rows: list[dict]) -> None:
+    """The whole file, in one piece: a stop half-way leaves the old one."""
+    draft = out.with_suffix(".draft")
+    with draft.open("w", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        writer.writeheader()
+        writer.writerows(rows)
+    draft.replace(out)
+
+
+def append(out: Path, row: dict) -> None:
+    with out.open("a", newline="") as file:
+        csv.DictWriter(file, FIELDS).writerow(row)
+
+
+def plan_of(args: argparse.Namespace, done: list[dict]) -> list[tuple]:
+    """Arguments of `run` for all fits that the file does not have."""
+    # AGF-TI itself is the subject of row_order.py.
+    names = args.names.split(",") if args.names else [name for name in METHODS if name != "AGF-TI"]
+    known = {tuple(row[field] for field in KEY) for row in done}
+    return [
+        (path, seed, name, parameters)
+        for path in (args.data / f"{data}.npz" for data in args.sets.split(","))
+        for seed in range(SEEDS[path.stem])
+        for name in names
+        for parameters in grid_of(name, args.full)
+        if tuple(key_of(path, seed, name, parameters).values()) not in known
+    ]
 
 
 def run_all(args: argparse.Namespace) -> None:
-    done = {(r["data"], int(r["seed"]), r["method"]) for r in read(args.out)}
-    # AGF-TI itself is the subject of row_order.py.
-    names = args.names.split(",") if args.names else [name for name in METHODS if name != "AGF-TI"]
-    tasks = [
-        (args.data / f"{data}.npz", seed)
-        for data in args.sets.split(",")
-        for seed in range(SEEDS[data])
-    ]
+    done = read(args.out)
+    # Written anew: the file may come from before a column was added.
+    write(args.out, done)
+    plan = plan_of(args, done)
+    tasks = sorted({(path, seed) for path, seed, *_ in plan})
+    filled = joblib.Parallel(args.jobs)(joblib.delayed(completion_of)(*task) for task in tasks)
+    completed = dict(zip(tasks, filled, strict=True))
     parallel = joblib.Parallel(args.jobs, return_as="generator_unordered")
-    completed = joblib.Parallel(args.jobs)(joblib.delayed(completion_of)(*task) for task in tasks)
-    plan = [
-        (path, seed, name, parameters, filled)
-        for (path, seed), filled in zip(tasks, completed, strict=True)
-        for name in names
-        if (path.stem, seed, name) not in done
-        for parameters in grid_of(name, args.full)
-    ]
-    with args.out.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if file.tell() == 0:
-            writer.writeheader()
-        for i, row in enumerate(parallel(joblib.delayed(run)(*key) for key in plan)):
-            writer.writerow(row)
-            file.flush()
-            if i % 50 == 0:
-                print(f"{i + 1}/{len(plan)}")
+    fits = (joblib.delayed(run)(*fit, completed[fit[:2]]) for fit in plan)
+    for i, row in enumerate(parallel(fits)):
+        append(args.out, row)
+        if i % 50 == 0 or row["status"] != "ok":
+            print(f"{i + 1}/{len(plan)} {row['method']} {row['parameters']}: {row['status']}")
 
 
 def chosen(rows: list[dict]) -> tuple[np.ndarray, np.ndarray]:
-    """Accuracies with the setting that is best in each run, and with that of the first run."""
+    """Accuracies with the setting that is best in each run, and with that of the first run.
+
+    A run in which the latter failed or is missing counts as NaN.
+    """
     seeds = sorted({r["seed"] for r in rows})
     table = {(r["seed"], _without_seed(r["parameters"])): r for r in rows}
     best = {
@@ -154,7 +196,7 @@ def chosen(rows: list[dict]) -> tuple[np.ndarray, np.ndarray]:
     }
     first = _without_seed(best[seeds[0]]["parameters"])
     each = np.array([float(best[seed]["accuracy"]) for seed in seeds])
-    reused = np.array([float(table[seed, first]["accuracy"]) for seed in seeds])
+    reused = np.array([float(table.get((seed, first), MISSING)["accuracy"]) for seed in seeds])
     return 100 * each, 100 * reused
 
 
@@ -173,7 +215,8 @@ def paper_figures(args: argparse.Namespace) -> dict[tuple[str, str], str]:
 
 
 def print_table(args: argparse.Namespace) -> None:
-    rows, paper = read(args.out), paper_figures(args)
+    everything, paper = read(args.out), paper_figures(args)
+    rows = [row for row in everything if row["status"] == "ok"]
     print("| method | data | paper | best of each run | setting of the first run | s per fit |")
     print("|---|---|---|---|---|---|")
     for name in METHODS:
@@ -189,6 +232,9 @@ def print_table(args: argparse.Namespace) -> None:
                 f"| {each.mean():.1f} ± {each.std(ddof=1):.1f} "
                 f"| {reused.mean():.1f} ± {reused.std(ddof=1):.1f} | {seconds:.1f} |"
             )
+    for row in everything:
+        if row["status"] != "ok":
+            print(f"\nFailed: {', '.join(row[field] for field in KEY)}: {row['status']}")
 
 
 def main() -> None:

@@ -5,14 +5,17 @@ import dataclasses
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.preprocessing import normalize
 
 torch = pytest.importorskip("torch")
 
 from viewmend.baselines import gegcn  # noqa: E402
 from viewmend.baselines.gegcn import GEGCNClassifier, Networks  # noqa: E402
 from viewmend.baselines.torch_support import Pairs, TorchRun  # noqa: E402
+from viewmend.containers import MultiViewData  # noqa: E402
 from viewmend.datasets import hide, make_multiview_blobs  # noqa: E402
 from viewmend.exceptions import InvalidParameterError  # noqa: E402
+from viewmend.labels import check_labels  # noqa: E402
 
 BLOBS = make_multiview_blobs(90, n_views=2, n_features=(6, 9), random_state=0)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.0, label_rate=0.1, random_state=0)
@@ -28,14 +31,56 @@ SMALL = {
 }
 MODEL = GEGCNClassifier(**SMALL).fit(TASK.data, TASK.y)
 RNG = np.random.default_rng(0)
-RUN = TorchRun.start("cpu", np.random.default_rng(0))
 GRAPHS = [gegcn.pruned_graph(X, 6) for X in BLOBS.views]
 PATTERN = csr_array(GRAPHS[0] + GRAPHS[1])
+X_BOTH = torch.tensor(np.hstack([normalize(X) for X in BLOBS.views]), dtype=torch.float32)
+TARGETS = torch.tensor(np.where(TASK.labelled, TASK.y_true, -1))
 
 
 def networks(pattern=PATTERN, seed=0):
     run = TorchRun.start("cpu", np.random.default_rng(seed))
-    return GEGCNClassifier(**SMALL)._networks(run, Pairs(run, pattern), (6, 9), 3)
+    return GEGCNClassifier(**SMALL)._networks(run, Pairs(run, pattern), 15, 3)
+
+
+class DenseNetworks:
+    """The four networks with dense arrays and PyTorch's own gradients."""
+
+    def __init__(self, net):
+        self.net = net
+        self.first, self.second = net.pairs.first.long(), net.pairs.second.long()
+        V = torch.rand(90, 90)
+        V[self.second, self.first], V[self.first, self.second] = net.critic.detach()
+        self.V = V.requires_grad_()
+
+    def matrix(self, values):
+        A = torch.zeros(90, 90).index_put((self.first, self.second), values)
+        return A + A.T
+
+    def edges(self, Z):
+        mean = (Z[self.first] + Z[self.second]) / 2
+        H = torch.cat([mean, mean], 1) @ self.net.W1
+        H = torch.nn.functional.batch_norm(
+            H, None, None, self.net.scale, self.net.shift, training=True
+        )
+        return (H.relu() @ self.net.W2 + self.net.b2)[:, 0]
+
+    def classify(self, values, Z):
+        A = self.matrix(gegcn.shrink(values, self.net.theta)) + torch.eye(90)
+        # Constants in the gradients.
+        degrees = A.detach().sum(1)
+        A = A / (degrees[:, None] * degrees).sqrt()
+        return (A @ (A @ Z @ self.net.C1).relu() @ self.net.C2).relu()
+
+    def mismatch(self, values, Z):
+        logits = self.classify(values, Z)
+        return torch.nn.functional.cross_entropy(logits, TARGETS, ignore_index=-1)
+
+    def reconstruction(self, Z):
+        return (X_BOTH - (Z @ self.net.U + self.net.u).relu()).square().sum() / 2
+
+    def doubt(self, values, truth):
+        scores = torch.diag(self.matrix(values) @ self.V).sigmoid()
+        return torch.nn.functional.binary_cross_entropy(scores, torch.full((90,), truth))
 
 
 def dense(pairs, values):
@@ -90,62 +135,107 @@ def test_shrink_has_the_gradient_of_its_threshold():
     assert torch.autograd.gradcheck(gegcn.shrink, (weights, theta))
 
 
-def test_pair_products_and_their_gradients_equal_dense_ones():
-    pairs = Pairs(RUN, PATTERN)
-    values = torch.tensor(RNG.normal(size=pairs.n_pairs), dtype=torch.float32, requires_grad=True)
-    H = torch.tensor(RNG.normal(size=(90, 4)), dtype=torch.float32, requires_grad=True)
-    G = torch.tensor(RNG.normal(size=(90, 4)), dtype=torch.float32)
-    A = dense(pairs, values)
-    np.testing.assert_array_equal(A, A.T)
-    np.testing.assert_array_equal(A != 0, PATTERN.toarray() != 0)
-    product = pairs.product(values, H)
-    np.testing.assert_allclose(array(product), A @ array(H), atol=1e-5)
-    (product * G).sum().backward()
-    np.testing.assert_allclose(H.grad.numpy(), A @ G.numpy(), atol=1e-5)
-    by_entry = G.numpy() @ array(H).T
-    i, j = pairs.first.numpy(), pairs.second.numpy()
-    assert (i < j).all()
-    np.testing.assert_allclose(values.grad.numpy(), by_entry[i, j] + by_entry[j, i], atol=1e-5)
-    np.testing.assert_allclose(array(pairs.row_sums(values)), A.sum(axis=1), atol=1e-5)
+def assert_same(found, expected, parameters):
+    """Equal values, and equal gradients by the parameters."""
+    np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-4)
+    fast, naive = (torch.autograd.grad(loss, parameters) for loss in (found, expected))
+    for one, other in zip(fast, naive, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-3 * other.abs().max().item())
 
 
-def test_values_of_a_graph_at_the_pairs_make_the_graph():
-    pairs = Pairs(RUN, PATTERN)
-    for graph in GRAPHS:
-        np.testing.assert_array_equal(dense(pairs, pairs.values_of(graph)), graph.toarray())
+def test_loss_of_the_embedding_equals_the_dense_one():
+    net = networks()
+    naive, Z = DenseNetworks(net), net.coordinates()
+    logits = net.classify(net.edges(Z), Z)
+    found = torch.nn.functional.cross_entropy(logits, TARGETS, ignore_index=-1)
+    # Weighed, or else the gradient of the reconstruction would hide the other.
+    found = 1e3 * found + net.reconstruction(Z, X_BOTH)
+    Z = net.coordinates()
+    expected = 1e3 * naive.mismatch(naive.edges(Z), Z) + naive.reconstruction(Z)
+    assert_same(found, expected, net.embedding)
 
 
-def test_evaluator_equals_the_dense_one():
+def test_loss_of_the_generator_equals_the_dense_one():
+    net = networks()
+    naive, Z = DenseNetworks(net), net.coordinates().detach()
+    A = net.edges(Z).sigmoid()
+    logits = net.classify(A, Z)
+    found = torch.nn.functional.cross_entropy(logits, TARGETS, ignore_index=-1)
+    A_naive = naive.edges(Z).sigmoid()
+    expected = naive.doubt(A_naive, 1.0) + naive.mismatch(A_naive, Z)
+    assert_same(gegcn.doubt(net, A) + found, expected, net.generator)
+
+
+def test_loss_of_the_evaluator_equals_the_dense_one():
     """``diag(A V)`` with V on all pairs needs its entries on the edges only."""
     net = networks()
-    pairs = net.pairs
-    values = torch.rand(pairs.n_pairs, generator=torch.Generator().manual_seed(0))
-    V = RNG.normal(size=(90, 90))
-    i, j = pairs.first.numpy(), pairs.second.numpy()
-    V[j, i], V[i, j] = array(net.critic)
-    np.testing.assert_allclose(
-        array(net.evaluate(values)), np.diag(dense(pairs, values) @ V), atol=1e-5
+    naive = DenseNetworks(net)
+    edges = [net.pairs.values_of(graph) for graph in GRAPHS]
+    made = net.edges(net.coordinates()).sigmoid().detach()
+    found = gegcn.critique(net, torch.stack(edges, 1), made)
+    real = (naive.doubt(edges[0], 1.0) + naive.doubt(edges[1], 1.0)) / 2
+    expected = (real + naive.doubt(made, 0.0)) / 2
+    np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-4)
+    (fast,) = torch.autograd.grad(found, net.critic)
+    (full,) = torch.autograd.grad(expected, naive.V)
+    joined = torch.stack([full[naive.second, naive.first], full[naive.first, naive.second]])
+    np.testing.assert_allclose(fast, joined, atol=1e-6)
+    full[naive.second, naive.first] = full[naive.first, naive.second] = 0
+    np.testing.assert_array_equal(full, 0)
+
+
+def test_loss_of_the_classifier_equals_the_dense_one():
+    net = networks()
+    naive, Z = DenseNetworks(net), net.coordinates().detach()
+    # Weights below, on and above the ramp, or else the threshold would have no gradient.
+    A = torch.tensor(RNG.uniform(0, 0.4, net.pairs.n_pairs), dtype=torch.float32)
+    found = torch.nn.functional.cross_entropy(net.classify(A, Z), TARGETS, ignore_index=-1)
+    assert_same(found, naive.mismatch(A, Z), net.classifier)
+
+
+def naive_history(net, n_epochs):
+    """The epochs of the paper, one after the other, with nothing shared between them."""
+    naive = DenseNetworks(net)
+    edges = [net.pairs.values_of(graph) for graph in GRAPHS]
+    adam = torch.optim.Adam
+    embedding = adam(net.embedding, 1e-3, weight_decay=5e-5)
+    generator = adam(net.generator, 1e-3, weight_decay=5e-4)
+    evaluator = adam([naive.V], 1e-2, weight_decay=5e-4)
+    classifier = adam(net.classifier, 1e-2, weight_decay=5e-4)
+
+    def step(optimiser, loss):
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        return loss.item()
+
+    history = []
+    for _ in range(n_epochs):
+        Z = net.coordinates().detach()
+        moving = net.coordinates()
+        loss = naive.mismatch(naive.edges(moving), moving) + naive.reconstruction(moving)
+        history.append(step(embedding, loss))
+        A = naive.edges(Z).sigmoid()
+        step(generator, naive.doubt(A, 1.0) + naive.mismatch(A, Z))
+        A = naive.edges(Z).sigmoid().detach()
+        real = sum(naive.doubt(values, 1.0) for values in edges) / 2
+        step(evaluator, (real + naive.doubt(A, 0.0)) / 2)
+        step(classifier, naive.mismatch(A, Z))
+    return history
+
+
+def test_epochs_equal_naive_ones():
+    n_epochs = 12
+    model = GEGCNClassifier(**SMALL | {"dropout": 0.0, "max_iter": n_epochs})
+    net = networks()
+    embedding = net.run.adam(net.embedding, 1e-3, gegcn.EMBEDDING_DECAY)
+    edges = torch.stack([net.pairs.values_of(graph) for graph in GRAPHS], 1)
+    found = model._train(net, embedding, X_BOTH, edges, TARGETS)
+    expected = naive_history(networks(), n_epochs)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    np.testing.assert_raises(
+        AssertionError, np.testing.assert_allclose, expected[1:], expected[:-1], rtol=1e-4
     )
-
-
-def test_generator_equals_the_naive_one_on_edge_features():
-    net = networks()
-    Z = array(net.coordinates())
-    mean = (Z[net.pairs.first] + Z[net.pairs.second]) / 2
-    H = np.hstack([mean, mean]) @ array(net.W1) + array(net.b1)
-    H = (H - H.mean(axis=0)) / np.sqrt(H.var(axis=0) + 1e-5)
-    expected = np.maximum(H, 0) @ array(net.W2)[:, 0]
-    np.testing.assert_allclose(array(net.edges()), expected, atol=1e-3)
-
-
-def test_classifier_equals_the_dense_one():
-    net = networks()
-    values = torch.rand(net.pairs.n_pairs, generator=torch.Generator().manual_seed(0))
-    A = dense(net.pairs, gegcn.shrink(values, net.theta)) + np.eye(90)
-    A /= np.sqrt(np.outer(A.sum(axis=1), A.sum(axis=1)))
-    hidden = np.maximum(A @ array(net.coordinates()) @ array(net.C1), 0)
-    expected = np.maximum(A @ hidden @ array(net.C2), 0)
-    np.testing.assert_allclose(array(net.classify(values)), expected, atol=1e-5)
 
 
 def test_rows_permute_with_the_same_weights():
@@ -158,49 +248,55 @@ def test_rows_permute_with_the_same_weights():
         if field.name not in ("run", "pairs", "W", "critic")
     }
     permuted = dataclasses.replace(permuted, W=net.W[torch.tensor(order)], **shared)
-    A, A_permuted = net.edges().sigmoid(), permuted.edges().sigmoid()
+    Z, Z_permuted = net.coordinates(), permuted.coordinates()
+    A, A_permuted = net.edges(Z).sigmoid(), permuted.edges(Z_permuted).sigmoid()
     np.testing.assert_allclose(
         dense(permuted.pairs, A_permuted), dense(net.pairs, A)[order][:, order], atol=1e-5
     )
     np.testing.assert_allclose(
-        array(permuted.classify(A_permuted)), array(net.classify(A))[order], atol=1e-5
-    )
-
-
-def test_losses_of_the_evaluator_are_cross_entropies():
-    net = networks()
-    edges = [net.pairs.values_of(graph) for graph in GRAPHS]
-    made = torch.full((net.pairs.n_pairs,), 0.3)
-
-    def score(values):
-        return 1 / (1 + np.exp(-array(net.evaluate(values))))
-
-    real = np.mean([-np.log(score(A)).mean() for A in edges])
-    false = -np.log(1 - score(made)).mean()
-    np.testing.assert_allclose(
-        gegcn.critique(net, edges, made).item(), (real + false) / 2, rtol=1e-4
+        array(permuted.classify(A_permuted, Z_permuted)),
+        array(net.classify(A, Z))[order],
+        atol=1e-5,
     )
 
 
 def test_a_step_changes_the_parameters_of_its_own_network_only():
     net = networks()
     before = {name: array(getattr(net, name)).copy() for name in ("W", "W1", "critic", "C1")}
-    loss = gegcn.doubt(net, net.edges().sigmoid(), 1.0)
+    loss = gegcn.doubt(net, net.edges(net.coordinates()).sigmoid())
     net.run.step(net.run.adam(net.generator, 1e-3), loss)
     changed = {name for name, old in before.items() if (array(getattr(net, name)) != old).any()}
     assert changed == {"W1"}
 
 
-def test_signed_columns_are_raised_and_distances_stay():
-    X = np.array([[-1.0, 2.0, 0.5], [3.0, 4.0, -0.5]])
-    np.testing.assert_array_equal(gegcn.non_negative(X), [[0, 2, 1], [4, 4, 0]])
+def test_imputed_rows_count_by_their_angle():
+    """Completion leaves rows of any length; as in the authors' program they are scaled to one."""
+    short = SMALL | {"pretrain_iter": 10, "max_iter": 5}
+    lengths = RNG.uniform(0.1, 10, (90, 1))
+    stretched = [X * lengths for X in BLOBS.views]
+    labels = check_labels(TASK.y, 90)
+    plain, scaled = (
+        GEGCNClassifier(**short)._solve(
+            MultiViewData(tuple(views), np.ones((90, 2), dtype=bool), TASK.data.names),
+            labels,
+            np.random.default_rng(0),
+        )
+        for views in (BLOBS.views, stretched)
+    )
+    np.testing.assert_allclose(plain.F, scaled.F, atol=1e-4)
 
 
-def test_both_losses_decrease():
+def test_both_losses_decrease_towards_what_relu_cannot_reach():
+    floor = X_BOTH.clamp_max(0).square().sum().item() / 2
     assert len(MODEL.pretraining_history_) == 150
-    assert MODEL.pretraining_history_[-1] < 0.5 * MODEL.pretraining_history_[0]
     assert len(MODEL.history_) == MODEL.n_iter_ == 100
-    assert np.mean(MODEL.history_[-5:]) < 0.8 * MODEL.history_[0]
+    pretraining, history = (
+        np.array(values) - floor for values in (MODEL.pretraining_history_, MODEL.history_)
+    )
+    assert (pretraining > 0).all()
+    assert pretraining[-1] < 0.5 * pretraining[0]
+    assert (history > 0).all()
+    assert np.mean(history[-5:]) < 0.8 * history[0]
 
 
 def test_learns_easy_blobs():

@@ -271,3 +271,21 @@ def test_shares_lie_between_the_prior_and_those_of_the_scores():
     # Three rows, one, and for a class without any the count of one.
     np.testing.assert_allclose(by_trust[0.0], np.array([3, 1, 1]) / 5)
     np.testing.assert_allclose(by_trust[0.5], (by_trust[0.0] + by_trust[1.0]) / 2)
+
+
+def test_trust_in_labels_follows_their_agreement_with_the_scores():
+    """Pearson's statistic by hand: 1 / (1 + X^2 / (c - 1)), once, and full where they agree."""
+    P = np.eye(3)[np.repeat([0, 1, 2], [30, 20, 50])]
+    Y = np.zeros((100, 3))
+    Y[[0, 1, 2], [0, 0, 0]] = Y[30, 1] = Y[50, 2] = 1
+    labelling = Labelling(Y, np.array([3, 1, 1]) / 5, trust=None)
+    expected = 5 * np.array([0.3, 0.2, 0.5])
+    chi_squared = np.sum((np.array([3, 1, 1]) - expected) ** 2 / expected)
+    settled = labelling.settled(P)
+    np.testing.assert_allclose(settled.trust, 1 / (1 + chi_squared / 2))
+    assert settled.settled(P[::-1]) is settled
+    agreeing = Labelling(Y, np.array([0.3, 0.2, 0.5]), trust=None).settled(P)
+    np.testing.assert_allclose(agreeing.trust, 1)
+    np.testing.assert_allclose(
+        settled.shares(P), settled.trust * settled.prior + (1 - settled.trust) * expected / 5
+    )

@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 from viewmend import AGFTIClassifier
 from viewmend.callbacks import LogRounds, TimeLimit
 from viewmend.core import solve
+from viewmend.core.propagation import propagate_labels
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import (
     DataWarning,
@@ -27,8 +28,15 @@ TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.3, label_rate=0.1, random_state
 VIEWS, OBSERVED = list(TASK.data.views), TASK.data.observed
 
 
+QUICK = {"random_state": 0, "max_iter": 4}
+
+
 def quick(**parameters):
-    return AGFTIClassifier(**({"random_state": 0, "max_iter": 4} | parameters))
+    return AGFTIClassifier(**(QUICK | parameters))
+
+
+def quick_paper(**parameters):
+    return AGFTIClassifier.from_paper(**(QUICK | parameters))
 
 
 @pytest.fixture(scope="module")
@@ -88,17 +96,22 @@ def test_distributions_and_weights_sum_to_one(fitted):
     np.testing.assert_allclose(fitted.fused_graph_.sum(axis=1), 1)
 
 
-def test_fitted_attributes_are_those_of_the_solver(fitted):
+@pytest.mark.parametrize(
+    ("make", "constants"), [(quick, (4.0, 1.0, 100.0)), (quick_paper, (4.0, 4.0, 100.0))]
+)
+def test_fitted_attributes_are_those_of_the_solver(make, constants):
     """Words map to symbols: solving the same problem by hand gives the attributes."""
-    model = quick()
+    fitted, model = make().fit(TASK.data, TASK.y), make()
     data, labels = model._check_fit(TASK.data, TASK.y, None)
-    problem = model._make_problem(start_graphs(fitted, data), data.observed, labels)
-    assert (problem.lam, problem.beta, problem.rho) == (4.0, 4.0, 100.0)
+    geometry = model._geometry(data, labels)
+    problem = model._make_problem(geometry, labels)
+    assert (problem.lam, problem.beta, problem.rho) == constants
     result = solve(problem, max_iter=4)
+    order = geometry.order
     np.testing.assert_array_equal(fitted.view_weights_, result.alpha)
-    np.testing.assert_array_equal(fitted.fused_graph_, result.P)
+    np.testing.assert_array_equal(fitted.fused_graph_[order], result.P)
     np.testing.assert_array_equal(fitted.anchor_alignments_, result.T)
-    np.testing.assert_array_equal(fitted.view_graphs_, result.Z)
+    np.testing.assert_array_equal(fitted.view_graphs_[:, order], result.Z)
 
 
 def start_graphs(model, data):
@@ -110,10 +123,28 @@ def start_graphs(model, data):
 def test_damping_and_strength_reach_the_problem():
     model = quick(propagation_damping=(0.5, 0.25), label_strength=1e4, fusion_weight=3.0)
     data, labels = model._check_fit(TASK.data, TASK.y, None)
-    problem = model._make_problem(np.full((2, 150, 4), 0.25), data.observed, labels)
-    np.testing.assert_array_equal(problem.B_samples, np.where(TASK.labelled, 1e4, 0.5))
+    geometry = model._geometry(data, labels)
+    problem = model._make_problem(geometry, labels)
+    strength = np.where(TASK.labelled, 1e4, 0.5)
+    np.testing.assert_array_equal(problem.B_samples, strength[geometry.order])
     np.testing.assert_array_equal(problem.B_anchors, 0.25)
-    assert problem.lam == 3.0
+    assert (problem.lam, problem.beta) == (3.0, 0.75)
+
+
+def test_labels_given_out_are_those_of_the_final_damping():
+    """They solve the propagation on the fused graph with that damping, not with the solver's."""
+    model = quick(class_prior=None, final_damping=(0.02, 0.03), label_strength=1e4)
+    model.fit(TASK.data, TASK.y)
+    Y = (TASK.y[:, None] == np.arange(3)).astype(float)
+    P = model.fused_graph_
+    B_anchors = np.full(P.shape[1], 0.03)
+    F, _ = propagate_labels(P, Y, np.where(TASK.labelled, 1e4, 0.02), B_anchors)
+    expected = F / F.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.label_distributions_, expected, atol=1e-10)
+    F, _ = propagate_labels(P, Y, np.where(TASK.labelled, 1e4, 1.0), np.ones(P.shape[1]))
+    kept = quick(class_prior=None, final_damping=None, label_strength=1e4).fit(TASK.data, TASK.y)
+    expected = F / F.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(kept.label_distributions_, expected, atol=1e-10)
 
 
 def test_class_prior_moves_the_class_shares():
@@ -122,7 +153,7 @@ def test_class_prior_moves_the_class_shares():
     predicted = np.argmax(model.label_distributions_, axis=1)
     np.testing.assert_allclose(np.bincount(predicted) / 150, [0.6, 0.3, 0.1], atol=0.02)
     new = model.predict_proba(TASK.data)
-    plain = quick().fit(TASK.data, TASK.y).predict_proba(TASK.data)
+    plain = quick(class_prior=None).fit(TASK.data, TASK.y).predict_proba(TASK.data)
     odds = (new / plain) / (new / plain)[:, [0]]
     np.testing.assert_allclose(odds, np.broadcast_to(odds[0], odds.shape), rtol=1e-6)
 
@@ -223,12 +254,18 @@ def test_a_view_with_one_sample_is_refused():
         ),
         ({"n_neighbors": 0}, "n_neighbors .* >= 1, got 0"),
         ({"anchor_method": "som"}, "anchor_method .* one of 'bkhk', 'kmeans', 'random', got 'som'"),
-        ({"graph_smoothing": 0}, "graph_smoothing .* > 0, got 0"),
+        ({"graph_smoothing": 0}, "graph_smoothing .* > 0 or 'auto', got 0"),
         ({"low_rank_weight": -1}, "low_rank_weight .* >= 0, got -1"),
         ({"propagation_damping": (1.0, 0.0)}, "propagation_damping"),
         (
             {"propagation_damping": (1.0, 1.0, 1.0)},
             r"propagation_damping .* or 2 values with .*, got \(1\.0, 1\.0, 1\.0\)",
+        ),
+        ({"imputation": "dft"}, "imputation .* one of 'graph', 'fourier', got 'dft'"),
+        ({"final_damping": 0}, "final_damping .* got 0"),
+        (
+            {"compat": "released"},
+            r"compat='released' .* got imputation='graph'; set imputation='fourier'",
         ),
         ({"class_prior": {0: 0.5, 1: 0.3, 2: 0.1, 9: 0.1}}, r"class_prior names \[9\]"),
         ({"normalize": "l1"}, "normalize .* got 'l1'"),
@@ -289,9 +326,9 @@ def test_uneven_labels_without_prior_are_told_and_a_prior_helps():
     for c, count in enumerate([10, 2, 2]):
         y[np.flatnonzero(TASK.y_true == c)[:count]] = c
     with pytest.warns(DataWarning, match=r"between 2 and 10 labels.*class_prior='labeled'"):
-        plain = quick().fit(TASK.data, y)
+        plain = quick_paper().fit(TASK.data, y)
     assert np.mean(plain.transduction_ == 0) > 0.9
-    balanced = quick(class_prior="uniform").fit(TASK.data, y)
+    balanced = quick_paper(class_prior="uniform").fit(TASK.data, y)
     assert np.mean(balanced.transduction_ == TASK.y_true) > 0.9
 
 
@@ -330,8 +367,8 @@ def test_log_has_one_line_per_round_with_its_change(capsys):
 
 @pytest.mark.parametrize("part", ["alignment", "weights", "imputation"])
 def test_ablation_by_word(part):
-    model = quick(ablation=part).fit(TASK.data, TASK.y)
-    both = quick(ablation=("alignment", "weights")).fit(TASK.data, TASK.y)
+    model = quick_paper(ablation=part).fit(TASK.data, TASK.y)
+    both = quick_paper(ablation=("alignment", "weights")).fit(TASK.data, TASK.y)
     if part != "imputation":
         np.testing.assert_array_equal(both.view_weights_, 0.5)
     untouched = {

@@ -360,8 +360,8 @@ def test_prediction_before_fit():
 
 def test_history_names_the_stages(fitted):
     names = [record.name for record in fitted.history_]
-    assert names == ["neighbours", "homophily"] + ["evidence"] * 5
-    assert (fitted.n_iter_, fitted.status_) == (7, "done")
+    assert names == ["neighbours", "homophily"] + ["evidence"] * 8
+    assert (fitted.n_iter_, fitted.status_) == (10, "done")
     guided = small(n_rounds=1, edge_power=1.0).fit(TASK.data, TASK.y)
     names = [record.name for record in guided.history_]
     assert names == ["neighbours", "homophily", "guided", "guided", "evidence"]
@@ -395,7 +395,7 @@ def test_log_has_one_line_per_stage(capsys):
     assert all(record.name in line for record, line in told)
     assert capsys.readouterr() == ("", "")
     small(verbose=1).fit(TASK.data, TASK.y)
-    assert len(capsys.readouterr().err.splitlines()) == 7
+    assert len(capsys.readouterr().err.splitlines()) == model.n_iter_
 
 
 # ------------------------------------------------------------------ parameters and errors

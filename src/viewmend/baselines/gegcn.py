@@ -6,15 +6,17 @@ for multi-view semi-supervised classification, IEEE Transactions on Multimedia 2
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.preprocessing import normalize
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution
-from viewmend.baselines.torch_support import DEVICES, Pairs, TorchRun, binary_graph
+from viewmend.baselines.torch_support import DEVICES, Pairs, TorchRun, binary_graph, import_torch
 from viewmend.containers import MultiViewData
 from viewmend.exceptions import InvalidParameterError
 from viewmend.labels import Labels
@@ -30,6 +32,8 @@ MIN_COMMON = 2
 # Ends of the ramp of `shrink` are s / 2 and s / 2 + RAMP.
 RAMP = 0.1
 FIRST_THRESHOLD = -1.5
+# Added to the variances of the batch normalisation.
+STABILISER = 1e-5
 
 
 class GEGCNClassifier(CompleteViewClassifier):
@@ -48,8 +52,7 @@ class GEGCNClassifier(CompleteViewClassifier):
     After pre-training the embedding by ``R``, each epoch takes one step of Adam per network, on
     ``CE + R``; ``CE - log score(A)``; the loss of the evaluator; and ``CE``.
 
-    Needs every view of every sample; missing ones are imputed first. Needs PyTorch
-    (``pip install viewmend[torch]``).
+    Missing views are imputed first. Needs PyTorch (``pip install viewmend[torch]``).
 
     Parameters
     ----------
@@ -69,7 +72,7 @@ class GEGCNClassifier(CompleteViewClassifier):
     pretrain_iter : int, default=1000
         Epochs of the embedding alone.
     max_iter : int, default=700
-        Epochs of all networks. There is no other stop: the last epoch counts.
+        Epochs of all networks; the last one counts.
     device : {"auto", "cpu", "cuda"}, default="auto"
         "auto" is the GPU where PyTorch finds one.
     imputer : transformer of `viewmend.impute`, optional
@@ -96,13 +99,19 @@ class GEGCNClassifier(CompleteViewClassifier):
 
     Notes
     -----
-    Of the evaluator's ``V`` (n, n) only the entries on ``E`` are kept: the others never meet an
-    edge, so that no array (n, n) is needed and nothing changes.
+    Of the evaluator's ``V`` (n, n) only the entries on ``E`` are kept, as no other meets an edge.
 
-    Where the paper leaves a choice or its program a fault, this is ours: columns with negative
-    entries are raised to start at zero, as ``relu`` cannot reach below; the units left out at
-    training are all there at prediction; edges are normalised over the batch at prediction too;
-    weights start Glorot-uniform and biases at zero.
+    Three traits of the authors' program matter, and are kept. The degrees that normalise the graph
+    count as constants in all gradients; else the generator learns to bend the graph until the
+    labelled samples fit, at the cost of all others. ``relu`` ends the classifier too: a class whose
+    logit is zero for all its labelled samples gets no gradient and may stay unused, so that fits
+    differ from seed to seed. And it ends the decoders, so that negative features enter the
+    neighbour graphs only; raised to start at zero, they leave more classes unused.
+
+    Where the paper leaves a choice or its program a fault, this is ours: rows have unit length
+    also after imputation; the units left out at training are all there at prediction; edges are
+    normalised over the batch at prediction too. ``W`` and the convolutions start Glorot-uniform,
+    the other layers uniform up to one over the root of their inputs.
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -159,53 +168,59 @@ class GEGCNClassifier(CompleteViewClassifier):
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         run = TorchRun.start(self.device, rng)
-        graphs = [pruned_graph(X_v, self.n_neighbors) for X_v in data.views]
+        views = [normalize(X_v) for X_v in data.views]
+        graphs = [pruned_graph(X_v, self.n_neighbors) for X_v in views]
         pairs = self._pairs(run, graphs)
-        views = [run.tensor(non_negative(X_v)) for X_v in data.views]
-        networks = self._networks(run, pairs, data.n_features, labels.n_classes)
+        X = run.tensor(np.hstack(views))
+        networks = self._networks(run, pairs, X.shape[1], labels.n_classes)
         embedding = run.adam(networks.embedding, self.embedding_rate, EMBEDDING_DECAY)
-        pretraining = []
-        for _ in range(self.pretrain_iter):
-            R = reconstruction(networks, views)
+        pretraining = X.new_empty(self.pretrain_iter)
+        for epoch in range(self.pretrain_iter):
+            R = networks.reconstruction(networks.coordinates(), X)
             run.step(embedding, R)
-            pretraining.append(R.item())
-        view_edges = [pairs.values_of(A_v) for A_v in graphs]
+            pretraining[epoch] = R.detach()
+        view_edges = run.torch.stack([pairs.values_of(A_v) for A_v in graphs], 1)
         targets = run.tensor(labels.codes)
-        history = self._train(networks, embedding, views, view_edges, targets)
+        history = self._train(networks, embedding, X, view_edges, targets)
         with run.torch.no_grad():
-            A = networks.edges().sigmoid()
-            F = networks.classify(A).softmax(1).double().cpu().numpy()
+            Z = networks.coordinates()
+            A = networks.edges(Z).sigmoid()
+            F = networks.classify(A, Z).softmax(1).double().cpu().numpy()
         extras = {
-            "pretraining_history_": tuple(pretraining),
-            "embedding_": networks.coordinates().detach().double().cpu().numpy(),
+            "pretraining_history_": tuple(pretraining.tolist()),
+            "embedding_": Z.double().cpu().numpy(),
             "graph_": pairs.array(A),
             "threshold_": networks.theta.sigmoid().item() / 2,
         }
-        return Solution(F, np.ones(len(F), dtype=bool), history, extras=extras)
+        return Solution(F, np.ones(len(F), dtype=bool), tuple(history.tolist()), extras=extras)
 
-    def _train(self, networks, embedding, views, view_edges, targets) -> tuple[float, ...]:
-        """Steps of the four networks in turn, each with the others held fixed."""
+    def _train(self, networks, embedding, X, view_edges, targets) -> Any:
+        """Steps of the four networks in turn, each with the others held fixed; ``CE + R``."""
         run = networks.run
         generator = run.adam(networks.generator, self.generator_rate, DECAY)
         evaluator = run.adam([networks.critic], self.evaluator_rate, DECAY)
         classifier = run.adam(networks.classifier, self.classifier_rate, DECAY)
+        labelled = (targets >= 0).nonzero()[:, 0]
 
-        def mismatch(A):
-            logits = networks.classify(A, self.dropout)
-            return run.torch.nn.functional.cross_entropy(logits, targets, ignore_index=-1)
+        def mismatch(A, Z):
+            logits = networks.classify(A, Z, self.dropout)
+            return run.torch.nn.functional.cross_entropy(logits[labelled], targets[labelled])
 
-        history = []
-        for _ in range(self.max_iter):
+        history = X.new_empty(self.max_iter)
+        for epoch in range(self.max_iter):
+            Z = networks.coordinates()
+            edges = networks.edges(Z)
             # The embedding is trained on the weights before the sigmoid, as the authors do.
-            objective = mismatch(networks.edges()) + reconstruction(networks, views)
-            run.step(embedding, objective)
-            A = networks.edges().sigmoid()
-            run.step(generator, doubt(networks, A, 1.0) + mismatch(A))
-            A = A.detach()
+            objective = mismatch(edges, Z) + networks.reconstruction(Z, X)
+            run.step(embedding, objective, keep=True)
+            Z, A = Z.detach(), edges.sigmoid()
+            run.step(generator, doubt(networks, A) + mismatch(A, Z))
+            with run.torch.no_grad():
+                A = networks.edges(Z).sigmoid()
             run.step(evaluator, critique(networks, view_edges, A))
-            run.step(classifier, mismatch(A))
-            history.append(objective.item())
-        return tuple(history)
+            run.step(classifier, mismatch(A, Z))
+            history[epoch] = objective.detach()
+        return history
 
     def _pairs(self, run: TorchRun, graphs: Sequence[csr_array]) -> Pairs:
         """Edges of any view.
@@ -225,22 +240,23 @@ class GEGCNClassifier(CompleteViewClassifier):
             raise InvalidParameterError(msg)
         return pairs
 
-    def _networks(
-        self, run: TorchRun, pairs: Pairs, n_features: Sequence[int], n_classes: int
-    ) -> Networks:
+    def _networks(self, run: TorchRun, pairs: Pairs, n_features: int, n_classes: int) -> Networks:
         width = self.n_components
+        U, u = run.linear(width, n_features)
+        # An edge is its mean of coordinates written twice, so that a half of W1 reads each.
+        W1, _ = run.linear(2 * width, self.n_edge_hidden)
+        W2, b2 = run.linear(self.n_edge_hidden, 1)
         return Networks(
             run,
             pairs,
             W=run.glorot(pairs.n_samples, width),
-            decoders=[(run.glorot(width, d), run.constant(d)) for d in n_features],
-            # An edge is its mean of coordinates written twice, so that a half of W1 reads each.
-            W1=run.glorot(2 * width, self.n_edge_hidden),
-            b1=run.constant(self.n_edge_hidden),
+            U=U,
+            u=u,
+            W1=W1,
             scale=run.constant(self.n_edge_hidden, value=1.0),
             shift=run.constant(self.n_edge_hidden),
-            W2=run.glorot(self.n_edge_hidden, 1),
-            b2=run.constant(1),
+            W2=W2,
+            b2=b2,
             critic=run.uniform(2, pairs.n_pairs),
             theta=run.constant(1, value=FIRST_THRESHOLD),
             C1=run.glorot(width, self.n_hidden),
@@ -256,21 +272,17 @@ def pruned_graph(X_v: np.ndarray, k: int) -> csr_array:
     return csr_array(kept, dtype=np.float64)
 
 
-def non_negative(X_v: np.ndarray) -> np.ndarray:
-    """Columns with negative entries raised so that they start at zero, the others unchanged."""
-    return X_v - np.minimum(X_v.min(axis=0), 0)
-
-
 @dataclass(frozen=True, eq=False)
 class Networks:
     """Parameters of the four networks, and their forward passes.
 
     Attributes
     ----------
-    W, decoders : (n_samples, n_components), [(U_v, u_v)]
-        Embedding.
-    W1, b1, scale, shift, W2, b2
-        Generator: linear, batch normalisation, linear.
+    W, U, u : (n_samples, n_components), (n_components, n_features), (n_features,)
+        Embedding, with the decoders of all views side by side.
+    W1, scale, shift, W2, b2
+        Generator: linear, batch normalisation, linear. The first layer has no biases, as the
+        normalisation would take them off again.
     critic : (2, n_pairs)
         Evaluator: ``V_ji`` and ``V_ij`` of every pair ``i < j``.
     theta, C1, C2
@@ -280,9 +292,9 @@ class Networks:
     run: TorchRun
     pairs: Pairs
     W: Any
-    decoders: list[tuple[Any, Any]]
+    U: Any
+    u: Any
     W1: Any
-    b1: Any
     scale: Any
     shift: Any
     W2: Any
@@ -294,11 +306,11 @@ class Networks:
 
     @property
     def embedding(self) -> list[Any]:
-        return [self.W, *(part for decoder in self.decoders for part in decoder)]
+        return [self.W, self.U, self.u]
 
     @property
     def generator(self) -> list[Any]:
-        return [self.W1, self.b1, self.scale, self.shift, self.W2, self.b2]
+        return [self.W1, self.scale, self.shift, self.W2, self.b2]
 
     @property
     def classifier(self) -> list[Any]:
@@ -308,30 +320,40 @@ class Networks:
         """``Z = relu(W)``."""
         return self.W.relu()
 
-    def edges(self) -> Any:
-        """Weights of all pairs before the sigmoid, (n_pairs,)."""
+    def reconstruction(self, Z: Any, X: Any) -> Any:
+        """``R = 1/2 |X - relu(Z U + u)|^2``, views side by side."""
+        return _reconstruction().apply(Z, self.U, self.u, X)
+
+    def edges(self, Z: Any) -> Any:
+        """Weights of all pairs before the sigmoid, (n_pairs,).
+
+        The first layer and the normalisation over pairs are linear in the mean of the ends, so
+        that they are done once per sample: halves ``h_i`` with ``h_i + h_j`` the unit of a pair.
+        """
+        pairs = self.pairs
         upper, lower = self.W1.chunk(2)
-        # Linear in the mean of the ends, so that it is done once per sample, not per edge.
-        ends = (self.coordinates() @ (upper + lower) + self.b1) / 2
-        H = self.run.torch.nn.functional.batch_norm(
-            self.pairs.sums_of_ends(ends), None, None, self.scale, self.shift, training=True
-        )
-        return (H.relu() @ self.W2 + self.b2)[:, 0]
+        halves = Z @ ((upper + lower) / 2)
+        halves = halves - (pairs.degrees @ halves) / (2 * pairs.n_pairs)
+        # The squares of h_i + h_j, added over all pairs.
+        squares = pairs.degrees @ halves.square() + (halves * pairs.neighbour_sums(halves)).sum(0)
+        deviations = (squares.clamp_min(0) / pairs.n_pairs + STABILISER).sqrt()
+        halves = halves * (self.scale / deviations) + self.shift / 2
+        return pairs.relu_of_sums(halves, self.W2[:, 0]) + self.b2
 
-    def evaluate(self, A: Any) -> Any:
-        """Scores ``(A V)_ii`` of all samples before the sigmoid, (n_samples,)."""
-        return self.pairs.row_sums(A * self.critic[0], A * self.critic[1])
+    def evaluate(self, graphs: Any) -> Any:
+        """Scores ``(A V)_ii`` before the sigmoid, (n_samples, n_graphs), of (n_pairs, n_graphs)."""
+        above, below = self.critic[:, :, None]
+        return self.pairs.row_sums(graphs * above, graphs * below)
 
-    def classify(self, A: Any, dropout: float = 0.0) -> Any:
+    def classify(self, A: Any, Z: Any, dropout: float = 0.0) -> Any:
         """Logits (n_samples, n_classes) of two graph convolutions on the shrunk graph."""
+        pairs = self.pairs
         shrunk = shrink(A, self.theta)
-        root = (1 + self.pairs.row_sums(shrunk)).rsqrt()[:, None]
-
-        def convolve(H: Any) -> Any:
-            return root * (self.pairs.product(shrunk, root * H) + root * H)
-
-        hidden = convolve(self.coordinates() @ self.C1).relu()
-        return convolve(self.run.dropout(hidden, dropout) @ self.C2).relu()
+        # Without gradient: see the notes of the class.
+        root = (1 + pairs.row_sums(shrunk.detach()[:, None])[:, 0]).rsqrt()
+        ends = root.index_select(0, pairs.first) * root.index_select(0, pairs.second)
+        kept = self.run.kept(len(Z), self.C1.shape[1], dropout)
+        return pairs.convolutions(shrunk * ends, root * root, Z @ self.C1, kept, self.C2).relu()
 
 
 def shrink(A: Any, theta: Any) -> Any:
@@ -341,24 +363,37 @@ def shrink(A: Any, theta: Any) -> Any:
     return (t2 * (A - t1).relu() - t1 * (A - t2).relu()) / RAMP
 
 
-def reconstruction(networks: Networks, views: Sequence[Any]) -> Any:
-    """``R = 1/2 sum_v |X_v - relu(Z U_v + u_v)|^2``."""
-    torch, Z = networks.run.torch, networks.coordinates()
-    total: Any = 0
-    for X_v, (U_v, u_v) in zip(views, networks.decoders, strict=True):
-        decoded = torch.addmm(u_v, Z, U_v).relu()
-        total = total + torch.nn.functional.mse_loss(decoded, X_v, reduction="sum") / 2
-    return total
+def doubt(networks: Networks, A: Any) -> Any:
+    """``-log score(A)``, the mean over samples: small where the evaluator takes ``A`` for real."""
+    return networks.run.torch.nn.functional.softplus(-networks.evaluate(A[:, None])).mean()
 
 
-def doubt(networks: Networks, A: Any, truth: float) -> Any:
-    """Binary cross-entropy of the evaluator's scores of a graph that is real (1) or made (0)."""
-    logits = networks.evaluate(A)
-    entropy = networks.run.torch.nn.functional.binary_cross_entropy_with_logits
-    return entropy(logits, logits.new_full(logits.shape, truth))
+def critique(networks: Networks, view_edges: Any, A: Any) -> Any:
+    """Loss of the evaluator: the views' graphs (n_pairs, n_views) are real, the made one is not."""
+    cat, softplus = networks.run.torch.cat, networks.run.torch.nn.functional.softplus
+    scores = networks.evaluate(cat([view_edges, A[:, None]], 1))
+    return (softplus(-scores[:, :-1]).mean() + softplus(scores[:, -1]).mean()) / 2
 
 
-def critique(networks: Networks, view_edges: Sequence[Any], A: Any) -> Any:
-    """Loss of the evaluator: the views' graphs are real, the generated one is not."""
-    real: Any = sum(doubt(networks, A_v, 1.0) for A_v in view_edges)
-    return (real / len(view_edges) + doubt(networks, A, 0.0)) / 2
+@functools.cache
+def _reconstruction() -> Any:
+    """`Networks.reconstruction`; made on first use, since its base class is PyTorch's."""
+    torch = import_torch()
+    function: Any = torch.autograd.Function
+
+    class Reconstruction(function):
+        @staticmethod
+        def forward(ctx, Z, U, u, X):
+            decoded = torch.addmm(u, Z, U)
+            gaps = decoded.relu().sub_(X)
+            R = torch.dot(gaps.view(-1), gaps.view(-1)) / 2
+            # Gradient by `decoded`, in place.
+            gaps.mul_(torch.gt(decoded, 0, out=decoded))
+            ctx.save_for_backward(gaps @ U.T, Z.T @ gaps, gaps.sum(0))
+            return R
+
+        @staticmethod
+        def backward(ctx, grad):
+            return *(grad * part for part in ctx.saved_tensors), None
+
+    return Reconstruction

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core import released
 from viewmend.core.alignment import align_anchors
 from viewmend.core.fusion import Fusion, Game, aligned_graphs, best_response, fuse
+from viewmend.core.graph_fourier import prox_graph_norm
 from viewmend.core.objective import objective_terms, primal_residual
 from viewmend.core.propagation import propagate_labels, soft_label_distances
 from viewmend.core.simplex import project_simplex
@@ -62,7 +64,8 @@ def solve(
     tol : float
         Converged when no entry of ``F``, ``Q`` and ``alpha`` changed by ``tol`` or more.
     compat : None or "released"
-        None: the paper. "released": the authors' code, see `viewmend.core.released`.
+        None: the paper. "released": the authors' code, see `viewmend.core.released`, which has no
+        graph Fourier basis.
     callbacks : iterable of callable
         Each is called as ``callback(round, state)`` after a round; a true answer stops the run.
 
@@ -70,7 +73,7 @@ def solve(
     -------
     Result
     """
-    steps = _without(COMPATIBILITY[compat], problem.without)
+    steps = _steps(problem, compat)
     state = initialise(problem)
     history: list[Round] = []
     status = None
@@ -90,7 +93,7 @@ def solve(
 
 
 def initialise(problem: Problem) -> State:
-    """Start of Algorithm 2: ``T_v = I``, equal weights, ``G = W = 0``, and ``P`` with ``H = 0``."""
+    """Start of Algorithm 2: ``T_v = I``, equal weights, ``W = 0``, and ``P`` with ``H = 0``."""
     xp = array_namespace(problem.Z, problem.Y)
     n_views, n_samples, n_anchors = problem.Z.shape
     dtype = problem.Z.dtype
@@ -100,7 +103,8 @@ def initialise(problem: Problem) -> State:
     no_H = xp.zeros((n_samples, n_anchors), dtype=dtype)
     P = best_response(Game(Z, no_H, problem.lam, problem.beta), alpha)
     F, Q = _propagate(P, problem)
-    return State(Z, P, alpha, F, Q, T, xp.zeros_like(Z), xp.zeros_like(Z), problem.eta)
+    G = xp.zeros_like(Z) if problem.G is None else xp.asarray(problem.G, copy=True)
+    return State(Z, P, alpha, F, Q, T, G, xp.zeros_like(Z), problem.eta)
 
 
 def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
@@ -119,7 +123,7 @@ def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
 
 
 def shrink_graphs(state: State, problem: Problem, steps: Steps) -> None:
-    """``G``: proximal step of the tensor nuclear norm at ``Z + W / eta`` (Eq. update_G1)."""
+    """``G``: proximal step of the tensor norm at ``Z + W / eta`` (Eq. update_G1)."""
     if steps.impute:
         shifted = state.Z + state.W / state.eta
         state.G, state.norm_G = steps.shrink(shifted, problem.rho / state.eta)
@@ -183,8 +187,15 @@ _ABLATED: dict[str, dict[str, object]] = {
 }
 
 
-def _without(steps: Steps, parts: Iterable[str]) -> Steps:
-    for part in parts:
+def _steps(problem: Problem, compat: str | None) -> Steps:
+    """The versions of the updates that a problem asks for."""
+    steps = COMPATIBILITY[compat]
+    if problem.U is not None:
+        if compat is not None:
+            msg = f"compat={compat!r} has no graph Fourier basis, got U; pass U=None"
+            raise ValueError(msg)
+        steps = replace(steps, shrink=partial(prox_graph_norm, U=problem.U))
+    for part in problem.without:
         steps = replace(steps, **_ABLATED[part])  # type: ignore[arg-type]
     return steps
 

@@ -10,7 +10,7 @@ the evidence joins samples that share no view, and so stands where AGF-TI impute
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -75,7 +75,7 @@ class Settings:
     homophily_power: float = 2.0
     edge_floor: float = 0.05
     edge_power: float = 0.0
-    n_rounds: int = 5
+    n_rounds: int = 8
     consensus_weight: float = 0.5
     evidence_power: float = 0.5
 
@@ -99,6 +99,8 @@ class Stage:
     A : array (n_samples, n_classes) or None
         Class affinities that guided its edges, if any did.
     graph_weights : array (n_graphs,)
+    shares : array (n_classes,)
+        Class shares aimed at.
     evidence : Evidence or None
     consensus_scale : float
         Factor of the consensus graph of the evidence within ``W``.
@@ -111,6 +113,7 @@ class Stage:
     F: np.ndarray
     A: np.ndarray | None
     graph_weights: np.ndarray
+    shares: np.ndarray
     evidence: Evidence | None = None
     consensus_scale: float = 0.0
 
@@ -173,13 +176,27 @@ class Labelling:
         One-hot rows of labelled samples, zero rows of the others.
     prior : array (n_classes,)
         Class shares, as far as they are known.
-    trust : float in [0, 1]
-        In the prior; the rest is in the shares that the scores have by themselves.
+    trust : float in [0, 1] or None
+        In the prior; the rest is in the shares that the scores have by themselves. None leaves it
+        to `settled`.
     """
 
     Y: np.ndarray
     prior: np.ndarray
-    trust: float = 1.0
+    trust: float | None = 1.0
+
+    def settled(self, P: np.ndarray) -> Labelling:
+        """With the trust that the prior, as the class shares of the labels, deserves.
+
+        Pearson's ``X^2`` compares the label counts with those expected from the scores. Its mean is
+        ``c - 1`` for labels drawn at random, more where they are no fair sample, and less where
+        every class was given its share of labels; the trust is ``1 / (1 + X^2 / (c - 1))``.
+        """
+        if self.trust is not None:
+            return self
+        found = replace(self, trust=0.0).shares(P)
+        chi_squared = self.Y.sum() * float(np.sum((self.prior - found) ** 2 / found))
+        return replace(self, trust=1 / (1 + chi_squared / (len(found) - 1)))
 
     def shares(self, P: np.ndarray) -> np.ndarray:
         """Class shares to aim at, from the prior and from the classes of largest score."""
@@ -187,6 +204,9 @@ class Labelling:
         found = np.bincount(np.argmax(scored, axis=1), minlength=len(self.prior))
         # A class that no score favours is rare, not absent: it has labels.
         found = np.maximum(found, 1)
+        if self.trust is None:
+            msg = "trust must be a number here, got None; call settled first"
+            raise ValueError(msg)
         return self.trust * self.prior + (1 - self.trust) * found / found.sum()
 
     def classes(self, P: np.ndarray) -> np.ndarray:
@@ -249,7 +269,7 @@ def stages(
 
     Parameters and shapes as in `mend`.
     """
-    s, Y, prior = settings, labelling.Y, labelling.prior
+    s, Y = settings, labelling.Y
 
     def spread(
         name: str,
@@ -258,13 +278,17 @@ def stages(
         evidence: Evidence | None = None,
         scale: float = 0.0,
     ) -> Stage:
+        nonlocal labelling
         A = None if guide is None or s.edge_power == 0 else class_affinities(W, guide, Y)
         W = W if A is None else guide_edges(W, A, A, s.edge_floor, s.edge_power)
         F = spread_labels(W, Y, s.spreading)
         P = normalise_columns(F)
+        # Once, by scores that the prior has not shaped yet.
+        labelling = labelling.settled(P)
         if evidence is not None:
-            P = combine(P, evidence.P, prior, s.evidence_power)
-        return Stage(name, P, labelling.classes(P), W, F, A, weights, evidence, scale)
+            P = combine(P, evidence.P, labelling.prior, s.evidence_power)
+        classes, shares = labelling.classes(P), labelling.shares(P)
+        return Stage(name, P, classes, W, F, A, weights, shares, evidence, scale)
 
     weights = np.ones(len(graphs))
     yield (stage := spread("neighbours", weighted_sum(weights, graphs)))
@@ -277,8 +301,8 @@ def stages(
         yield (stage := spread("guided", W, stage.classes))
 
     for _ in range(s.n_rounds):
-        targets, shares = labelling.targets(stage.P), labelling.shares(stage.P)
-        evidence = gather_evidence(geometry, targets, stage.classes, shares)
+        targets = labelling.targets(stage.P)
+        evidence = gather_evidence(geometry, targets, stage.classes, stage.shares)
         consensus = consensus_graph(evidence.P, s.neighbours(*Y.shape))
         scale = s.consensus_weight * float(W.sum() / consensus.sum())
         joined = csr_array(W + scale * consensus)

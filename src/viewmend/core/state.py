@@ -23,7 +23,7 @@ class Problem:
     Attributes
     ----------
     Z : array (n_views, n_samples, n_anchors)
-        Bipartite graphs; rows of missing samples hold their start, ``1 / n_anchors``.
+        Bipartite graphs; rows of missing samples hold their start, in the paper ``1 / n_anchors``.
     Y : array (n_samples, n_classes)
         One-hot rows, zero rows for unlabelled samples.
     observed : array (n_samples, n_views) of bool
@@ -38,6 +38,12 @@ class Problem:
         Algorithm 1 stops when no weight moves by more than ``inner_tol``.
     without : frozenset of str
         Parts to leave out, of `ABLATIONS`.
+    U : array (n_samples, n_frequencies) or None
+        Graph Fourier basis of the tensor step, see `viewmend.core.graph_fourier`; None is the
+        paper's discrete Fourier transform, which depends on the order of the rows.
+    G : array (n_views, n_samples, n_anchors) or None
+        Start of the auxiliary tensor; None is the paper's zero, from which the first round
+        forgets the start of the missing rows.
     """
 
     Z: Array
@@ -54,6 +60,8 @@ class Problem:
     inner_tol: float = 1e-4
     inner_max_iter: int = 100
     without: frozenset[str] = frozenset()
+    U: Array = None
+    G: Array = None
 
     def __post_init__(self) -> None:
         xp = array_namespace(self.Z, self.Y)

@@ -2,7 +2,8 @@
 
 The graphs ``Z`` (V, n, m) are read as the tensor ``m x V x n`` of the paper: the discrete Fourier
 transform runs along the *samples*, and each frequency holds an ``m x V`` slice. So the step mixes
-neighbouring rows of the file, and **its result depends on the order of the rows**.
+neighbouring rows of the file, and **its result depends on the order of the rows**. The norm that
+does not is in `viewmend.core.graph_fourier`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from viewmend.backend.namespace import Array, array_namespace
 
-__all__ = ["frequency_weights", "prox_tnn", "tnn"]
+__all__ = ["frequency_weights", "prox_tnn", "shrink_slices", "tnn"]
 
 
 def tnn(Y: Array) -> float:
@@ -32,8 +33,7 @@ def prox_tnn(Y: Array, tau: Any) -> tuple[Array, float]:
 
     Singular values of every Fourier slice fall by ``tau``. With the ``1/n`` of Definition 1 this
     is the right threshold in the un-normalised Fourier domain; Theorem 2's ``n tau`` belongs to a
-    norm without that factor. A slice ``A`` (m, V) is shrunk through its small Gram matrix
-    ``A^H A = U diag(sigma^2) U^H``: the answer is ``A U diag((1 - tau/sigma)_+) U^H``.
+    norm without that factor.
 
     Parameters
     ----------
@@ -47,15 +47,35 @@ def prox_tnn(Y: Array, tau: Any) -> tuple[Array, float]:
     norm : float
     """
     xp = array_namespace(Y)
-    Y_hat = _slices(Y, xp)
-    sigma, U = _slice_spectra(Y_hat, xp)
+    G_hat, kept = shrink_slices(_slices(Y, xp), tau)
+    G = xp.fft.irfft(xp.permute_dims(G_hat, (2, 0, 1)), n=Y.shape[1], axis=1)
+    return xp.astype(G, Y.dtype, copy=False), _mean_over_frequencies(kept, Y.shape[1], xp)
+
+
+def shrink_slices(Y_hat: Array, tau: Any) -> tuple[Array, Array]:
+    """Argmin of ``tau |G_k|_* + |G_k - Y_k|_F^2 / 2`` for every slice, and its singular values.
+
+    A slice ``A`` (m, V) is shrunk through its small Gram matrix ``A^H A = R diag(sigma^2) R^H``:
+    the answer is ``A R diag((1 - tau/sigma)_+) R^H``.
+
+    Parameters
+    ----------
+    Y_hat : array (n_slices, m, V)
+        Real or complex.
+    tau : float or array (n_slices,)
+
+    Returns
+    -------
+    G_hat : array (n_slices, m, V)
+    kept : array (n_slices, V)
+    """
+    xp = array_namespace(Y_hat)
+    sigma, R = _slice_spectra(Y_hat, xp)
     tau = xp.asarray(tau, dtype=sigma.dtype)[..., None] + xp.zeros_like(sigma)
     kept = xp.maximum(sigma - tau, xp.zeros_like(sigma))
     shrink = kept / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
-    filters = (U * xp.astype(shrink[:, None, :], U.dtype)) @ xp.conj(xp.matrix_transpose(U))
-    G_hat = Y_hat @ xp.astype(filters, Y_hat.dtype)
-    G = xp.fft.irfft(xp.permute_dims(G_hat, (2, 0, 1)), n=Y.shape[1], axis=1)
-    return xp.astype(G, Y.dtype, copy=False), _mean_over_frequencies(kept, Y.shape[1], xp)
+    filters = (R * xp.astype(shrink[:, None, :], R.dtype)) @ xp.conj(xp.matrix_transpose(R))
+    return Y_hat @ xp.astype(filters, Y_hat.dtype), kept
 
 
 def frequency_weights(n_samples: int, xp: Any) -> Array:
@@ -74,11 +94,12 @@ def _slices(Y: Array, xp: Any) -> Array:
 
 
 def _slice_spectra(Y_hat: Array, xp: Any) -> tuple[Array, Array]:
-    """Singular values (n_frequencies, V) and right vectors (n_frequencies, V, V) of the slices."""
+    """Singular values (n_slices, V) and right vectors (n_slices, V, V) of the slices."""
     gram = xp.conj(xp.matrix_transpose(Y_hat)) @ Y_hat
     # Small singular values are square roots of small differences: keep them in double precision.
-    squares, U = xp.linalg.eigh(xp.astype(gram, xp.complex128))
-    return xp.sqrt(xp.maximum(squares, xp.zeros_like(squares))), U
+    double = xp.complex128 if xp.isdtype(gram.dtype, "complex floating") else xp.float64
+    squares, R = xp.linalg.eigh(xp.astype(gram, double))
+    return xp.sqrt(xp.maximum(squares, xp.zeros_like(squares))), R
 
 
 def _mean_over_frequencies(sigma: Array, n_samples: int, xp: Any) -> float:

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from viewmend.backend.threads import limited_threads
-from viewmend.callbacks import LogRounds
 from viewmend.containers import MultiViewData
 from viewmend.core import Problem, Result, solve
-from viewmend.core.admm import COMPATIBILITY, Callback
-from viewmend.core.anchor_count import graph_size, largest_power_of_two
+from viewmend.core.admm import COMPATIBILITY
 from viewmend.core.anchors import ANCHOR_METHODS
-from viewmend.core.bipartite import anchor_graphs
 from viewmend.core.induction import induce_labels, induction
 from viewmend.core.priors import class_weights
-from viewmend.core.propagation import reachable_samples
+from viewmend.core.propagation import propagate_labels, reachable_samples
 from viewmend.core.scaling import NORMALIZERS
 from viewmend.core.state import ABLATIONS
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.labels import Labels, check_class_prior
-from viewmend.models.base import InductiveMixin, MultiViewClassifier
-from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule, check_parameters
+from viewmend.models.agfti_geometry import IMPUTATIONS, Geometry, check_graph_size
+from viewmend.models.base import InductiveMixin, TwoStepClassifier
+from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 
 __all__ = ["AGFTIClassifier"]
 
@@ -34,18 +33,35 @@ __all__ = ["AGFTIClassifier"]
 # Ratio of label counts from which the favour of a class shows.
 UNEVEN = 2
 
+# Penalty at which a good start of the missing rows is left: the fused graph then pulls at a row
+# with a tenth of its weight, where the paper's penalty would let it replace the row at once.
+WARM_PENALTY = 10.0
 
-class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
-    """Adversarial graph fusion with tensorial imputation (AGF-TI).
+# What `AGFTIClassifier.from_paper` sets.
+PAPER = {
+    "imputation": "fourier",
+    "graph_smoothing": 4.0,
+    "low_rank_weight": 100.0,
+    "propagation_damping": 1.0,
+    "final_damping": None,
+    "class_prior": None,
+}
 
-    Each view becomes a bipartite graph between samples and a few anchors. The graphs are aligned
-    and fused into one by a min-max game over view weights and fused graph; rows of missing samples
-    are imputed by a low-rank tensor step; labels spread over the fused graph.
+_DAMPING = AnyOf(Real(0, low_open=True), Each(Real(0, low_open=True), size=2))
 
-    .. warning::
-       The tensor step of the paper runs a Fourier transform along the samples, so the result
-       **depends on the order of the rows** wherever views are missing. On files sorted by class
-       this leaks the labels. Shuffle the rows before you judge an accuracy.
+
+class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
+    """Adversarial graph fusion with tensorial imputation (AGF-TI), free of the order of the rows.
+
+    Each view becomes a bipartite graph between samples and a few anchors. The graphs are fused
+    into one by a min-max game over view weights and fused graph; rows of missing samples are
+    imputed by a low-rank tensor step; labels spread over the fused graph.
+
+    The tensor step of the paper runs a Fourier transform along the rows of the file, so that its
+    result **depends on their order**, and on files sorted by class leaks the labels. The default
+    here runs it along the waves of the graph of the samples instead, and aligns the anchors of
+    the views from the start; rows and views in another order give the same model. `from_paper`
+    gives the method as published.
 
     Parameters
     ----------
@@ -57,20 +73,31 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
     anchor_method : {"bkhk", "kmeans", "random"}, default="bkhk"
         "bkhk" needs a power of two for ``n_anchors``, and lowers it with a warning where a view
         has fewer observed rows.
+    imputation : {"graph", "fourier"}, default="graph"
+        Transform of the tensor step. "graph": waves of the graph of the samples, with anchors
+        that correspond across views and need no rotation. "fourier": the paper's, along the rows
+        as they are given, with anchors that every view draws for itself and that are rotated
+        round by round; **depends on the order of the rows**.
     fusion_weight : float or "auto", default="auto"
         ``lambda``, the weight of the fusion term; "auto" is the square of the number of views.
-    graph_smoothing : float, default=4.0
-        ``beta_lambda``: the larger, the closer rows of the fused graph come to uniform.
+    graph_smoothing : float or "auto", default="auto"
+        ``beta_lambda``: the larger, the closer rows of the fused graph come to uniform. "auto" is
+        ``lambda / (2 V)``, with which equally weighted views give the mean of their rows.
     low_rank_weight : float, default=100.0
-        ``rho``, the weight of the tensor nuclear norm.
+        ``rho``, the weight of the tensor norm.
     label_strength : float, default=1e8
         ``B`` on labelled samples: how firmly given labels are held.
     propagation_damping : float or (float, float), default=1.0
-        ``B`` on unlabelled samples and on anchors: the smaller, the further labels travel.
-    class_prior : None, "labeled", "uniform", array (n_classes,) or dict, default=None
-        Known class shares, which the soft labels are weighted to meet; "labeled" takes those of
-        the labelled samples. The paper has none, and then a class with more labels than the
-        others can win everywhere: a warning tells where labels are uneven.
+        ``B`` on unlabelled samples and on anchors while the graphs are learned: the smaller, the
+        further labels travel, and the more they shape the graph.
+    final_damping : float, (float, float) or None, default=0.01
+        The same for the labels that are given out, which spread once more over the finished
+        graph; None keeps those it was learned with, as the paper does.
+    class_prior : None, "labeled", "uniform", array (n_classes,) or dict, default="labeled"
+        Class shares that the predicted classes are weighted to meet; "labeled" takes those of the
+        labelled samples, which is right if they are a fair sample. None is the paper's: a class
+        with more labels than the others can win everywhere, and a warning tells where labels are
+        uneven.
     normalize : {"l2", None}, default="l2"
         Scaling of the rows of every view.
     view_sizes : sequence of int, optional
@@ -78,16 +105,20 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
     max_iter, tol : int, float, default=30, 1e-4
         The solver stops when no soft label and no weight changes by ``tol``.
     ablation : None or one or several of "alignment", "weights", "imputation", default=None
-        Parts to leave out, as in the paper's ablation study.
+        Parts to leave out, as in the paper's ablation study; "graph" has no "alignment" to
+        leave out.
     compat : {None, "released"}, default=None
-        "released" reproduces what the authors' code does differently from their paper.
+        "released" reproduces what the authors' code does differently from their paper; it needs
+        ``imputation="fourier"``.
     dtype : {"float64", "float32"}, default="float64"
     random_state : int, numpy Generator or None, default=None
-        Of the anchors.
+        Of the anchors. With "graph" they also depend on the content of the views, but on no
+        order.
     n_jobs : int, optional
         Threads; None leaves the libraries' own settings, -1 uses every core.
     verbose : int, default=0
-        Above 0, one line per round on standard error.
+        Above 0, one line per round on standard error. Callbacks see the samples in an order of
+        their content with "graph".
 
     Attributes
     ----------
@@ -138,15 +169,26 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
         "graph_smoothing": (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
     }
 
+    _geometry_parameters = (
+        "n_anchors",
+        "n_neighbors",
+        "anchor_method",
+        "imputation",
+        "normalize",
+        "random_state",
+    )
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
         "n_neighbors": Integer(1),
         "anchor_method": OneOf(*ANCHOR_METHODS),
+        "imputation": OneOf(*IMPUTATIONS),
         "fusion_weight": AnyOf(Real(0, low_open=True), OneOf("auto")),
-        "graph_smoothing": Real(0, low_open=True),
+        "graph_smoothing": AnyOf(Real(0, low_open=True), OneOf("auto")),
         "low_rank_weight": Real(0),
         "label_strength": Real(0, low_open=True),
-        "propagation_damping": AnyOf(Real(0, low_open=True), Each(Real(0, low_open=True), size=2)),
+        "propagation_damping": _DAMPING,
+        "final_damping": AnyOf(OneOf(None), _DAMPING),
         "normalize": OneOf(*NORMALIZERS),
         "max_iter": Integer(1),
         "tol": Real(0),
@@ -162,12 +204,14 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
         n_anchors="auto",
         n_neighbors=7,
         anchor_method="bkhk",
+        imputation="graph",
         fusion_weight="auto",
-        graph_smoothing=4.0,
+        graph_smoothing="auto",
         low_rank_weight=100.0,
         label_strength=1e8,
         propagation_damping=1.0,
-        class_prior=None,
+        final_damping=0.01,
+        class_prior="labeled",
         normalize="l2",
         view_sizes=None,
         max_iter=30,
@@ -182,11 +226,13 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
         self.n_anchors = n_anchors
         self.n_neighbors = n_neighbors
         self.anchor_method = anchor_method
+        self.imputation = imputation
         self.fusion_weight = fusion_weight
         self.graph_smoothing = graph_smoothing
         self.low_rank_weight = low_rank_weight
         self.label_strength = label_strength
         self.propagation_damping = propagation_damping
+        self.final_damping = final_damping
         self.class_prior = class_prior
         self.normalize = normalize
         self.view_sizes = view_sizes
@@ -199,54 +245,49 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def set_callbacks(self, *callbacks: Callback) -> AGFTIClassifier:
-        """Callables to run after each round, see `viewmend.callbacks`; not copied by ``clone``."""
-        self._callbacks = callbacks
-        return self
+    @classmethod
+    def from_paper(cls, **overrides: Any) -> AGFTIClassifier:
+        """The method as published, but for ``overrides``; **it depends on the order of the rows**.
 
-    def fit(self, X, y, mask: ArrayLike | None = None) -> AGFTIClassifier:
-        """Fit on labelled and unlabelled samples together.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there. One 2-D array is split by
-            ``view_sizes``, or is a single view.
-        y : array (n_samples,)
-            -1, None or NaN for unlabelled samples, any hashable labels otherwise.
-        mask : array (n_samples, n_views) of bool, optional
-            False where a sample is missing from a view, in place of NaN rows.
-
-        Returns
-        -------
-        AGFTIClassifier
+        Fourier imputation, anchors aligned from ``T = I``, damping 1, no class prior, and the
+        middle of the paper's grids, ``rho = 100`` and ``beta_lambda = 4``.
         """
-        check_parameters(self, self._rules)
-        data, labels = self._check_fit(X, y, mask, self.dtype)
+        return cls(**(PAPER | overrides))
+
+    def _geometry(self, data: MultiViewData, labels: Labels) -> Geometry:
+        """Anchors, graphs and waves: all that does not depend on labels."""
+        if self.compat is not None and self.imputation != "fourier":
+            msg = (
+                f"compat={self.compat!r} reproduces code whose tensor step is a Fourier transform, "
+                f"got imputation={self.imputation!r}; set imputation='fourier' or compat=None"
+            )
+            raise InvalidParameterError(msg)
+        size = check_graph_size(data, self.n_anchors, self.n_neighbors, self.anchor_method)
+        build, normalize = IMPUTATIONS[self.imputation], NORMALIZERS[self.normalize]
+        return build(data, labels.codes, normalize, size, self.random_state)
+
+    def _fit_labels(self, geometry: Geometry, labels: Labels) -> None:
         prior = check_class_prior(self.class_prior, labels)
         if prior is None:
             _warn_of_uneven_labels(labels)
-        views = self._normalized(data)
-        n_anchors, n_neighbors = self._graph_size(data)
-        with limited_threads(self.n_jobs):
-            anchors = self._select_anchors(views, data.observed, n_anchors)
-            graphs = anchor_graphs(views, data.observed, anchors, n_neighbors)
-            problem = self._make_problem(graphs, data.observed, labels)
-            result = solve(
-                problem,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                compat=self.compat,
-                callbacks=self._all_callbacks(),
-            )
-        self.anchors_ = tuple(anchors)
-        self._induction = induction(problem, result, anchors, n_neighbors)
-        self._store(result)
-        reachable = reachable_samples(result.P, labels.labelled)
+        problem = self._make_problem(geometry, labels)
+        result = solve(
+            problem,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            compat=self.compat,
+            callbacks=self._all_callbacks(),
+        )
+        result = self._spread_once_more(problem, result)
+        self.anchors_ = geometry.anchors
+        self._induction = induction(problem, result, geometry.anchors, geometry.n_neighbors)
+        # Also the weights are found in the order of the geometry, and so depend on no other.
+        reachable = reachable_samples(result.P, problem.Y.any(axis=1))
         soft = np.where(reachable[:, None], result.F, 0)
         self._class_weights = 1.0 if prior is None else class_weights(soft, prior)
-        self._store_transduction(soft * self._class_weights, labels, reachable)
-        return self
+        back = np.argsort(geometry.order)
+        self._store(geometry.restored(result))
+        self._store_transduction((soft * self._class_weights)[back], labels, reachable[back])
 
     def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
         """Anchor rows of the views a sample has, aligned, fused, times the anchors' labels."""
@@ -255,63 +296,46 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
             soft = induce_labels(self._induction, self._normalized(data), data.observed)
         return soft * self._class_weights
 
-    def _make_problem(self, graphs: np.ndarray, observed: np.ndarray, labels: Labels) -> Problem:
+    def _make_problem(self, geometry: Geometry, labels: Labels) -> Problem:
         """Words become symbols here, and nowhere else."""
-        n_views, _, n_anchors = graphs.shape
-        damping = np.broadcast_to(self.propagation_damping, 2)
-        strength = np.where(labels.labelled, self.label_strength, damping[0])
-        return Problem(
+        graphs, n_views = geometry.graphs, len(geometry.anchors)
+        labels = Labels(labels.classes, labels.codes[geometry.order])
+        lam = float(n_views**2 if self.fusion_weight == "auto" else self.fusion_weight)
+        auto = self.graph_smoothing == "auto"
+        B_samples, B_anchors = self._damped(self.propagation_damping, labels.labelled, graphs)
+        problem = Problem(
             Z=graphs,
             Y=labels.one_hot(graphs.dtype),
-            observed=observed,
-            lam=float(n_views**2 if self.fusion_weight == "auto" else self.fusion_weight),
-            beta=float(self.graph_smoothing),
+            observed=geometry.observed,
+            lam=lam,
+            beta=float(lam / (2 * n_views) if auto else self.graph_smoothing),
             rho=float(self.low_rank_weight),
-            B_samples=strength.astype(graphs.dtype),
-            B_anchors=np.full(n_anchors, damping[1], dtype=graphs.dtype),
+            B_samples=B_samples,
+            B_anchors=B_anchors,
             without=frozenset(np.atleast_1d(self.ablation)) - {None},
         )
+        return problem if geometry.waves is None else _aligned(problem, geometry.waves)
+
+    def _damped(
+        self, damping: Any, labelled: np.ndarray, graphs: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Diagonals of ``B`` for the samples and for the anchors."""
+        of_samples, of_anchors = np.broadcast_to(damping, 2)
+        B_samples = np.where(labelled, self.label_strength, of_samples)
+        B_anchors = np.full(graphs.shape[2], of_anchors)
+        return B_samples.astype(graphs.dtype), B_anchors.astype(graphs.dtype)
+
+    def _spread_once_more(self, problem: Problem, result: Result) -> Result:
+        """Labels to give out: those of the finished graph under the final damping."""
+        if self.final_damping is None:
+            return result
+        labelled = problem.Y.any(axis=1)
+        B_samples, B_anchors = self._damped(self.final_damping, labelled, problem.Z)
+        F, Q = propagate_labels(result.P, problem.Y, B_samples, B_anchors)
+        return replace(result, F=F, Q=Q)
 
     def _normalized(self, data: MultiViewData) -> list[np.ndarray]:
         return [NORMALIZERS[self.normalize](view) for view in data.views]
-
-    def _graph_size(self, data: MultiViewData) -> tuple[int, int]:
-        """Anchors per view and neighbours per sample that the poorest view allows."""
-        poorest = int(np.argmin(data.observed.sum(axis=0)))
-        name, n_rows = data.names[poorest], int(data.observed[:, poorest].sum())
-        n_anchors, n_neighbors = graph_size(self.n_anchors, self.n_neighbors, n_rows)
-        balanced = self.anchor_method == "bkhk"
-        lowered = self.n_anchors not in ("auto", n_anchors)
-        if balanced and n_anchors != (below := largest_power_of_two(n_anchors)):
-            msg = (
-                f"n_anchors of BKHK must be a power of two, got {n_anchors}; take {below} or "
-                f"{2 * below}, or anchor_method='kmeans'"
-            )
-            raise InvalidParameterError(msg)
-        if n_anchors < 2 or (lowered and not balanced):
-            msg = (
-                f"n_anchors is {self.n_anchors!r} but {name} has {n_rows} observed samples, and at "
-                f"least 2 anchors are needed; lower n_anchors or leave out that view"
-            )
-            raise InvalidParameterError(msg)
-        if lowered:
-            msg = (
-                f"n_anchors lowered from {self.n_anchors} to {n_anchors}: {name} has only {n_rows} "
-                f"observed samples"
-            )
-            warnings.warn(msg, DataWarning, stacklevel=3)
-        return n_anchors, n_neighbors
-
-    def _select_anchors(
-        self, views: Sequence[np.ndarray], observed: np.ndarray, n_anchors: int
-    ) -> list[np.ndarray]:
-        rng = np.random.default_rng(self.random_state)
-        select = ANCHOR_METHODS[self.anchor_method]
-        return [select(X_v[observed[:, v]], n_anchors, rng) for v, X_v in enumerate(views)]
-
-    def _all_callbacks(self) -> list[Callback]:
-        watchers: list[Callback] = [LogRounds()] if self.verbose else []
-        return watchers + list(getattr(self, "_callbacks", ()))
 
     def _store(self, result: Result) -> None:
         """Symbols become words again."""
@@ -328,7 +352,13 @@ class AGFTIClassifier(InductiveMixin, MultiViewClassifier):
                 f"{result.history[-1].change:.1e}, tol being {self.tol:.1e}; raise max_iter, tol "
                 f"or graph_smoothing"
             )
-            warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+            warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+
+
+def _aligned(problem: Problem, waves: np.ndarray) -> Problem:
+    """The problem on anchors that correspond: they need no rotation, and the graphs start well."""
+    without = problem.without | {"alignment"}
+    return replace(problem, U=waves, G=problem.Z, eta=WARM_PENALTY, without=without)
 
 
 def _warn_of_uneven_labels(labels: Labels) -> None:
@@ -340,4 +370,4 @@ def _warn_of_uneven_labels(labels: Labels) -> None:
             f"class_prior AGF-TI favours those with many; set class_prior='labeled' if the labels "
             f"are a fair sample, 'uniform', or the shares you know"
         )
-        warnings.warn(msg, DataWarning, stacklevel=3)
+        warnings.warn(msg, DataWarning, stacklevel=4)

@@ -29,10 +29,6 @@ from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 
 __all__ = ["MendClassifier"]
 
-# Half of the class shares from few labels, half from the scores: the more from the scores, the
-# better where labels are no fair sample of the classes, and the worse where they are.
-TRUST_IN_LABELS = 0.5
-
 
 class MendClassifier(InductiveMixin, TwoStepClassifier):
     """Classify samples of which most have no label and many miss some of the views.
@@ -59,7 +55,7 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
     edge_power, edge_floor : float, default=0.0, 0.05
         An edge is multiplied by the agreement of the classes around its ends plus the floor, to
         this power. Zero turns this off; with one or two labels per class it can help.
-    n_rounds : int, default=5
+    n_rounds : int, default=8
         Rounds with regressions on the views; zero leaves them out.
     n_landmarks : int, default=1000
         Samples per view that its kernel regression is expanded in.
@@ -72,9 +68,9 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
     class_prior : "auto", "labeled", "uniform", array (n_classes,) or dict, default="auto"
         Shares of the classes among all samples, which the classes that the rounds learn from
         have; the final ones need not. "labeled" takes those of the labelled samples, right where
-        these are a fair sample of the classes. "auto", which None stands for too, goes half the
-        way from there to the shares that the scores have by themselves: nearly as good where
-        labels are a fair sample, and much better where they are not.
+        these are a fair sample of the classes. "auto", which None stands for too, goes from there
+        towards the shares that the scores have by themselves, the further the less the two
+        agree: as good where labels are a fair sample, and much better where they are not.
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
     dtype : {"float64", "float32"}, default="float64"
@@ -130,7 +126,7 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
         "spreading": (0.9, 0.99),
         "homophily_power": (2.0, 8.0),
         "edge_power": (0.0, 1.0),
-        "n_rounds": (5,),
+        "n_rounds": (8,),
     }
     # Parameters that decide what is computed before any label is looked at.
     _geometry_parameters = (
@@ -168,7 +164,7 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
         homophily_power=2.0,
         edge_power=0.0,
         edge_floor=0.05,
-        n_rounds=5,
+        n_rounds=8,
         n_landmarks=1000,
         kernel_width=0.2,
         consensus_weight=0.5,
@@ -211,7 +207,7 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
         graphs = view_graphs(ordered, labels.n_classes, settings.neighbours)
         with serial_blas():
             mended = mend(graphs, ordered, labelling, settings, self._all_callbacks())
-        self.class_prior_ = labelling.shares(mended.stage.P)
+        self.class_prior_ = mended.stage.shares
         self._induction = MendInduction(ordered, mended.stage, self.class_prior_, settings)
         self._class_weights = self._final_weights(mended.stage)
         self._store(mended, order, labels)
@@ -228,7 +224,7 @@ class MendClassifier(InductiveMixin, TwoStepClassifier):
         given = None if self._prior_is_auto() else self.class_prior
         prior = check_class_prior(given, labels)
         if prior is None:
-            return Labelling(Y, labels.shares(), TRUST_IN_LABELS)
+            return Labelling(Y, labels.shares(), trust=None)
         return Labelling(Y, prior)
 
     def _prior_is_auto(self) -> bool:

@@ -1,0 +1,187 @@
+"""Frequencies of the data instead of frequencies of the file: a tensor norm without row order.
+
+The paper transforms the graphs along the samples by a discrete Fourier transform, that is, in the
+eigenvectors of a *cycle through the rows of the file*. Here the cycle gives way to the graph of
+the samples themselves. With ``N`` (n, q) the observed bipartite graphs of all views together and
+``d`` its row sums, ::
+
+    S = diag(d)^{-1/2} N Lambda^{-1/2},        S S^T = U diag(mu) U^T
+
+is the normalised adjacency of the samples over shared anchors. Its eigenvectors ``U`` (n, r), those
+of the ``r`` largest ``mu``, are waves from smooth to rough on that graph. They follow every
+permutation of the rows, and cost ``O(n q^2)`` through the Gram matrix ``S^T S``.
+
+The ``n - r`` directions that are left have no eigenvectors of their own: any rotation of a basis
+of theirs is as good, so a norm must not see it. They enter as one block, whose nuclear norm over
+the views asks the same question, whether the views share their pattern, in a rotation-free way.
+With ``Y_k`` (m, V) the slices of ``U^T Y`` and ``Y_rest = Y - U U^T Y`` unfolded to (n m, V)::
+
+    |Y|_graph = (|Y_1|_* + ... + |Y_r|_* + |Y_rest|_*) / sqrt(n)
+
+The terms act on orthogonal parts of ``Y``, each an isometric image of it, so the proximal map is
+exact and shrinks the singular values of each by ``tau / sqrt(n)``. The factor is that of the
+paper's Definition 1, ``1/n`` times the ``sqrt(n)`` of its un-normalised transform, and gives
+``rho`` the same meaning in both norms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from viewmend.backend.namespace import Array, array_namespace
+from viewmend.core.propagation import anchor_scale
+from viewmend.core.tensor_nuclear import shrink_slices
+
+__all__ = [
+    "Spectrum",
+    "diffusion_coordinates",
+    "graph_norm",
+    "graph_spectrum",
+    "prox_graph_norm",
+    "stacked_graph",
+    "summed_graph",
+]
+
+# Frequencies whose share of the largest is below this are rounding, not data.
+SMALLEST_FREQUENCY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Leading eigenvectors of the graph of the samples.
+
+    Attributes
+    ----------
+    U : array (n_samples, n_frequencies)
+        Orthonormal columns, from smooth to rough.
+    mu : array (n_frequencies,)
+        Eigenvalues of ``S S^T`` in [0, 1], falling.
+    degrees : array (n_samples,)
+        Row sums of ``N``.
+    """
+
+    U: np.ndarray
+    mu: np.ndarray
+    degrees: np.ndarray
+
+
+def stacked_graph(Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """``N`` of views whose anchors have nothing to do with each other: side by side.
+
+    Parameters
+    ----------
+    Z : array (n_views, n_samples, n_anchors)
+        Rows of missing samples are not read.
+    observed : array (n_samples, n_views) of bool
+
+    Returns
+    -------
+    array (n_samples, n_views * n_anchors)
+    """
+    return np.hstack(list(_observed_part(Z, observed)))
+
+
+def summed_graph(Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """``N`` (n_samples, n_anchors) of views whose anchors correspond: one on top of the other."""
+    return np.sum(_observed_part(Z, observed), axis=0)
+
+
+def graph_spectrum(N: np.ndarray, n_frequencies: int) -> Spectrum:
+    """Eigenvectors of the ``n_frequencies`` largest eigenvalues of ``S S^T``, fewer at low rank.
+
+    Parameters
+    ----------
+    N : array (n_samples, n_columns)
+        Non-negative, without zero rows.
+    n_frequencies : int
+
+    Returns
+    -------
+    Spectrum
+    """
+    N = N.astype(np.float64, copy=False)
+    degrees = N.sum(axis=1)
+    S = N * anchor_scale(N) / np.sqrt(degrees)[:, None]
+    mu, R = np.linalg.eigh(S.T @ S)
+    mu, R = mu[::-1][:n_frequencies], R[:, ::-1][:, :n_frequencies]
+    kept = mu > SMALLEST_FREQUENCY * mu[0]
+    # Columns of S R are orthogonal up to rounding over mu; the QR step makes them so to rounding.
+    U, triangle = np.linalg.qr(S @ R[:, kept])
+    return Spectrum(U * np.sign(np.diag(triangle)), mu[kept], degrees)
+
+
+def diffusion_coordinates(spectrum: Spectrum) -> np.ndarray:
+    """Samples as points whose distances tell how alike random walks from them arrive.
+
+    Two steps of the walk from samples to anchors and back keep ``mu_k`` of wave ``k``, which gives
+    the coordinates ``mu_k U_ik / sqrt(d_i)`` of the diffusion map: one space for all samples,
+    whichever views they have.
+
+    Returns
+    -------
+    array (n_samples, n_frequencies)
+    """
+    return spectrum.U * spectrum.mu / np.sqrt(spectrum.degrees)[:, None]
+
+
+def graph_norm(Y: Array, U: Array) -> float:
+    """``|Y|_graph`` of the module's head.
+
+    Parameters
+    ----------
+    Y : array (n_views, n_samples, n_anchors)
+    U : array (n_samples, n_frequencies)
+        Orthonormal columns.
+    """
+    xp = array_namespace(Y)
+    Y_hat = _slices(Y, U, xp)
+    sigma = xp.linalg.svdvals(Y_hat)
+    rest = xp.linalg.svdvals(_unfolded(Y - _samples(Y_hat, U, xp), xp))
+    return float(xp.sum(sigma) + xp.sum(rest)) / Y.shape[1] ** 0.5
+
+
+def prox_graph_norm(Y: Array, tau: float, U: Array) -> tuple[Array, float]:
+    """Argmin over ``G`` of ``tau |G|_graph + |G - Y|_F^2 / 2``, and ``|G|_graph`` of that ``G``.
+
+    Parameters
+    ----------
+    Y : array (n_views, n_samples, n_anchors)
+    tau : float
+    U : array (n_samples, n_frequencies)
+        Orthonormal columns.
+
+    Returns
+    -------
+    G : array (n_views, n_samples, n_anchors)
+    norm : float
+    """
+    xp = array_namespace(Y)
+    scale = Y.shape[1] ** -0.5
+    Y_hat = _slices(Y, U, xp)
+    rest = Y - _samples(Y_hat, U, xp)
+    G_hat, kept = shrink_slices(Y_hat, tau * scale)
+    G_rest, kept_rest = shrink_slices(_unfolded(rest, xp), tau * scale)
+    G = _samples(G_hat, U, xp) + xp.reshape(xp.permute_dims(G_rest[0, ...], (1, 0)), Y.shape)
+    return G, scale * float(xp.sum(kept) + xp.sum(kept_rest))
+
+
+def _observed_part(Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    return np.where(observed.T[:, :, None], Z, 0)
+
+
+def _slices(Y: Array, U: Array, xp: Any) -> Array:
+    """``U^T Y`` with one slice (m, V) for every frequency."""
+    return xp.permute_dims(U.T @ Y, (1, 2, 0))
+
+
+def _samples(Y_hat: Array, U: Array, xp: Any) -> Array:
+    """The part of the tensor (V, n, m) that slices (r, m, V) describe."""
+    return U @ xp.permute_dims(Y_hat, (2, 0, 1))
+
+
+def _unfolded(Y: Array, xp: Any) -> Array:
+    """All entries of a view in one column, as the only slice: (1, n m, V)."""
+    return xp.permute_dims(xp.reshape(Y, (Y.shape[0], -1)), (1, 0))[None, ...]

@@ -1,0 +1,195 @@
+"""What AGF-TI knows of the samples before it sees a label: anchors, graphs, and their waves."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from viewmend.containers import MultiViewData
+from viewmend.core import Result
+from viewmend.core.anchor_count import graph_size, largest_power_of_two
+from viewmend.core.anchors import ANCHOR_METHODS, corresponding_anchors
+from viewmend.core.bipartite import anchor_graphs
+from viewmend.core.canonical import canonical_order, row_hashes
+from viewmend.core.graph_fourier import graph_spectrum, summed_graph
+from viewmend.exceptions import DataWarning, InvalidParameterError
+
+__all__ = [
+    "IMPUTATIONS",
+    "Geometry",
+    "GraphSize",
+    "check_graph_size",
+    "fourier_geometry",
+    "graph_geometry",
+]
+
+
+Normalize = Callable[[np.ndarray], np.ndarray]
+Seed = int | np.random.Generator | None
+
+
+@dataclass(frozen=True)
+class GraphSize:
+    """Anchors per view, neighbours per sample, and how anchors are drawn."""
+
+    n_anchors: int
+    n_neighbors: int
+    anchor_method: str
+
+
+def check_graph_size(
+    data: MultiViewData, n_anchors: int | Literal["auto"], n_neighbors: int, anchor_method: str
+) -> GraphSize:
+    """Anchors per view and neighbours per sample that the poorest view allows.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the method cannot draw as many, or fewer than two are left.
+    """
+    poorest = int(np.argmin(data.observed.sum(axis=0)))
+    name, n_rows = data.names[poorest], int(data.observed[:, poorest].sum())
+    found, k = graph_size(n_anchors, n_neighbors, n_rows)
+    balanced = anchor_method == "bkhk"
+    lowered = n_anchors not in ("auto", found)
+    if balanced and found != (below := largest_power_of_two(found)):
+        msg = (
+            f"n_anchors of BKHK must be a power of two, got {found}; take {below} or "
+            f"{2 * below}, or anchor_method='kmeans'"
+        )
+        raise InvalidParameterError(msg)
+    if found < 2 or (lowered and not balanced):
+        msg = (
+            f"n_anchors is {n_anchors!r} but {name} has {n_rows} observed samples, and at "
+            f"least 2 anchors are needed; lower n_anchors or leave out that view"
+        )
+        raise InvalidParameterError(msg)
+    if lowered:
+        msg = (
+            f"n_anchors lowered from {n_anchors} to {found}: {name} has only {n_rows} "
+            f"observed samples"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=5)
+    return GraphSize(found, k, anchor_method)
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """The samples without their labels.
+
+    Attributes
+    ----------
+    order : array (n_samples,) of int
+        Row ``i`` of all that follows is row ``order[i]`` of the data.
+    observed : array (n_samples, n_views) of bool
+    anchors : tuple of array (n_anchors, n_features_v)
+    graphs : array (n_views, n_samples, n_anchors)
+        Rows of missing samples hold the start of their imputation.
+    waves : array (n_samples, n_frequencies) or None
+        Basis of the tensor step; None for the Fourier transform along the rows.
+    n_neighbors : int
+    """
+
+    order: np.ndarray
+    observed: np.ndarray
+    anchors: tuple[np.ndarray, ...]
+    graphs: np.ndarray
+    waves: np.ndarray | None
+    n_neighbors: int
+
+    def restored(self, result: Result) -> Result:
+        """The result with its samples in the order of the data."""
+        back = np.argsort(self.order)
+        return replace(result, F=result.F[back], P=result.P[back], Z=result.Z[:, back])
+
+
+def graph_geometry(
+    data: MultiViewData, codes: np.ndarray, normalize: Normalize, size: GraphSize, seed: Seed
+) -> Geometry:
+    """Corresponding anchors and waves on the graph of the samples; free of any order.
+
+    Samples are sorted by their content, and views are taken in the order of theirs, so that
+    draws fall alike however the data came.
+
+    Parameters
+    ----------
+    data : MultiViewData
+    codes : array (n_samples,) of int
+        Tell samples of equal content apart, and nothing else.
+    normalize : callable
+        Scales the rows of a view.
+    size : GraphSize
+    seed : int, numpy Generator or None
+
+    Returns
+    -------
+    Geometry
+    """
+    order = canonical_order(data.views, data.observed, codes)
+    contents = _view_contents(data)
+    turn = np.argsort(contents, kind="stable")
+    views = [normalize(data.views[v][order]) for v in turn]
+    observed = data.observed[np.ix_(order, turn)]
+    anchors, common = _drawn_anchors(views, observed, contents[turn], size, seed)
+    graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
+    graphs = np.where(observed.T[:, :, None], graphs, common)
+    waves = graph_spectrum(summed_graph(graphs, observed), size.n_anchors).U
+    back = np.argsort(turn)
+    return Geometry(
+        order=order,
+        observed=observed[:, back],
+        anchors=tuple(anchors[v] for v in back),
+        graphs=graphs[back],
+        waves=waves.astype(graphs.dtype, copy=False),
+        n_neighbors=size.n_neighbors,
+    )
+
+
+def fourier_geometry(
+    data: MultiViewData, _codes: np.ndarray, normalize: Normalize, size: GraphSize, seed: Seed
+) -> Geometry:
+    """The paper's: every view draws anchors of its own, missing rows start uniform, rows as given.
+
+    Parameters and answer as in `graph_geometry`.
+    """
+    rng, select = np.random.default_rng(seed), ANCHOR_METHODS[size.anchor_method]
+    views = [normalize(view) for view in data.views]
+    seen = [view[data.observed[:, v]] for v, view in enumerate(views)]
+    anchors = tuple(select(rows, size.n_anchors, rng) for rows in seen)
+    graphs = anchor_graphs(views, data.observed, anchors, size.n_neighbors)
+    rows = np.arange(data.n_samples)
+    return Geometry(rows, data.observed, anchors, graphs, None, size.n_neighbors)
+
+
+IMPUTATIONS: dict[str, Callable[..., Geometry]] = {
+    "graph": graph_geometry,
+    "fourier": fourier_geometry,
+}
+
+
+def _drawn_anchors(
+    views: Sequence[np.ndarray],
+    observed: np.ndarray,
+    contents: np.ndarray,
+    size: GraphSize,
+    seed: Seed,
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """`corresponding_anchors`, every draw seeded by the seed and by what is drawn from."""
+    entropy = int(np.random.default_rng(seed).integers(2**32))
+    select = ANCHOR_METHODS[size.anchor_method]
+    own = [
+        select(X_v[seen], size.n_anchors, np.random.default_rng([entropy, content]))
+        for X_v, seen, content in zip(views, observed.T, contents, strict=True)
+    ]
+    rng = np.random.default_rng([entropy, contents.sum()])
+    return corresponding_anchors(views, observed, own, size.n_neighbors, select, rng)
+
+
+def _view_contents(data: MultiViewData) -> np.ndarray:
+    """Hash (n_views,) of what every view observed, whatever the order of its rows."""
+    hashes = [row_hashes(data.rows_seen(v)).sum() for v in range(data.n_views)]
+    return np.array(hashes, dtype=np.uint64)
