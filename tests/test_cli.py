@@ -98,9 +98,9 @@ def test_best_value_of_every_column_is_bold():
     rows = [
         line
         for line in result.stdout.splitlines()
-        if re.search(r"AGF-TI +│|imputation|union graph", line)
+        if re.search(r"AGF-TI +│|Mend +│|imputation|union graph", line)
     ]
-    assert len(rows) == 3
+    assert len(rows) == 4
     cells = [row.split("│")[2:6] for row in rows]
     for column in zip(*cells, strict=True):
         values = [float(re.search(r"\d\.\d{3}", cell)[0]) for cell in column]

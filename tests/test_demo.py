@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, classification_report
 
+from viewmend import MendClassifier
 from viewmend.baselines import MeanImputedLabelSpreading, UnionGraphClassifier
 from viewmend.datasets import load_uci_digits, make_multiview_blobs
 from viewmend.demo import draw_demo, run_demo, run_on_task
@@ -43,6 +44,7 @@ def test_scores_are_those_of_the_predictions_on_unlabelled_samples(result):
     rows = np.flatnonzero(task.y == -1)
     predictions = {
         "AGF-TI": result.model.transduction_,
+        "Mend": MendClassifier().fit(task.data, task.y).transduction_,
         "mean imputation": MeanImputedLabelSpreading().fit(task.data, task.y).transduction_,
         "union graph": UnionGraphClassifier().fit(task.data, task.y).transduction_,
     }

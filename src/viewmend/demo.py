@@ -1,4 +1,4 @@
-"""The demonstration: AGF-TI and two rivals on digits with half of the views hidden.
+"""The demonstration: Mend, AGF-TI and two rivals on digits with half of the views hidden.
 
 Nothing here prints; `viewmend.cli` does.
 """
@@ -19,6 +19,7 @@ from viewmend.baselines import MeanImputedLabelSpreading, UnionGraphClassifier
 from viewmend.core.admm import Callback
 from viewmend.datasets import MultiViewDataset, Task, hide, load_uci_digits
 from viewmend.models.agfti import AGFTIClassifier
+from viewmend.models.mend import MendClassifier
 from viewmend.plot import (
     anchor_class_shares,
     embed_rows,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["DemoResult", "MethodScore", "draw_demo", "run_demo", "run_on_task"]
 
 RIVALS: dict[str, Callable[[], Any]] = {
+    "Mend": MendClassifier,
     "mean imputation": MeanImputedLabelSpreading,
     "union graph": UnionGraphClassifier,
 }
@@ -73,7 +75,7 @@ class DemoResult:
     model : AGFTIClassifier
         Fitted on ``task.data`` and ``task.y``.
     scores : tuple of MethodScore
-        AGF-TI first, then its rivals.
+        AGF-TI first, then the others.
     dataset : str
         Name of the data.
     """
@@ -91,10 +93,10 @@ def run_demo(
     callback: Callback | None = None,
     dataset: MultiViewDataset | None = None,
 ) -> DemoResult:
-    """Hide views and labels, fit AGF-TI and two rivals, score them on the unlabelled samples.
+    """Hide views and labels, fit AGF-TI and three rivals, score them on the unlabelled samples.
 
-    The rows are shuffled, because AGF-TI depends on their order and the digits are sorted by
-    class.
+    The rows are shuffled, because the digits are sorted by class, and a method must not profit
+    from that.
 
     Parameters
     ----------
@@ -128,7 +130,7 @@ def run_demo(
 def run_on_task(
     task: Task, seed: int = 0, callback: Callback | None = None, dataset: str = "the data"
 ) -> DemoResult:
-    """Fit AGF-TI and two rivals on a task; ``task.y_true`` is read only after the fits.
+    """Fit AGF-TI and three rivals on a task; ``task.y_true`` is read only after the fits.
 
     Parameters
     ----------
@@ -255,7 +257,7 @@ def _draw_graphs(result: DemoResult, figure: SubFigure) -> None:
 def _graphs_of_view(
     model: AGFTIClassifier, view: int, missing: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows over the anchors of one view: as the solver starts, imputed, and fused."""
+    """Rows over the anchors of one view: missing ones unknown, imputed, and fused."""
     imputed = model.view_graphs_[view]
     start = np.where(missing[:, None], 1 / imputed.shape[1], imputed)
     # The alignment turns the view's anchors into the fused ones; its transpose turns them back.

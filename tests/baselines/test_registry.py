@@ -47,7 +47,7 @@ def test_every_exported_method_is_registered():
     registered = {method.estimator for method in METHODS.values()}
     exported = {getattr(viewmend.baselines, name) for name in viewmend.baselines.__all__}
     assert exported <= registered
-    assert registered - exported == {METHODS["AGF-TI"].estimator}
+    assert registered - exported == {METHODS[name].estimator for name in ("Mend", "AGF-TI")}
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -103,7 +103,7 @@ def test_memory_is_refused_with_an_estimate():
 
 
 def test_unknown_method_lists_the_known_ones():
-    with pytest.raises(InvalidParameterError, match="no method 'KNN'; choose one of AGF-TI, SLIM,"):
+    with pytest.raises(InvalidParameterError, match="no method 'KNN'; choose one of Mend, AGF-TI, SLIM,"):
         get_method("KNN")
 
 

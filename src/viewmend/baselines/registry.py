@@ -60,6 +60,7 @@ def _baseline(name: str, module: str, paper: str, **needs: Any) -> Method:
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
+        Method("Mend", "viewmend.models.mend.MendClassifier", "this library"),
         Method("AGF-TI", "viewmend.models.agfti.AGFTIClassifier", "Jiang et al., NeurIPS 2025"),
         _baseline("SLIM", "slim.SLIMClassifier", "Yang et al., IJCAI 2018"),
         _baseline("AMSC", "amsc.AMSCClassifier", "Zhuge et al., IEEE T. Cybernetics 2023"),
