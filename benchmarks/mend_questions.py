@@ -22,6 +22,7 @@ from protocols import PROTOCOLS, pose
 from scipy.sparse import csr_array
 from scipy.stats import wilcoxon
 
+from viewmend import AGFTIClassifier, MultiViewData
 from viewmend.core.canonical import canonical_order
 from viewmend.core.fusion import Game, fuse
 from viewmend.core.mend import Labelling, Settings, Stage, mend
@@ -32,6 +33,7 @@ from viewmend.core.mend_geometry import (
     build_geometry,
     view_graphs,
 )
+from viewmend.core.neighbours import neighbour_graph
 from viewmend.datasets import Task, load_npz
 from viewmend.labels import Labels, check_labels
 
@@ -43,13 +45,14 @@ ADVERSARIAL_ROWS = 1000
 class Setup:
     """One task in canonical order, with everything that needs no label."""
 
+    data: MultiViewData
     geometry: Geometry
     labels: Labels
     y_true: np.ndarray
 
     @property
     def labelling(self) -> Labelling:
-        return Labelling(self.labels.one_hot(), self.labels.shares())
+        return Labelling(self.labels.one_hot(), self.labels.shares(), trust=None)
 
     def graphs(self, settings: Settings) -> list[csr_array]:
         return view_graphs(self.geometry, self.labels.n_classes, settings.neighbours)
@@ -72,20 +75,6 @@ class Unbalanced(Labelling):
         return np.where(self.Y.any(axis=1), np.argmax(self.Y, axis=1), found)
 
 
-class Blended(Labelling):
-    """Class shares half from the labels, half from the scores as they come."""
-
-    def classes(self, P: np.ndarray) -> np.ndarray:
-        return self._towards(P).classes(P)
-
-    def targets(self, P: np.ndarray) -> np.ndarray:
-        return self._towards(P).targets(P)
-
-    def _towards(self, P: np.ndarray) -> Labelling:
-        found = np.bincount(np.argmax(P, axis=1), minlength=len(self.prior)) / len(P)
-        return Labelling(self.Y, (self.prior + np.maximum(found, 1 / len(P))) / 2)
-
-
 def shrunk(setup: Setup, pseudo_counts: float) -> Labelling:
     counts = setup.labels.counts() + pseudo_counts
     return Labelling(setup.labelling.Y, counts / counts.sum())
@@ -101,6 +90,18 @@ def adversarial_weights(
     game = Game(Z, np.zeros((n_samples, n_samples)), float(n_graphs**2), 4.0)
     alpha = fuse(game, np.full(n_graphs, 1 / n_graphs)).alpha
     return np.asarray((alpha / alpha.max()) ** 2)
+
+
+def with_fused_graph(weight: float) -> Callable[[Setup], np.ndarray]:
+    """AGF-TI's fused graph, as neighbours among its rows, beside the graphs of the views."""
+
+    def run(setup: Setup) -> np.ndarray:
+        model = AGFTIClassifier(random_state=0).fit(setup.data, setup.labels.codes)
+        k = BASE.neighbours(len(setup.y_true), setup.labels.n_classes)
+        graphs = [*setup.graphs(BASE), weight * neighbour_graph(model.fused_graph_, k)]
+        return np.argmax(mend(graphs, setup.geometry, setup.labelling, BASE).stage.P, axis=1)
+
+    return run
 
 
 def fixed_neighbours(k: int) -> Settings:
@@ -129,18 +130,21 @@ VARIANTS: dict[str, Callable[[Setup], np.ndarray]] = {
     "uniform prior": with_labelling(lambda setup: shrunk(setup, 1e9)),
     "prior shrunk by 1": with_labelling(lambda setup: shrunk(setup, 1)),
     "prior shrunk by 5": with_labelling(lambda setup: shrunk(setup, 5)),
-    "prior half from scores": with_labelling(
-        lambda setup: Blended(setup.labelling.Y, setup.labelling.prior)
+    "label shares as the prior": with_labelling(lambda setup: shrunk(setup, 0)),
+    "half of the prior from the scores": with_labelling(
+        lambda setup: Labelling(setup.labelling.Y, setup.labelling.prior, 0.5)
     ),
     "equal graph weights": scores_of(replace(BASE, homophily_power=0.0)),
     "homophily to the fourth": scores_of(replace(BASE, homophily_power=4.0)),
+    "fused graph of AGF-TI added, as one of the graphs": with_fused_graph(1.0),
+    "fused graph of AGF-TI added, as heavy as six": with_fused_graph(6.0),
     "adversarial graph weights": scores_of(replace(BASE, weigh=adversarial_weights)),
     "edges guided, power 1": scores_of(replace(BASE, edge_power=1.0)),
     "edges guided, power 2": scores_of(replace(BASE, edge_power=2.0)),
     "no regressions": lambda setup: setup.run(replace(BASE, n_rounds=0)).classes,
     "one round": scores_of(replace(BASE, n_rounds=1)),
-    "three rounds": scores_of(replace(BASE, n_rounds=3)),
-    "eight rounds": scores_of(replace(BASE, n_rounds=8)),
+    "five rounds": scores_of(replace(BASE, n_rounds=5)),
+    "twelve rounds": scores_of(replace(BASE, n_rounds=12)),
     "evidence to the power 1": scores_of(replace(BASE, evidence_power=1.0)),
     "no consensus graph": scores_of(replace(BASE, consensus_weight=1e-9)),
     "ten neighbours": scores_of(fixed_neighbours(10)),
@@ -153,7 +157,7 @@ def set_up(task: Task) -> Setup:
     order = canonical_order(task.data.views, task.data.observed, labels.codes)
     data = task.data[order]
     geometry = build_geometry(data.views, data.observed, GeometrySettings())
-    return Setup(geometry, Labels(labels.classes, labels.codes[order]), task.y_true[order])
+    return Setup(data, geometry, Labels(labels.classes, labels.codes[order]), task.y_true[order])
 
 
 def ask(path: Path, protocol: str, rate: float, seed: int, names: Sequence[str]) -> dict:
