@@ -103,7 +103,9 @@ def test_memory_is_refused_with_an_estimate():
 
 
 def test_unknown_method_lists_the_known_ones():
-    with pytest.raises(InvalidParameterError, match="no method 'KNN'; choose one of Mend, AGF-TI, SLIM,"):
+    with pytest.raises(
+        InvalidParameterError, match="no method 'KNN'; choose one of Mend, AGF-TI, SLIM,"
+    ):
         get_method("KNN")
 
 

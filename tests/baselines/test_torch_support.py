@@ -8,7 +8,10 @@ from scipy.sparse import csr_array
 
 torch = pytest.importorskip("torch")
 
-from viewmend.baselines.torch_support import Pairs, SparseConstant, TorchRun  # noqa: E402
+from viewmend.backend.threads import limited_threads  # noqa: E402
+from viewmend.baselines import torch_support  # noqa: E402
+from viewmend.baselines.gegcn_steps import CompiledPairs, Pairs  # noqa: E402
+from viewmend.baselines.torch_support import SparseConstant, TorchRun  # noqa: E402
 
 RNG = np.random.default_rng(0)
 RUN = TorchRun.start("cpu", np.random.default_rng(0))
@@ -21,6 +24,9 @@ def pattern(n, seed, share=0.2):
 
 
 PAIRS = Pairs(RUN, pattern(N, 0))
+both_ways = pytest.mark.parametrize(
+    "pairs", [PAIRS, CompiledPairs(RUN, pattern(N, 0))], ids=["plain", "compiled"]
+)
 FIRST, SECOND = PAIRS.first.numpy(), PAIRS.second.numpy()
 
 
@@ -59,70 +65,129 @@ def test_pairs_are_in_order_and_make_the_matrix():
     np.testing.assert_array_equal(PAIRS.degrees, (A != 0).sum(axis=1))
 
 
-def test_row_sums_of_both_sides():
-    above, below = normal(PAIRS.n_pairs, 2), normal(PAIRS.n_pairs, 2)
-    same = torch.stack([dense(values).sum(1) for values in above.T], 1)
-    assert_same(PAIRS.row_sums(above), same, [above])
-    sides = zip(above.T, below.T, strict=True)
-    other = torch.stack([dense(values, mirrored).sum(1) for values, mirrored in sides], 1)
-    assert_same(PAIRS.row_sums(above, below), other, [above, below])
+@both_ways
+def test_row_sums_of_both_sides(pairs):
+    graphs, sides = normal(PAIRS.n_pairs, 3), normal(2, PAIRS.n_pairs)
+    naive = torch.stack([dense(g * sides[0], g * sides[1]).sum(1) for g in graphs.T], 1)
+    assert_same(pairs.row_sums(graphs, sides), naive, [graphs, sides])
 
 
-def test_neighbour_sums():
+@both_ways
+def test_neighbour_sums(pairs):
     H, ones = normal(N, 5), torch.ones(PAIRS.n_pairs)
-    assert_same(PAIRS.neighbour_sums(H), dense(ones) @ H, [H])
+    assert_same(pairs.neighbour_sums(H), dense(ones) @ H, [H])
 
 
-def test_relu_of_sums():
+@both_ways
+def test_relu_of_sums(pairs):
     H, weights = normal(N, 6), normal(6)
     naive = (H[FIRST] + H[SECOND]).relu() @ weights
-    assert_same(PAIRS.relu_of_sums(H, weights), naive, [H, weights])
+    assert_same(pairs.relu_of_sums(H, weights), naive, [H, weights])
 
 
-def test_relu_of_sums_serves_two_losses():
+@both_ways
+def test_relu_of_sums_serves_two_losses(pairs):
     """What it keeps for gradients survives the first of them."""
     H, weights = normal(N, 6), normal(6)
-    found = PAIRS.relu_of_sums(H, weights)
+    found = pairs.relu_of_sums(H, weights)
     first = torch.autograd.grad(found.sum(), H, retain_graph=True)[0]
     again = torch.autograd.grad(found.sum(), H)[0]
     np.testing.assert_array_equal(first, again)
 
 
-def test_inner_products():
+@both_ways
+def test_inner_products(pairs):
     left, right = normal(N, 4).detach(), normal(N, 4).detach()
     both = left @ right.T + right @ left.T
-    np.testing.assert_allclose(
-        PAIRS.inner_products([left], [right]), both[FIRST, SECOND], atol=1e-5
-    )
+    np.testing.assert_allclose(pairs.inner_products(left, right), both[FIRST, SECOND], atol=1e-5)
 
 
+@both_ways
+def test_normalised_graph_has_unit_rows_once_the_roots_are_put_back(pairs):
+    """With the diagonal ``root_i^2``, ``(A + D) (1 / root) = 1 / root``."""
+    A = torch.tensor(RNG.uniform(-0.2, 0.6, PAIRS.n_pairs), dtype=torch.float32)
+    graph, root = pairs.normalised(A, torch.tensor([0.1]), 0.1)
+    whole = dense(graph) + torch.diag(root**2)
+    np.testing.assert_allclose(whole @ (1 / root), 1 / root, rtol=1e-5)
+
+
+@both_ways
+def test_normalised_graph_and_its_gradients_with_roots_held(pairs):
+    # Weights below, on and above the ramp.
+    A = torch.tensor(RNG.uniform(-0.2, 0.6, PAIRS.n_pairs), dtype=torch.float32)
+    A, low = A.requires_grad_(), torch.tensor([0.1], requires_grad=True)
+    graph, root = pairs.normalised(A, low, 0.1)
+    assert not root.requires_grad
+    ramp = (low + 0.1) * (A - low) / 0.1
+    shrunk = torch.where((A - low) < 0, 0.0, torch.where((A - low) < 0.1, ramp, A))
+    assert_same(graph, shrunk * root[FIRST] * root[SECOND], [A, low])
+
+
+@both_ways
 @pytest.mark.parametrize("rate", [0.0, 0.4])
-def test_convolutions(rate):
+def test_convolutions(pairs, rate):
     values, H, C = normal(PAIRS.n_pairs), normal(N, 7), normal(7, 3)
     loops, kept = normal(N).detach(), RUN.kept(N, 7, rate)
-    A = dense(values) + torch.diag(loops)
-    naive = A @ ((kept * (A @ H).relu()) @ C)
-    found = PAIRS.convolutions(values, loops, H, kept, C)
-    assert_same(found, naive, [values, H, C])
+    for rows in (torch.tensor([3, 0, 17, 39]), torch.arange(N)):
+        A = dense(values) + torch.diag(loops)
+        naive = A @ ((kept * (A @ H).relu()) @ C)
+        found = pairs.convolutions((values, loops), H, kept, C, rows)
+        assert_same(found, naive[rows], [values, H, C])
 
 
-def test_convolutions_give_the_gradient_that_is_asked_for_alone():
+@both_ways
+def test_convolutions_give_the_gradient_that_is_asked_for_alone(pairs):
     values, H, C = normal(PAIRS.n_pairs), normal(N, 7), normal(7, 3)
-    loops, kept = normal(N).detach(), RUN.kept(N, 7, 0.3)
-    whole = PAIRS.convolutions(values, loops, H, kept, C)
-    part = PAIRS.convolutions(values.detach(), loops, H, kept, C.detach())
+    loops, kept, rows = normal(N).detach(), RUN.kept(N, 7, 0.3), torch.arange(N)
+    whole = pairs.convolutions((values, loops), H, kept, C, rows)
+    part = pairs.convolutions((values.detach(), loops), H, kept, C.detach(), rows)
     by_whole, by_part = (torch.autograd.grad(value.sum(), H)[0] for value in (whole, part))
     np.testing.assert_array_equal(by_whole, by_part)
 
 
+@pytest.mark.parametrize("gaps_of", [torch_support._plain_gaps, torch_support._compiled_gaps])
+def test_reconstruction_and_its_gradients(gaps_of, monkeypatch):
+    monkeypatch.setattr(torch_support, "_compiled_gaps", gaps_of)
+    # Fewer rows than the parts of the sums, and more.
+    for n_rows in (5, 70):
+        Z, U, u, X = normal(n_rows, 4), normal(4, 9), normal(9), normal(n_rows, 9).detach()
+        naive = (X - (Z @ U + u).relu()).square().sum() / 2
+        assert_same(torch_support.reconstruction(Z, U, u, X), naive, [Z, U, u])
+
+
+def test_compiled_sums_are_the_same_on_any_number_of_threads():
+    pairs, H, weights = CompiledPairs(RUN, pattern(N, 0)), normal(N, 6), normal(6)
+    values, loops = normal(PAIRS.n_pairs), normal(N)
+    found = []
+    for n_jobs in (1, -1):
+        with limited_threads(n_jobs):
+            found.append((pairs.product(values, loops, H), pairs.relu_sums(H, weights)))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 99), share=st.floats(0.05, 1.0), n=st.integers(3, 12))
-def test_row_sums_equal_dense_ones_for_any_pattern(seed, share, n):
+def test_compiled_sums_equal_plain_ones_for_any_pattern(seed, share, n):
     """Also with samples that have no pair."""
-    pairs = Pairs(RUN, pattern(n, seed, share))
-    values = torch.tensor(np.random.default_rng(seed).random(pairs.n_pairs), dtype=torch.float32)
-    expected = pairs.array(values).toarray().sum(axis=1)
-    np.testing.assert_allclose(pairs.row_sums(values[:, None])[:, 0], expected, atol=1e-5)
+    plain, compiled = (kind(RUN, pattern(n, seed, share)) for kind in (Pairs, CompiledPairs))
+    rng = np.random.default_rng(seed)
+    H, values, loops = (
+        torch.tensor(rng.normal(size=shape), dtype=torch.float32)
+        for shape in ((n, 5), plain.n_pairs, n)
+    )
+    ones = torch.ones(2, plain.n_pairs)
+    rows = plain.array(values).toarray().sum(axis=1)
+    for pairs in (plain, compiled):
+        np.testing.assert_allclose(pairs.row_sums(values[:, None], ones)[:, 0], rows, atol=1e-5)
+    for name, arguments in {
+        "product": (values, loops, H),
+        "relu_sums": (H, H[0]),
+        "relu_slopes": (values, H),
+        "inner_products": (H, H.flip(0)),
+    }.items():
+        fast, slow = (getattr(pairs, name)(*arguments) for pairs in (compiled, plain))
+        np.testing.assert_allclose(fast, slow, atol=1e-5)
 
 
 def test_constant_product_and_its_gradient():

@@ -192,3 +192,17 @@ def test_single_precision_and_the_array_standard():
     strict = prox_graph_norm(array_api_strict.asarray(Y), 2.0, array_api_strict.asarray(U))
     np.testing.assert_allclose(to_numpy(strict[0]), G, atol=1e-12)
     assert strict[1] == pytest.approx(norm)
+
+
+@pytest.mark.parametrize("n_waves", [1, 7, 20])
+def test_single_precision_step_agrees_whatever_the_waves_leave(n_waves):
+    """Also where they leave nothing, and the Gram matrix of the rest is rounding alone."""
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(3, 20, 6))
+    waves = np.linalg.qr(rng.normal(size=(20, n_waves)))[0]
+    G, norm = prox_graph_norm(Y, 5.0, waves)
+    single, norm_single = prox_graph_norm(Y.astype(np.float32), 5.0, waves.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, G, atol=2e-5)
+    np.testing.assert_allclose(norm_single, norm, rtol=1e-4)
+    np.testing.assert_allclose(norm, graph_norm(G, waves), rtol=1e-6)

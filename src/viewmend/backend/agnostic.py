@@ -8,15 +8,21 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from viewmend.backend.namespace import Array
+import numpy as np
+
+from viewmend.backend.namespace import Array, to_numpy
 
 __all__ = [
+    "answer_rows",
+    "gap_products",
     "inner",
     "nearest_anchor_weights",
     "polar_factor",
     "project_positive_rows",
     "project_ragged_rows",
     "project_simplex_rows",
+    "shrink_fourier",
+    "shrink_slices",
     "solve_spd",
     "squared_distances",
 ]
@@ -94,3 +100,113 @@ def polar_factor(A: Array, *, xp: Any) -> Array:
     """Orthogonal polar factor ``U V^T`` of ``A = U S V^T``: argmax ``tr(T^T A)``, ``T^T T = I``."""
     U, _, Vh = xp.linalg.svd(A, full_matrices=False)
     return U @ Vh
+
+
+def answer_rows(
+    A: Array, H: Array, weights: np.ndarray, scale: float, *, xp: Any
+) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows ``P`` on the simplex nearest ``scale (sum_v weights_v A_v - H)``, and sums over them.
+
+    Parameters
+    ----------
+    A : array (V, n, m)
+    H : array (n, m)
+    weights : array (V,)
+    scale : float
+
+    Returns
+    -------
+    P : array (n, m)
+    agreements : array (V,)
+        ``<P, A_v>``.
+    penalties : array (2,)
+        ``<P, P>`` and ``<P, H>``.
+    spread : array (V, V)
+        Scatter matrix of the entries of the views where ``P`` is positive, each row around its
+        own mean: ``scale`` times it is the derivative of the agreements in the weights.
+    """
+    P = project_simplex_rows(aim_rows(A, H, weights, scale, xp=xp), xp=xp)
+    return P, *answer_sums(A, H, P, xp=xp)
+
+
+def aim_rows(A: Array, H: Array, weights: np.ndarray, scale: float, *, xp: Any) -> Array:
+    """``scale (sum_v weights_v A_v - H)``, (n, m)."""
+    return scale * (xp.tensordot(xp.asarray(weights, dtype=A.dtype), A, axes=1) - H)
+
+
+def answer_sums(
+    A: Array, H: Array, P: Array, *, xp: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The sums over the rows ``P`` that `answer_rows` returns, in two transfers from a device."""
+    views = [A[v, ...] for v in range(A.shape[0])]
+    support = xp.astype(P > 0, P.dtype)
+    sizes = xp.sum(support, axis=1)[:, None]
+    centred = [(A_v - xp.sum(A_v * support, axis=1)[:, None] / sizes) * support for A_v in views]
+    sums = _inners([(P, array) for array in [*views, P, H]], xp)
+    spread = _inners([(a, b) for a in centred for b in centred], xp)
+    return sums[:-2], sums[-2:], spread.reshape(len(views), len(views))
+
+
+def _inners(pairs: list[tuple[Array, Array]], xp: Any) -> np.ndarray:
+    return to_numpy(xp.stack([xp.sum(a * b, dtype=xp.float64) for a, b in pairs]))
+
+
+def gap_products(A: Array, B: Array, W: Array, *, xp: Any) -> tuple[float, float]:
+    """``<W, A - B>`` and ``|A - B|^2``."""
+    gap = A - B
+    along_W, squared = _inners([(W, gap), (gap, gap)], xp)
+    return float(along_W), float(squared)
+
+
+def shrink_slices(Y_hat: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
+    """Argmin of ``tau |G_k|_* + |G_k - Y_k|_F^2 / 2`` for every slice, and ``|G_k|_*``.
+
+    The slice ``Y_k = Y_hat[:, k, :].T`` (m, V) is shrunk through its small Gram matrix
+    ``Y_k^H Y_k = R diag(sigma^2) R^H``: the answer is ``Y_k R diag((1 - tau/sigma)_+) R^H``.
+
+    Parameters
+    ----------
+    Y_hat : array (V, n_slices, m)
+        Real or complex.
+    tau : float or array (n_slices,)
+
+    Returns
+    -------
+    G_hat : array (V, n_slices, m)
+    norms : array (n_slices,)
+    """
+    Y_k = xp.permute_dims(Y_hat, (1, 2, 0))
+    sigma, R = _slice_spectra(Y_k, xp)
+    tau = xp.asarray(tau, dtype=sigma.dtype)[..., None] + xp.zeros_like(sigma)
+    kept = xp.maximum(sigma - tau, xp.zeros_like(sigma))
+    shrink = kept / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
+    filters = (R * xp.astype(shrink[:, None, :], R.dtype)) @ xp.conj(xp.matrix_transpose(R))
+    G_k = Y_k @ xp.astype(filters, Y_hat.dtype)
+    return xp.permute_dims(G_k, (2, 0, 1)), xp.sum(kept, axis=1)
+
+
+def _slice_spectra(Y_k: Array, xp: Any) -> tuple[Array, Array]:
+    """Singular values (n_slices, V) and right vectors (n_slices, V, V) of the slices."""
+    gram = xp.conj(xp.matrix_transpose(Y_k)) @ Y_k
+    # Small singular values are square roots of small differences: keep them in double precision.
+    double = xp.complex128 if xp.isdtype(gram.dtype, "complex floating") else xp.float64
+    squares, R = xp.linalg.eigh(xp.astype(gram, double))
+    return xp.sqrt(xp.maximum(squares, xp.zeros_like(squares))), R
+
+
+def shrink_fourier(Y: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
+    """`shrink_slices` of the non-negative frequencies of ``Y`` along its samples, and back.
+
+    Parameters
+    ----------
+    Y : array (V, n, m)
+    tau : float or array (n // 2 + 1,)
+
+    Returns
+    -------
+    G : array (V, n, m)
+    norms : array (n // 2 + 1,)
+    """
+    G_hat, norms = shrink_slices(xp.fft.rfft(Y, axis=1), tau, xp=xp)
+    G = xp.fft.irfft(G_hat, n=Y.shape[1], axis=1)
+    return xp.astype(G, Y.dtype, copy=False), norms

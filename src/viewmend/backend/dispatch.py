@@ -13,16 +13,20 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from viewmend.backend import agnostic, numba_cpu
-from viewmend.backend.namespace import Array, array_namespace, is_numpy
+from viewmend.backend import agnostic, numba_cpu, numba_rounds, torch_gpu
+from viewmend.backend.namespace import Array, array_namespace, is_numpy, is_torch
 
 __all__ = [
+    "answer_rows",
+    "gap_products",
     "inner",
     "nearest_anchor_weights",
     "polar_factor",
     "project_positive_rows",
     "project_ragged_rows",
     "project_simplex_rows",
+    "shrink_fourier",
+    "shrink_slices",
     "solve_spd",
     "squared_distances",
 ]
@@ -44,6 +48,23 @@ NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "nearest_anchor_weights": numba_cpu.nearest_anchor_weights,
     "inner": _inner,
     "solve_spd": _cholesky_solve,
+    "answer_rows": numba_rounds.answer_rows,
+    "gap_products": numba_rounds.gap_products,
+    "shrink_slices": numba_rounds.shrink_slices,
+    "shrink_fourier": numba_rounds.shrink_fourier,
+}
+
+TORCH_KERNELS: dict[str, Callable[..., Any]] = {
+    "project_simplex_rows": torch_gpu.project_simplex_rows,
+    "project_positive_rows": torch_gpu.project_positive_rows,
+    "nearest_anchor_weights": torch_gpu.nearest_anchor_weights,
+    "inner": torch_gpu.inner,
+    "solve_spd": torch_gpu.solve_spd,
+    "polar_factor": torch_gpu.polar_factor,
+    "answer_rows": torch_gpu.answer_rows,
+    "gap_products": torch_gpu.gap_products,
+    "shrink_slices": torch_gpu.shrink_slices,
+    "shrink_fourier": torch_gpu.shrink_fourier,
 }
 
 
@@ -51,7 +72,8 @@ def _kernel(name: str, *arrays: Array) -> Callable[..., Any]:
     xp = array_namespace(*arrays)
     if is_numpy(xp) and name in NUMPY_KERNELS:
         return NUMPY_KERNELS[name]
-    return partial(getattr(agnostic, name), xp=xp)
+    kernels = TORCH_KERNELS if is_torch(xp) else {}
+    return partial(kernels.get(name, getattr(agnostic, name)), xp=xp)
 
 
 def project_simplex_rows(B: Array) -> Array:
@@ -84,3 +106,21 @@ def solve_spd(A: Array, B: Array) -> Array:
 
 def polar_factor(A: Array) -> Array:
     return _kernel("polar_factor", A)(A)
+
+
+def answer_rows(
+    A: Array, H: Array, weights: np.ndarray, scale: float
+) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
+    return _kernel("answer_rows", A, H)(A, H, weights, scale)  # type: ignore[no-any-return]
+
+
+def gap_products(A: Array, B: Array, W: Array) -> tuple[float, float]:
+    return _kernel("gap_products", A, B, W)(A, B, W)  # type: ignore[no-any-return]
+
+
+def shrink_slices(Y_hat: Array, tau: Any) -> tuple[Array, Array]:
+    return _kernel("shrink_slices", Y_hat)(Y_hat, tau)  # type: ignore[no-any-return]
+
+
+def shrink_fourier(Y: Array, tau: Any) -> tuple[Array, Array]:
+    return _kernel("shrink_fourier", Y)(Y, tau)  # type: ignore[no-any-return]

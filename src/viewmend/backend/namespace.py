@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import array_api_compat
 import numpy as np
 
-__all__ = ["Array", "array_namespace", "is_numpy", "to_numpy"]
+__all__ = [
+    "Array",
+    "allocating_beside",
+    "array_namespace",
+    "is_numpy",
+    "is_torch",
+    "row_selector",
+    "to_numpy",
+    "torch_device",
+]
 
 # Arrays of any library that follows the array-API standard.
 Array = Any
@@ -19,8 +30,13 @@ def array_namespace(*arrays: Array) -> Any:
 
 
 def is_numpy(xp: Any) -> bool:
-    """Whether a namespace is NumPy, for which the specialised kernels are written."""
+    """Whether a namespace is NumPy, for which the compiled kernels are written."""
     return bool(array_api_compat.is_numpy_namespace(xp))
+
+
+def is_torch(xp: Any) -> bool:
+    """Whether a namespace is PyTorch, on any of its devices."""
+    return bool(array_api_compat.is_torch_namespace(xp))
 
 
 def to_numpy(array: Array) -> np.ndarray:
@@ -28,3 +44,28 @@ def to_numpy(array: Array) -> np.ndarray:
     if array_api_compat.is_torch_array(array):
         array = array.detach().cpu()
     return np.asarray(array)
+
+
+def torch_device(thing: object) -> str | None:
+    """Name of the device of a PyTorch tensor; None for anything else, PyTorch present or not."""
+    return str(thing.device) if array_api_compat.is_torch_array(thing) else None  # type: ignore[attr-defined]
+
+
+@contextmanager
+def allocating_beside(array: Array) -> Iterator[None]:
+    """New arrays inside land on the device of ``array``, also where a call names no device."""
+    if not array_api_compat.is_torch_array(array):
+        yield
+        return
+    with array.device:
+        yield
+
+
+def row_selector(mask: Array) -> Array:
+    """What takes and sets the rows of ``mask`` (n,) fastest: their positions.
+
+    On a GPU a mask is counted at every use, for which the host must wait. The standard knows no
+    assignment to positions, so that libraries which know nothing else keep the mask.
+    """
+    xp = array_namespace(mask)
+    return xp.nonzero(mask)[0] if is_numpy(xp) or is_torch(xp) else mask

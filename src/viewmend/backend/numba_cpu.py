@@ -92,7 +92,8 @@ def _project_ragged(data, starts, out):  # type: ignore[no-untyped-def]
                 out[starts[i] + j] = max(row[j] - tau, 0.0)
 
 
-@njit(cache=True)
+# The order of the sums may change, which lets the passes be vectorised.
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
 def _threshold(row, lower):  # type: ignore[no-untyped-def]
     """Michelot's iteration: the mean excess of the active entries, until none drops out.
 
@@ -104,9 +105,9 @@ def _threshold(row, lower):  # type: ignore[no-untyped-def]
         total = 0.0
         count = 0
         for b in row:
-            if b > lower:
-                total += b
-                count += 1
+            above = b > lower
+            total += b if above else 0.0
+            count += 1 if above else 0
         tau = (total - 1.0) / count
         if count == active:
             return tau

@@ -6,7 +6,6 @@ for multi-view semi-supervised classification, IEEE Transactions on Multimedia 2
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,7 +15,8 @@ from scipy.sparse import csr_array
 from sklearn.preprocessing import normalize
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution
-from viewmend.baselines.torch_support import DEVICES, Pairs, TorchRun, binary_graph, import_torch
+from viewmend.baselines.gegcn_steps import Pairs, pairs_of
+from viewmend.baselines.torch_support import DEVICES, TorchRun, binary_graph, reconstruction
 from viewmend.containers import MultiViewData
 from viewmend.exceptions import InvalidParameterError
 from viewmend.labels import Labels
@@ -185,7 +185,8 @@ class GEGCNClassifier(CompleteViewClassifier):
         with run.torch.no_grad():
             Z = networks.coordinates()
             A = networks.edges(Z).sigmoid()
-            F = networks.classify(A, Z).softmax(1).double().cpu().numpy()
+            everyone = run.torch.arange(len(Z), device=run.device)
+            F = networks.classify(A, Z @ networks.C1, everyone).softmax(1).double().cpu().numpy()
         extras = {
             "pretraining_history_": tuple(pretraining.tolist()),
             "embedding_": Z.double().cpu().numpy(),
@@ -202,23 +203,26 @@ class GEGCNClassifier(CompleteViewClassifier):
         classifier = run.adam(networks.classifier, self.classifier_rate, DECAY)
         labelled = (targets >= 0).nonzero()[:, 0]
 
-        def mismatch(A, Z):
-            logits = networks.classify(A, Z, self.dropout)
-            return run.torch.nn.functional.cross_entropy(logits[labelled], targets[labelled])
+        known = targets[labelled]
+
+        def mismatch(A, H):
+            logits = networks.classify(A, H, labelled, self.dropout)
+            return run.torch.nn.functional.cross_entropy(logits, known)
 
         history = X.new_empty(self.max_iter)
         for epoch in range(self.max_iter):
             Z = networks.coordinates()
             edges = networks.edges(Z)
             # The embedding is trained on the weights before the sigmoid, as the authors do.
-            objective = mismatch(edges, Z) + networks.reconstruction(Z, X)
+            H = Z @ networks.C1
+            objective = mismatch(edges, H) + networks.reconstruction(Z, X)
             run.step(embedding, objective, keep=True)
             Z, A = Z.detach(), edges.sigmoid()
-            run.step(generator, doubt(networks, A) + mismatch(A, Z))
+            run.step(generator, doubt(networks, A) + mismatch(A, H.detach()))
             with run.torch.no_grad():
                 A = networks.edges(Z).sigmoid()
             run.step(evaluator, critique(networks, view_edges, A))
-            run.step(classifier, mismatch(A, Z))
+            run.step(classifier, mismatch(A, Z @ networks.C1))
             history[epoch] = objective.detach()
         return history
 
@@ -230,7 +234,7 @@ class GEGCNClassifier(CompleteViewClassifier):
         InvalidParameterError
             If fewer than two are left, which is no graph to learn from.
         """
-        pairs = Pairs(run, csr_array(sum(graphs[1:], start=graphs[0])))
+        pairs = pairs_of(run, csr_array(sum(graphs[1:], start=graphs[0])))
         if pairs.n_pairs < 2:
             msg = (
                 f"n_neighbors={self.n_neighbors} of GEGCNClassifier must leave at least 2 edges "
@@ -284,7 +288,8 @@ class Networks:
         Generator: linear, batch normalisation, linear. The first layer has no biases, as the
         normalisation would take them off again.
     critic : (2, n_pairs)
-        Evaluator: ``V_ji`` and ``V_ij`` of every pair ``i < j``.
+        Evaluator: ``V_ji`` and ``V_ij`` of every pair ``i < j``; its scores before the sigmoid are
+        ``(A V)_ii``, the row sums of ``A`` times these.
     theta, C1, C2
         Classifier: threshold and weights.
     """
@@ -322,7 +327,7 @@ class Networks:
 
     def reconstruction(self, Z: Any, X: Any) -> Any:
         """``R = 1/2 |X - relu(Z U + u)|^2``, views side by side."""
-        return _reconstruction().apply(Z, self.U, self.u, X)
+        return reconstruction(Z, self.U, self.u, X)
 
     def edges(self, Z: Any) -> Any:
         """Weights of all pairs before the sigmoid, (n_pairs,).
@@ -340,60 +345,25 @@ class Networks:
         halves = halves * (self.scale / deviations) + self.shift / 2
         return pairs.relu_of_sums(halves, self.W2[:, 0]) + self.b2
 
-    def evaluate(self, graphs: Any) -> Any:
-        """Scores ``(A V)_ii`` before the sigmoid, (n_samples, n_graphs), of (n_pairs, n_graphs)."""
-        above, below = self.critic[:, :, None]
-        return self.pairs.row_sums(graphs * above, graphs * below)
+    def classify(self, A: Any, H: Any, rows: Any, dropout: float = 0.0) -> Any:
+        """Logits (n_rows, n_classes) of some samples, by two graph convolutions.
 
-    def classify(self, A: Any, Z: Any, dropout: float = 0.0) -> Any:
-        """Logits (n_samples, n_classes) of two graph convolutions on the shrunk graph."""
-        pairs = self.pairs
-        shrunk = shrink(A, self.theta)
-        # Without gradient: see the notes of the class.
-        root = (1 + pairs.row_sums(shrunk.detach()[:, None])[:, 0]).rsqrt()
-        ends = root.index_select(0, pairs.first) * root.index_select(0, pairs.second)
-        kept = self.run.kept(len(Z), self.C1.shape[1], dropout)
-        return pairs.convolutions(shrunk * ends, root * root, Z @ self.C1, kept, self.C2).relu()
-
-
-def shrink(A: Any, theta: Any) -> Any:
-    """Zero below ``t1 = sigmoid(theta) / 2``, a ramp up to ``t2 = t1 + 0.1``, identity above."""
-    t1 = theta.sigmoid() / 2
-    t2 = t1 + RAMP
-    return (t2 * (A - t1).relu() - t1 * (A - t2).relu()) / RAMP
+        On the shrunk graph, of ``H = Z C1`` (n_samples, n_hidden).
+        """
+        # The roots are without gradient: see the notes of the class.
+        graph, root = self.pairs.normalised(A, self.theta.sigmoid() / 2, RAMP)
+        kept = self.run.kept(len(H), H.shape[1], dropout)
+        return self.pairs.convolutions((graph, root * root), H, kept, self.C2, rows).relu()
 
 
 def doubt(networks: Networks, A: Any) -> Any:
     """``-log score(A)``, the mean over samples: small where the evaluator takes ``A`` for real."""
-    return networks.run.torch.nn.functional.softplus(-networks.evaluate(A[:, None])).mean()
+    scores = networks.pairs.row_sums(A[:, None], networks.critic.detach())
+    return networks.run.torch.nn.functional.softplus(-scores).mean()
 
 
 def critique(networks: Networks, view_edges: Any, A: Any) -> Any:
     """Loss of the evaluator: the views' graphs (n_pairs, n_views) are real, the made one is not."""
     cat, softplus = networks.run.torch.cat, networks.run.torch.nn.functional.softplus
-    scores = networks.evaluate(cat([view_edges, A[:, None]], 1))
+    scores = networks.pairs.row_sums(cat([view_edges, A[:, None]], 1), networks.critic)
     return (softplus(-scores[:, :-1]).mean() + softplus(scores[:, -1]).mean()) / 2
-
-
-@functools.cache
-def _reconstruction() -> Any:
-    """`Networks.reconstruction`; made on first use, since its base class is PyTorch's."""
-    torch = import_torch()
-    function: Any = torch.autograd.Function
-
-    class Reconstruction(function):
-        @staticmethod
-        def forward(ctx, Z, U, u, X):
-            decoded = torch.addmm(u, Z, U)
-            gaps = decoded.relu().sub_(X)
-            R = torch.dot(gaps.view(-1), gaps.view(-1)) / 2
-            # Gradient by `decoded`, in place.
-            gaps.mul_(torch.gt(decoded, 0, out=decoded))
-            ctx.save_for_backward(gaps @ U.T, Z.T @ gaps, gaps.sum(0))
-            return R
-
-        @staticmethod
-        def backward(ctx, grad):
-            return *(grad * part for part in ctx.saved_tensors), None
-
-    return Reconstruction

@@ -12,13 +12,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix, triu
+from scipy.sparse import csr_array
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 
+from viewmend.backend import edges
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["DEVICES", "Pairs", "SparseConstant", "TorchRun", "binary_graph", "import_torch"]
+__all__ = [
+    "DEVICES",
+    "SparseConstant",
+    "TorchRun",
+    "arrays_of",
+    "binary_graph",
+    "import_torch",
+    "reconstruction",
+]
 
 # What the parameter `device` may be.
 DEVICES = ("auto", "cpu", "cuda")
@@ -138,6 +147,11 @@ class TorchRun:
         optimiser.step()
 
 
+def arrays_of(*tensors: Any) -> tuple[np.ndarray, ...]:
+    """NumPy's views of tensors on the processor; rows one after the other, as kernels want them."""
+    return tuple(tensor.detach().contiguous().numpy() for tensor in tensors)
+
+
 def binary_graph(X: np.ndarray, k: int) -> csr_array:
     """Joins every sample to its k nearest others by angle: zero or one, symmetrised by maximum.
 
@@ -177,122 +191,6 @@ class SparseConstant:
         return _constant_product().apply(self, H)
 
 
-class Pairs:
-    """Symmetric matrices with zero diagonal, all with the same pattern, one value per pair.
-
-    Parameters
-    ----------
-    run : TorchRun
-    pattern : sparse array (n_samples, n_samples)
-        Symmetric; its non-zero entries are the pairs.
-
-    Attributes
-    ----------
-    first, second : tensor (n_pairs,)
-        Samples of every pair, in rising order of (first, second).
-    degrees : tensor (n_samples,)
-        Pairs of every sample.
-    """
-
-    def __init__(self, run: TorchRun, pattern: csr_array) -> None:
-        upper = csr_array(triu(pattern, k=1, format="csr"))
-        upper.sort_indices()
-        self.n_samples, self.n_pairs = pattern.shape[0], upper.nnz
-        # Position among the pairs and, below the diagonal, n_pairs more; one more again, as a
-        # zero would not be stored.
-        numbers = np.arange(1.0, upper.nnz + 1)
-        above = csr_array((numbers, upper.indices, upper.indptr), upper.shape)
-        below = csr_array((numbers + upper.nnz, upper.indices, upper.indptr), upper.shape).T
-        both = csr_array(above + below)
-        both.sort_indices()
-        sided = both.data.astype(np.int32) - 1
-        rows = np.repeat(np.arange(self.n_samples, dtype=np.int32), np.diff(upper.indptr))
-        self._run = run
-        self.first, self.second = run.tensor(rows), run.tensor(upper.indices.astype(np.int32))
-        self.degrees = run.tensor(np.diff(both.indptr).astype(float))
-        # Stored entries of the full matrix, row by row: column, pair, and pair with its side.
-        self._starts = run.tensor(both.indptr[:-1].astype(np.int32))
-        self._columns = run.tensor(both.indices.astype(np.int32))
-        self._pairs = run.tensor(sided % max(upper.nnz, 1))
-        self._sided = run.tensor(sided)
-        self._ends = run.torch.stack([self.first, self.second], 1)
-        adjacency = csr_array((np.ones(both.nnz), both.indices, both.indptr), both.shape)
-        self._adjacency = SparseConstant(run, adjacency)
-        starts = run.tensor(upper.indptr.astype(np.int32))
-        zeros = run.tensor(np.zeros(upper.nnz))
-        self._upper = run.csr(starts, self.second, zeros, self.n_samples)
-
-    def values_of(self, graph: csr_array) -> Any:
-        """Entries (n_pairs,) of a symmetric sparse matrix at the pairs."""
-        # The older sparse class, as the newer one answers differently from version to version.
-        return self._run.tensor(np.asarray(csr_matrix(graph)[self._numpy_ends()]).ravel())
-
-    def array(self, values: Any) -> csr_array:
-        """SciPy's form of one value per pair, (n_samples, n_samples)."""
-        stored = values.detach().double().cpu().numpy()
-        upper = csr_array((stored, self._numpy_ends()), (self.n_samples, self.n_samples))
-        return csr_array(upper + upper.T)
-
-    def _numpy_ends(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.first.cpu().numpy().copy(), self.second.cpu().numpy().copy()
-
-    def neighbour_sums(self, H: Any) -> Any:
-        """Sums of ``h_j`` over the pairs of every sample, (n_samples, n_columns)."""
-        return self._adjacency @ H
-
-    def convolutions(self, values: Any, loops: Any, H: Any, kept: Any, C: Any) -> Any:
-        """``(A + D) [kept * relu((A + D) H)] C``, (n_samples, n_classes), differentiable.
-
-        ``D`` is diagonal with entries ``loops`` (n_samples,); ``kept`` has the shape of ``H``. Both
-        are constants, without gradient.
-        """
-        return _convolutions().apply(self, values, loops[:, None], H, kept, C)
-
-    def row_sums(self, values: Any, mirrored: Any | None = None) -> Any:
-        """Row sums (n_samples, n_graphs) of several graphs, (n_pairs, n_graphs), differentiable.
-
-        ``mirrored`` holds the values below the diagonal if others.
-        """
-        return _row_sums().apply(self, values, values if mirrored is None else mirrored)
-
-    def relu_of_sums(self, H: Any, weights: Any) -> Any:
-        """``sum_c weights_c relu(h_ic + h_jc)`` of every pair, (n_pairs,), differentiable."""
-        return _relu_of_sums().apply(self, H, weights)
-
-    def entries(self, values: Any) -> Any:
-        """Value of every stored entry of the full matrix, (2 n_pairs,), without gradients."""
-        return values.index_select(0, self._pairs)
-
-    def plain_product(self, entries: Any, H: Any) -> Any:
-        """``A H`` without gradients, of the entries of ``A``."""
-        return self._added(self._columns, H, entries)
-
-    def incident_sums(self, values: Any, H: Any) -> Any:
-        """Sums of ``values_p h_p`` over the pairs p of every sample, without gradients."""
-        return self._added(self._pairs, H, self.entries(values))
-
-    def sums_of_ends(self, H: Any) -> Any:
-        """``h_i + h_j`` of every pair, (n_pairs, n_columns), without gradients."""
-        return self._run.torch.nn.functional.embedding_bag(self._ends, H, mode="sum")
-
-    def inner_products(self, left: list[Any], right: list[Any]) -> Any:
-        """``<left_i, right_j> + <left_j, right_i>`` for every pair, (n_pairs,).
-
-        Both are given as blocks of columns.
-        """
-        torch = self._run.torch
-        rows, columns = torch.cat([*left, *right], 1), torch.cat([*right, *left], 1)
-        return torch.sparse.sampled_addmm(self._upper, rows, columns.T, beta=0).values()
-
-    def _added(self, chosen: Any, table: Any, weights: Any | None = None) -> Any:
-        """Rows of a table, one chosen for each stored entry, added within each row."""
-        # Several times faster than products with a sparse tensor, which is checked and converted
-        # each time.
-        return self._run.torch.nn.functional.embedding_bag(
-            chosen, table, self._starts, mode="sum", per_sample_weights=weights
-        )
-
-
 @functools.cache
 def _constant_product() -> Any:
     """The product of `SparseConstant`; made on first use, since its base class is PyTorch's."""
@@ -311,81 +209,43 @@ def _constant_product() -> Any:
     return ConstantProduct
 
 
+def reconstruction(Z: Any, U: Any, u: Any, X: Any) -> Any:
+    """``1/2 |X - relu(Z U + u)|^2`` with gradients by ``Z``, ``U`` and ``u``, not by ``X``."""
+    return _reconstruction().apply(Z, U, u, X)
+
+
+def _plain_gaps(D: Any, u: Any, X: Any) -> tuple[Any, Any, Any]:
+    """``1/2 |X - relu(D + u)|^2``, its gradient by ``D``, and the column sums of that."""
+    D = D + u
+    gaps = D.relu().sub_(X)
+    R = gaps.square().sum() / 2
+    gaps.mul_(D > 0)
+    return R, gaps, gaps.sum(0)
+
+
+def _compiled_gaps(D: Any, u: Any, X: Any) -> tuple[Any, Any, Any]:
+    """`_plain_gaps` in one pass, with the gradient in the place of ``D``."""
+    sums = X.new_empty(edges.CHUNKS, X.shape[1] + 1)
+    edges.decoder_gaps(*arrays_of(D, u, X, sums))
+    totals = sums.sum(0)
+    return totals[-1] / 2, D, totals[:-1]
+
+
 @functools.cache
-def _convolutions() -> Any:
-    """`Pairs.convolutions`; made on first use, since its base class is PyTorch's."""
+def _reconstruction() -> Any:
+    """`reconstruction`; made on first use, since its base class is PyTorch's."""
     function: Any = import_torch().autograd.Function
 
-    class Convolutions(function):
+    class Reconstruction(function):
         @staticmethod
-        def forward(ctx, pairs, values, loops, H, kept, C):
-            entries = pairs.entries(values)
-            hidden = pairs.plain_product(entries, H).addcmul_(loops, H).relu_().mul_(kept)
-            inner = hidden @ C
-            ctx.pairs = pairs
-            # A unit is on where it is positive and kept, and then counts as much as it is kept.
-            ctx.save_for_backward(entries, loops, H, kept * hidden.sign(), C, hidden, inner)
-            return pairs.plain_product(entries, inner).addcmul_(loops, inner)
+        def forward(ctx, Z, U, u, X):
+            gaps_of = _compiled_gaps if X.device.type == "cpu" else _plain_gaps
+            R, gaps, by_u = gaps_of(Z @ U, u, X)
+            ctx.save_for_backward(gaps @ U.T, Z.T @ gaps, by_u)
+            return R
 
         @staticmethod
         def backward(ctx, grad):
-            entries, loops, H, slopes, C, hidden, inner = ctx.saved_tensors
-            _, needs_values, _, needs_h, _, _ = ctx.needs_input_grad
-            grad = grad.contiguous()
-            by_inner = ctx.pairs.plain_product(entries, grad).addcmul_(loops, grad)
-            by_first = (by_inner @ C.T).mul_(slopes)
-            by_values = by_h = None
-            if needs_values:
-                # Both products are with the same graph: their gradients by it are added at once.
-                by_values = ctx.pairs.inner_products([grad, by_first], [inner, H])
-            if needs_h:
-                by_h = ctx.pairs.plain_product(entries, by_first).addcmul_(loops, by_first)
-            return None, by_values, None, by_h, None, hidden.T @ by_inner
+            return *(grad * part for part in ctx.saved_tensors), None
 
-    return Convolutions
-
-
-@functools.cache
-def _row_sums() -> Any:
-    """`Pairs.row_sums`; made on first use, since its base class is PyTorch's."""
-    torch = import_torch()
-    function: Any = torch.autograd.Function
-
-    class RowSums(function):
-        @staticmethod
-        def forward(ctx, pairs, values, mirrored):
-            ctx.pairs = pairs
-            return pairs._added(pairs._sided, torch.cat([values, mirrored]))
-
-        @staticmethod
-        def backward(ctx, grad):
-            pairs = ctx.pairs
-            return None, grad.index_select(0, pairs.first), grad.index_select(0, pairs.second)
-
-    return RowSums
-
-
-@functools.cache
-def _relu_of_sums() -> Any:
-    """`Pairs.relu_of_sums`; made on first use, since its base class is PyTorch's."""
-    torch = import_torch()
-    function: Any = torch.autograd.Function
-
-    class ReluOfSums(function):
-        @staticmethod
-        def forward(ctx, pairs, H, weights):
-            sums = pairs.sums_of_ends(H)
-            found = sums.relu_() @ weights
-            ctx.pairs = pairs
-            # The array of the sums, which is large, is used again for the units that are on.
-            ctx.save_for_backward(torch.gt(sums, 0, out=sums), H, weights)
-            return found
-
-        @staticmethod
-        def backward(ctx, grad):
-            on, H, weights = ctx.saved_tensors
-            # Both gradients need the same sums over the pairs of a sample, and nothing per pair.
-            total = ctx.pairs.incident_sums(grad.contiguous(), on)
-            return None, total * weights, (total * H).sum(0)
-
-    return ReluOfSums
+    return Reconstruction

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.namespace import Array, allocating_beside, array_namespace, to_numpy
 from viewmend.core import released
 from viewmend.core.alignment import align_anchors
 from viewmend.core.fusion import Fusion, Game, aligned_graphs, best_response, fuse
@@ -55,7 +55,9 @@ def solve(
     compat: str | None = None,
     callbacks: Iterable[Callback] = (),
 ) -> Result:
-    """Run Algorithm 2.
+    """Run Algorithm 2, in the library of the problem's arrays and on their device.
+
+    On a device the host sees numbers of size ``V``, for the weights, and scalars of the report.
 
     Parameters
     ----------
@@ -73,7 +75,14 @@ def solve(
     -------
     Result
     """
-    steps = _steps(problem, compat)
+    with allocating_beside(problem.Z):
+        return _run(problem, _steps(problem, compat), max_iter, tol, tuple(callbacks))
+
+
+def _run(
+    problem: Problem, steps: Steps, max_iter: int, tol: float, callbacks: tuple[Callback, ...]
+) -> Result:
+    """The rounds of Algorithm 2."""
     state = initialise(problem)
     history: list[Round] = []
     status = None
@@ -115,7 +124,7 @@ def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
     if not steps.impute:
         return
     for v, alpha_v in enumerate(state.alpha):
-        rows = problem.missing[:, v]
+        rows = problem.missing_rows[v]
         Z_v, G_v, W_v, T_v = (array[v, ...] for array in (state.Z, state.G, state.W, state.T))
         pull = problem.lam * float(alpha_v) ** 2 * (state.P[rows] @ T_v.T)
         aim = G_v[rows] - (W_v[rows] - pull) / state.eta
@@ -209,10 +218,13 @@ def _round(
 ) -> Round:
     xp = array_namespace(state.F)
     F_old, Q_old, alpha_old = old
+    moved = state.F - F_old, state.Q - Q_old
+    # Both in one transfer: the host waits for a device at every number it asks for.
+    change_F, change_Q = to_numpy(xp.stack([xp.max(xp.abs(change)) for change in moved]))
     return Round(
         iteration=iteration,
-        change_F=float(xp.max(xp.abs(state.F - F_old))),
-        change_Q=float(xp.max(xp.abs(state.Q - Q_old))),
+        change_F=float(change_F),
+        change_Q=float(change_Q),
         change_alpha=float(np.abs(state.alpha - alpha_old).max()),
         alpha=tuple(float(a) for a in state.alpha),
         objective=objective_terms(state, problem),

@@ -6,41 +6,51 @@ the simplex) play the game::
     min over alpha of h(alpha),
     h(alpha) = max over P of  lam sum_v alpha_v^2 <P, Z_v T_v> - beta |P|_F^2 - <H, P>
 
-``P`` has a closed-form answer to every ``alpha``. ``h`` is convex and differentiable (Theorem 1)
-and is minimised by reduced gradient descent; every trial weight gets its own answer ``P``.
+``P`` has a closed-form answer to every ``alpha``. ``h`` is convex and differentiable (Theorem 1).
+The paper minimises it by reduced gradient descent with a line search, which asks for many answers.
+Each costs passes over all graphs, while a handful of sums over it tell the slope and the curvature
+of ``h``; so here its minimum is found by Newton's method on the simplex, with few of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-from scipy.optimize import brentq
 
 from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
-from viewmend.core.simplex import project_simplex
+from viewmend.core.simplex import simplex_qp
 from viewmend.core.state import InnerStep
 
 __all__ = [
+    "Answer",
     "Fusion",
     "Game",
     "agreements",
     "aligned_graphs",
-    "base_view",
+    "answer",
     "best_response",
+    "curvature",
     "descent_direction",
     "fuse",
     "gradient",
     "inner_step",
     "largest_step",
-    "line_search",
+    "newton_step",
     "target",
-    "value",
     "weighted_graph",
 ]
+
+# Share of the decrease promised by the slope that a step must keep.
+SUFFICIENT = 1e-4
+
+# Newton's method squares its error, so that stopping a hundred times below the tolerance costs
+# at most one more answer and leaves an error that no reader of the weights sees.
+STOP_SHARE = 0.01
+
+# Steps shorter than this share of Newton's are taken as they are: only rounding is left.
+SMALLEST_STEP = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +71,29 @@ class Game:
     H: Array
     lam: float
     beta: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The best ``P`` for weights ``alpha``, and sums over it.
+
+    Attributes
+    ----------
+    alpha : array (n_views,)
+    P : array (n_samples, n_anchors)
+    cost : float
+        ``h(alpha)``.
+    agreements : array (n_views,)
+        ``<P, A_v>``.
+    spread : array (n_views, n_views)
+        ``sum_i`` of the scatter matrix of row ``i`` of the graphs where ``P_i`` is positive.
+    """
+
+    alpha: np.ndarray
+    P: Array
+    cost: float
+    agreements: np.ndarray
+    spread: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +126,7 @@ def target(game: Game, alpha: np.ndarray) -> Array:
 
 def best_response(game: Game, alpha: np.ndarray) -> Array:
     """``P*`` of the inner maximum (Eq. subp_P)."""
-    return project_simplex(target(game, alpha))
+    return answer(game, alpha).P
 
 
 def agreements(A: Array, P: Array) -> np.ndarray:
@@ -101,20 +134,36 @@ def agreements(A: Array, P: Array) -> np.ndarray:
     return np.array([dispatch.inner(P, A[v, ...]) for v in range(A.shape[0])])
 
 
-def value(game: Game, alpha: np.ndarray, P: Array) -> float:
-    """Payoff of the game; ``h(alpha)`` if ``P`` is the best response."""
-    penalty = game.beta * dispatch.inner(P, P) + dispatch.inner(game.H, P)
-    return float(game.lam * np.sum(alpha**2 * agreements(game.A, P)) - penalty)
+def answer(game: Game, alpha: np.ndarray) -> Answer:
+    """The best ``P`` for weights ``alpha``, with what Newton's method asks of it."""
+    P, agreed, (squares, along_H), spread = dispatch.answer_rows(
+        game.A, game.H, game.lam * alpha**2, 1 / (2 * game.beta)
+    )
+    cost = game.lam * float(alpha**2 @ agreed) - game.beta * squares - along_H
+    return Answer(alpha, P, float(cost), agreed, spread)
 
 
-def gradient(game: Game, alpha: np.ndarray, P: Array) -> np.ndarray:
+def gradient(game: Game, at: Answer) -> np.ndarray:
     """``dh/dalpha_v = 2 lam alpha_v <P*, A_v>`` (Theorem 1), (n_views,)."""
-    return 2 * game.lam * alpha * agreements(game.A, P)
+    return 2 * game.lam * at.alpha * at.agreements
 
 
-def base_view(alpha: np.ndarray, grad: np.ndarray) -> int:
-    """The largest weight; equal weights are told apart by their gradients, not by their order."""
-    return int(np.lexsort((grad, alpha))[-1])
+def curvature(game: Game, at: Answer) -> np.ndarray:
+    """Second derivative of ``h``, positive semi-definite, (n_views, n_views).
+
+    ``2 lam <P*, A_v>`` on the diagonal for a fixed ``P``; and ``P`` follows the weights where it
+    is positive, by ``lam / (2 beta)`` times the graphs less their row means. A view that
+    disagrees with ``P`` bends ``h`` down; Newton's model takes it for flat.
+    """
+    moved = 2 * game.lam * at.alpha
+    follow = moved[:, None] * at.spread * moved[None, :] / (2 * game.beta)
+    return follow + np.diag(2 * game.lam * np.maximum(at.agreements, 0.0))
+
+
+def newton_step(game: Game, at: Answer) -> np.ndarray:
+    """From ``alpha`` to the minimum over the simplex of the quadratic model of ``h``."""
+    K = curvature(game, at)
+    return simplex_qp(K, K @ at.alpha - gradient(game, at)) - at.alpha
 
 
 def descent_direction(alpha: np.ndarray, grad: np.ndarray, u: int) -> np.ndarray:
@@ -135,29 +184,10 @@ def largest_step(alpha: np.ndarray, direction: np.ndarray) -> float:
     return float(np.min(alpha[falling] / -direction[falling])) if falling.any() else 0.0
 
 
-def line_search(
-    slope: Callable[[float], float], theta_guess: float, theta_max: float, xtol: float
-) -> float:
-    """Argmin over [0, theta_max] of a convex function, given its slope, negative at 0.
-
-    The bracket grows from the guess: every evaluation solves for ``P``, and a narrow bracket
-    around the answer saves most of them.
-    """
-    slope = cache(slope)
-    low, high = 0.0, min(theta_guess, theta_max)
-    while slope(high) < 0:
-        if high == theta_max:
-            return theta_max
-        low, high = high, min(2 * high, theta_max)
-    # Where the slope is flat the bracket shrinks slowly, and any point of it will do.
-    return float(brentq(slope, low, high, xtol=xtol, rtol=1e-12, disp=False))
-
-
 def fuse(game: Game, alpha: np.ndarray, tol: float = 1e-4, max_iter: int = 100) -> Fusion:
-    """Minimise ``h`` from ``alpha`` by reduced gradient steps with an exact line search.
+    """Minimise ``h`` from ``alpha`` by Newton steps on the simplex.
 
-    Stops when no weight moved by more than ``tol``, unless the step ended where a weight became
-    zero: there the direction was cut short, and the next one may still fall.
+    Stops when the next step would move no weight by more than a hundredth of ``tol``.
 
     Parameters
     ----------
@@ -170,38 +200,42 @@ def fuse(game: Game, alpha: np.ndarray, tol: float = 1e-4, max_iter: int = 100) 
     -------
     Fusion
     """
-    P = best_response(game, alpha)
+    at = answer(game, alpha)
     steps: list[InnerStep] = []
     for _ in range(max_iter):
-        grad = gradient(game, alpha, P)
-        direction = descent_direction(alpha, grad, base_view(alpha, grad))
+        direction = newton_step(game, at)
+        slope = gradient(game, at) @ direction
         # Below the rounding of the gradient there is no descent left to measure.
-        if -direction @ grad <= 1e-14 * np.abs(grad).max() * np.abs(direction).max():
+        if np.abs(direction).max() <= STOP_SHARE * tol or -slope <= 0.1 * _resolution(at.P) * abs(
+            at.cost
+        ):
             break
-        theta = _best_step(game, alpha, grad, direction, tol)
-        alpha_old, alpha = alpha, _move(alpha, direction, theta)
-        P_old, P = P, best_response(game, alpha)
-        steps.append(inner_step(alpha_old, alpha, P_old, P, value(game, alpha, P)))
-        if np.abs(alpha - alpha_old).max() <= tol and theta < largest_step(alpha_old, direction):
-            break
-    return Fusion(P, alpha, tuple(steps))
+        before, at = at, _descend(game, at, direction)
+        steps.append(inner_step(before.alpha, at.alpha, before.P, at.P, at.cost))
+    return Fusion(at.P, at.alpha, tuple(steps))
 
 
-def _best_step(
-    game: Game, alpha: np.ndarray, grad: np.ndarray, direction: np.ndarray, tol: float
-) -> float:
-    """Exact line search from the Newton step, with the curvature that a fixed ``P`` has."""
+def _descend(game: Game, at: Answer, direction: np.ndarray) -> Answer:
+    """The answer after a step of which ``h`` keeps a share of what its slope promised.
 
-    def slope(theta: float) -> float:
-        trial = _move(alpha, direction, theta)
-        return float(gradient(game, trial, best_response(game, trial)) @ direction)
+    The full step, in all but rare cases; else where the line between the slopes at both ends of
+    the last trial is zero.
+    """
+    slope = float(gradient(game, at) @ direction)
+    theta = 1.0
+    while True:
+        trial = answer(game, _move(at.alpha, direction, theta))
+        slope_there = float(gradient(game, trial) @ direction)
+        rounding = _resolution(at.P) * abs(at.cost)
+        enough = trial.cost <= at.cost + SUFFICIENT * theta * slope + rounding
+        if enough or theta < SMALLEST_STEP:
+            return trial
+        theta *= float(np.clip(slope / (slope - slope_there), 0.1, 0.5))
 
-    theta_max = largest_step(alpha, direction)
-    # grad / alpha is the diagonal of that curvature; a weight of zero adds nothing to it.
-    curvature = np.divide(grad, alpha, out=np.zeros_like(grad), where=alpha > 0) @ direction**2
-    guess = -(grad @ direction) / curvature if curvature > 0 else theta_max
-    # A tenth of the tolerance on alpha, so that the search is not what ends the descent.
-    return line_search(slope, guess, theta_max, xtol=0.1 * tol / np.abs(direction).max())
+
+def _resolution(P: Array) -> float:
+    """Relative differences of the cost below this are rounding: sums of the entries of ``P``."""
+    return max(1e-13, float(array_namespace(P).finfo(P.dtype).eps))
 
 
 def _move(alpha: np.ndarray, direction: np.ndarray, theta: float) -> np.ndarray:
@@ -214,9 +248,8 @@ def inner_step(
     alpha_old: np.ndarray, alpha: np.ndarray, P_old: Array, P: Array, cost: float
 ) -> InnerStep:
     """How far one step moved the weights and the graph."""
-    xp = array_namespace(P)
     return InnerStep(
         alpha_error=float(np.sum((alpha - alpha_old) ** 2)),
-        P_error=float(xp.sum((P - P_old) ** 2)),
+        P_error=dispatch.gap_products(P, P_old, P_old)[1],
         cost=cost,
     )

@@ -31,9 +31,9 @@ from typing import Any
 
 import numpy as np
 
+from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.propagation import anchor_scale
-from viewmend.core.tensor_nuclear import shrink_slices
 
 __all__ = [
     "Spectrum",
@@ -137,9 +137,9 @@ def graph_norm(Y: Array, U: Array) -> float:
         Orthonormal columns.
     """
     xp = array_namespace(Y)
-    Y_hat = _slices(Y, U, xp)
-    sigma = xp.linalg.svdvals(Y_hat)
-    rest = xp.linalg.svdvals(_unfolded(Y - _samples(Y_hat, U, xp), xp))
+    Y_hat = U.T @ Y
+    sigma = xp.linalg.svdvals(xp.permute_dims(Y_hat, (1, 2, 0)))
+    rest = xp.linalg.svdvals(xp.reshape(Y - U @ Y_hat, (Y.shape[0], -1)))
     return float(xp.sum(sigma) + xp.sum(rest)) / Y.shape[1] ** 0.5
 
 
@@ -160,28 +160,52 @@ def prox_graph_norm(Y: Array, tau: float, U: Array) -> tuple[Array, float]:
     """
     xp = array_namespace(Y)
     scale = Y.shape[1] ** -0.5
-    Y_hat = _slices(Y, U, xp)
-    rest = Y - _samples(Y_hat, U, xp)
-    G_hat, kept = shrink_slices(Y_hat, tau * scale)
-    G_rest, kept_rest = shrink_slices(_unfolded(rest, xp), tau * scale)
-    G = _samples(G_hat, U, xp) + xp.reshape(xp.permute_dims(G_rest[0, ...], (1, 0)), Y.shape)
-    return G, scale * float(xp.sum(kept) + xp.sum(kept_rest))
+    Y_hat = U.T @ Y
+    G_hat, norms = dispatch.shrink_slices(Y_hat, tau * scale)
+    # Y_rest = Y - U Y_hat is never formed: its Gram matrix is a difference, by orthogonality, and
+    # what mixes the views of it mixes those of Y and of Y_hat.
+    mixing, norm_rest = _shrinkage(_gram(Y, xp) - _gram(Y_hat, xp), tau * scale, xp)
+    G = _mixed(Y, mixing, xp)
+    G += U @ (G_hat - _mixed(Y_hat, mixing, xp))
+    return G, scale * (float(xp.sum(norms)) + norm_rest)
+
+
+def _gram(Y: Array, xp: Any) -> Array:
+    """Inner products of the views, (n_views, n_views).
+
+    In double precision, for differences of them to have digits left.
+    """
+    views = xp.astype(xp.reshape(Y, (Y.shape[0], -1)), xp.float64, copy=False)
+    return views @ views.T
+
+
+def _mixed(Y: Array, mixing: Array, xp: Any) -> Array:
+    """``sum_v mixing_uv Y_v`` for every view ``u``."""
+    return xp.reshape(xp.astype(mixing, Y.dtype) @ xp.reshape(Y, (Y.shape[0], -1)), Y.shape)
+
+
+def _shrinkage(gram: Array, tau: float, xp: Any) -> tuple[Array, float]:
+    """What lowers singular values by ``tau``, as a mixing of the views, and the sum that is left.
+
+    Parameters
+    ----------
+    gram : array (n_views, n_views)
+        ``R diag(sigma^2) R^T``.
+    tau : float
+
+    Returns
+    -------
+    mixing : array (n_views, n_views)
+        ``R diag((1 - tau/sigma)_+) R^T``.
+    left : float
+    """
+    squares, R = xp.linalg.eigh(xp.astype(gram, xp.float64))
+    zeros = xp.zeros_like(squares)
+    sigma = xp.sqrt(xp.maximum(squares, zeros))
+    left = xp.maximum(sigma - tau, zeros)
+    share = left / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
+    return (R * share[None, :]) @ R.T, float(xp.sum(left))
 
 
 def _observed_part(Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
     return np.where(observed.T[:, :, None], Z, 0)
-
-
-def _slices(Y: Array, U: Array, xp: Any) -> Array:
-    """``U^T Y`` with one slice (m, V) for every frequency."""
-    return xp.permute_dims(U.T @ Y, (1, 2, 0))
-
-
-def _samples(Y_hat: Array, U: Array, xp: Any) -> Array:
-    """The part of the tensor (V, n, m) that slices (r, m, V) describe."""
-    return U @ xp.permute_dims(Y_hat, (2, 0, 1))
-
-
-def _unfolded(Y: Array, xp: Any) -> Array:
-    """All entries of a view in one column, as the only slice: (1, n m, V)."""
-    return xp.permute_dims(xp.reshape(Y, (Y.shape[0], -1)), (1, 0))[None, ...]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.namespace import Array, allocating_beside, array_namespace, to_numpy
 from viewmend.core.bipartite import anchor_graph
 from viewmend.core.fusion import Game, best_response
 from viewmend.core.propagation import anchor_scale
@@ -39,6 +39,15 @@ class Induction:
     T: Array
     anchor_labels: Array
 
+    def converted(self, convert: Callable[[Array], Array]) -> Induction:
+        """The same with arrays of another library or on another device."""
+        return replace(
+            self,
+            anchors=tuple(convert(anchors_v) for anchors_v in self.anchors),
+            T=convert(self.T),
+            anchor_labels=convert(self.anchor_labels),
+        )
+
 
 def induction(problem: Problem, result: Result, anchors: Sequence[Array], k: int) -> Induction:
     """Keep of a solved problem what new samples need."""
@@ -61,7 +70,8 @@ def induce_labels(fit: Induction, views: Sequence[Array], observed: Array) -> Ar
     -------
     array (n_new, n_classes)
     """
-    return fused_rows(fit, views, observed) @ fit.anchor_labels
+    with allocating_beside(fit.T):
+        return fused_rows(fit, views, observed) @ fit.anchor_labels
 
 
 def fused_rows(fit: Induction, views: Sequence[Array], observed: Array) -> Array:
@@ -76,13 +86,13 @@ def fused_rows(fit: Induction, views: Sequence[Array], observed: Array) -> Array
     """
     xp = array_namespace(*views)
     weights = fit.alpha**2
-    seen_weight = np.asarray(observed) @ weights
+    seen_weight = to_numpy(observed) @ weights
     fused = xp.zeros((views[0].shape[0], fit.T.shape[1]), dtype=fit.T.dtype)
     for v, (X_v, anchors_v) in enumerate(zip(views, fit.anchors, strict=True)):
         seen = observed[:, v]
         z = anchor_graph(X_v[seen], anchors_v, fit.k)
-        share = xp.asarray(weights[v] * weights.sum() / seen_weight[seen], dtype=fused.dtype)
-        fused[seen] += share[:, None] * (z @ fit.T[v, ...])
+        share = weights[v] * weights.sum() / seen_weight[to_numpy(seen)]
+        fused[seen] += xp.asarray(share, dtype=fused.dtype)[:, None] * (z @ fit.T[v, ...])
     # A game of one view with weight one: the sum above already holds the weights.
     game = Game(fused[None, ...], xp.zeros_like(fused), fit.lam, fit.beta)
     return best_response(game, np.ones(1))

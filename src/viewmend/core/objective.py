@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from viewmend.backend import dispatch
-from viewmend.backend.namespace import Array, array_namespace
-from viewmend.core.fusion import aligned_graphs, weighted_graph
+from viewmend.backend.namespace import Array
+from viewmend.core.fusion import agreements, aligned_graphs
 from viewmend.core.propagation import anchor_scale
 from viewmend.core.state import Problem, State
 
@@ -18,15 +18,15 @@ def objective_terms(state: State, problem: Problem) -> dict[str, float]:
     ``-beta |P|^2``; ``low_rank``: ``-rho |G|_tnn``; ``multiplier``: ``-<W, Z - G>``; ``penalty``:
     ``-eta/2 |Z - G|^2``.
     """
-    fused = weighted_graph(aligned_graphs(state.Z, state.T), state.alpha)
-    gap = state.Z - state.G
+    agreed = agreements(aligned_graphs(state.Z, state.T), state.P)
+    along_W, squared_gap = dispatch.gap_products(state.Z, state.G, state.W)
     return {
         "propagation": propagation_gain(state.F, state.Q, state.P, problem),
-        "fusion": problem.lam * dispatch.inner(state.P, fused),
+        "fusion": problem.lam * float(state.alpha**2 @ agreed),
         "smoothing": -problem.beta * dispatch.inner(state.P, state.P),
         "low_rank": -problem.rho * state.norm_G,
-        "multiplier": -_inner_3d(state.W, gap),
-        "penalty": -0.5 * state.eta * _inner_3d(gap, gap),
+        "multiplier": -along_W,
+        "penalty": -0.5 * state.eta * squared_gap,
     }
 
 
@@ -40,11 +40,4 @@ def propagation_gain(F: Array, Q: Array, P: Array, problem: Problem) -> float:
 
 def primal_residual(state: State) -> float:
     """``|Z - G|_F``."""
-    gap = state.Z - state.G
-    return float(_inner_3d(gap, gap) ** 0.5)
-
-
-def _inner_3d(A: Array, B: Array) -> float:
-    xp = array_namespace(A)
-    flat = (-1, A.shape[-1])
-    return dispatch.inner(xp.reshape(A, flat), xp.reshape(B, flat))
+    return float(dispatch.gap_products(state.Z, state.G, state.G)[1] ** 0.5)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
-from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.namespace import Array, array_namespace, row_selector
 
 __all__ = ["ABLATIONS", "InnerStep", "Problem", "Result", "Round", "State"]
 
@@ -84,6 +86,23 @@ class Problem:
     def missing(self) -> Array:
         """(n_samples, n_views) of bool."""
         return ~self.observed
+
+    @cached_property
+    def missing_rows(self) -> tuple[Array, ...]:
+        """For every view, what selects its missing rows; found once, and used in every round."""
+        return tuple(row_selector(self.missing[:, v]) for v in range(self.observed.shape[1]))
+
+    def converted(self, convert: Callable[[Array], Array]) -> Problem:
+        """The same problem with arrays of another library or on another device.
+
+        Parameters
+        ----------
+        convert : array -> array
+        """
+        names = ("Z", "Y", "observed", "B_samples", "B_anchors", "U", "G")
+        given = {name: getattr(self, name) for name in names}
+        arrays = {name: convert(array) for name, array in given.items() if array is not None}
+        return replace(self, **arrays)
 
 
 @dataclass(eq=False)
@@ -197,3 +216,8 @@ class Result:
     n_iter: int
     status: str
     history: tuple[Round, ...] = field(repr=False)
+
+    def converted(self, convert: Callable[[Array], Array]) -> Result:
+        """The same result with arrays of another library or on another device."""
+        arrays = {name: convert(getattr(self, name)) for name in ("F", "Q", "P", "T", "Z")}
+        return replace(self, **arrays)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 
-__all__ = ["frequency_weights", "prox_tnn", "shrink_slices", "tnn"]
+__all__ = ["frequency_weights", "prox_tnn", "tnn"]
 
 
 def tnn(Y: Array) -> float:
@@ -24,8 +25,8 @@ def tnn(Y: Array) -> float:
     """
     xp = array_namespace(Y)
     # Not through Gram matrices: their square roots turn zeros of rounding size into 1e-8.
-    sigma = xp.linalg.svdvals(_slices(Y, xp))
-    return _mean_over_frequencies(sigma, Y.shape[1], xp)
+    slices = xp.permute_dims(xp.fft.rfft(Y, axis=1), (1, 2, 0))
+    return _mean_over_frequencies(xp.sum(xp.linalg.svdvals(slices), axis=1), Y.shape[1], xp)
 
 
 def prox_tnn(Y: Array, tau: Any) -> tuple[Array, float]:
@@ -46,36 +47,8 @@ def prox_tnn(Y: Array, tau: Any) -> tuple[Array, float]:
     G : array (n_views, n_samples, n_anchors)
     norm : float
     """
-    xp = array_namespace(Y)
-    G_hat, kept = shrink_slices(_slices(Y, xp), tau)
-    G = xp.fft.irfft(xp.permute_dims(G_hat, (2, 0, 1)), n=Y.shape[1], axis=1)
-    return xp.astype(G, Y.dtype, copy=False), _mean_over_frequencies(kept, Y.shape[1], xp)
-
-
-def shrink_slices(Y_hat: Array, tau: Any) -> tuple[Array, Array]:
-    """Argmin of ``tau |G_k|_* + |G_k - Y_k|_F^2 / 2`` for every slice, and its singular values.
-
-    A slice ``A`` (m, V) is shrunk through its small Gram matrix ``A^H A = R diag(sigma^2) R^H``:
-    the answer is ``A R diag((1 - tau/sigma)_+) R^H``.
-
-    Parameters
-    ----------
-    Y_hat : array (n_slices, m, V)
-        Real or complex.
-    tau : float or array (n_slices,)
-
-    Returns
-    -------
-    G_hat : array (n_slices, m, V)
-    kept : array (n_slices, V)
-    """
-    xp = array_namespace(Y_hat)
-    sigma, R = _slice_spectra(Y_hat, xp)
-    tau = xp.asarray(tau, dtype=sigma.dtype)[..., None] + xp.zeros_like(sigma)
-    kept = xp.maximum(sigma - tau, xp.zeros_like(sigma))
-    shrink = kept / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
-    filters = (R * xp.astype(shrink[:, None, :], R.dtype)) @ xp.conj(xp.matrix_transpose(R))
-    return Y_hat @ xp.astype(filters, Y_hat.dtype), kept
+    G, norms = dispatch.shrink_fourier(Y, tau)
+    return G, _mean_over_frequencies(norms, Y.shape[1], array_namespace(Y))
 
 
 def frequency_weights(n_samples: int, xp: Any) -> Array:
@@ -88,20 +61,6 @@ def frequency_weights(n_samples: int, xp: Any) -> Array:
     return xp.asarray([1.0 if own else 2.0 for own in own_mirror])
 
 
-def _slices(Y: Array, xp: Any) -> Array:
-    """Fourier slices (n_frequencies, m, V) of the non-negative frequencies."""
-    return xp.permute_dims(xp.fft.rfft(Y, axis=1), (1, 2, 0))
-
-
-def _slice_spectra(Y_hat: Array, xp: Any) -> tuple[Array, Array]:
-    """Singular values (n_slices, V) and right vectors (n_slices, V, V) of the slices."""
-    gram = xp.conj(xp.matrix_transpose(Y_hat)) @ Y_hat
-    # Small singular values are square roots of small differences: keep them in double precision.
-    double = xp.complex128 if xp.isdtype(gram.dtype, "complex floating") else xp.float64
-    squares, R = xp.linalg.eigh(xp.astype(gram, double))
-    return xp.sqrt(xp.maximum(squares, xp.zeros_like(squares))), R
-
-
-def _mean_over_frequencies(sigma: Array, n_samples: int, xp: Any) -> float:
-    weights = xp.astype(frequency_weights(n_samples, xp), sigma.dtype)
-    return float(xp.sum(weights * xp.sum(sigma, axis=1))) / n_samples
+def _mean_over_frequencies(norms: Array, n_samples: int, xp: Any) -> float:
+    weights = xp.astype(frequency_weights(n_samples, xp), norms.dtype)
+    return float(xp.sum(weights * norms)) / n_samples

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
+from viewmend.backend.namespace import allocating_beside, to_numpy
 from viewmend.backend.threads import limited_threads
+from viewmend.backend.torch_gpu import place_on
 from viewmend.containers import MultiViewData
 from viewmend.core import Problem, Result, solve
 from viewmend.core.admm import COMPATIBILITY
@@ -23,7 +25,13 @@ from viewmend.core.scaling import NORMALIZERS
 from viewmend.core.state import ABLATIONS
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.labels import Labels, check_class_prior
-from viewmend.models.agfti_geometry import IMPUTATIONS, Geometry, check_graph_size
+from viewmend.models.agfti_geometry import (
+    IMPUTATIONS,
+    Geometry,
+    check_device,
+    check_graph_size,
+    on_host,
+)
 from viewmend.models.base import InductiveMixin, TwoStepClassifier
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 
@@ -32,10 +40,6 @@ __all__ = ["AGFTIClassifier"]
 
 # Ratio of label counts from which the favour of a class shows.
 UNEVEN = 2
-
-# Penalty at which a good start of the missing rows is left: the fused graph then pulls at a row
-# with a tenth of its weight, where the paper's penalty would let it replace the row at once.
-WARM_PENALTY = 10.0
 
 # What `AGFTIClassifier.from_paper` sets.
 PAPER = {
@@ -111,6 +115,11 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         "released" reproduces what the authors' code does differently from their paper; it needs
         ``imputation="fourier"``.
     dtype : {"float64", "float32"}, default="float64"
+    device : {None, "auto", "cpu", "cuda"}, default=None
+        Where the solver runs. None: NumPy, or PyTorch where the views are tensors, on their
+        device. "cpu", "cuda": PyTorch there. "auto": a GPU if there is one, else NumPy. Anchors
+        are drawn on the host, and fitted attributes are NumPy arrays. PyTorch's own setting
+        decides on TF32 in float32, which is off unless it was switched on.
     random_state : int, numpy Generator or None, default=None
         Of the anchors. With "graph" they also depend on the content of the views, but on no
         order.
@@ -169,6 +178,9 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         "graph_smoothing": (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
     }
 
+    # Of the tensors of the last fit, if it got any.
+    _input_device: str | None = None
+
     _geometry_parameters = (
         "n_anchors",
         "n_neighbors",
@@ -195,6 +207,7 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         "ablation": AnyOf(OneOf(None, *ABLATIONS), Each(OneOf(*ABLATIONS))),
         "compat": OneOf(*COMPATIBILITY),
         "dtype": OneOf("float64", "float32"),
+        "device": OneOf(None, "auto", "cpu", "cuda"),
         "n_jobs": AnyOf(OneOf(None, -1), Integer(1)),
         "verbose": AnyOf(Integer(0), OneOf(True, False)),
     }
@@ -219,6 +232,7 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         ablation=None,
         compat=None,
         dtype="float64",
+        device=None,
         random_state=None,
         n_jobs=None,
         verbose=0,
@@ -241,6 +255,7 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         self.ablation = ablation
         self.compat = compat
         self.dtype = dtype
+        self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -253,6 +268,12 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         middle of the paper's grids, ``rho = 100`` and ``beta_lambda = 4``.
         """
         return cls(**(PAPER | overrides))
+
+    def _check_fit(self, X, y, mask, dtype=np.float64) -> tuple[MultiViewData, Labels]:
+        X, self._input_device = on_host(X)
+        # Before the anchors are drawn, which takes a while.
+        check_device(self.device, self._input_device)
+        return super()._check_fit(X, on_host(y)[0], on_host(mask)[0], dtype)
 
     def _geometry(self, data: MultiViewData, labels: Labels) -> Geometry:
         """Anchors, graphs and waves: all that does not depend on labels."""
@@ -271,14 +292,7 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         if prior is None:
             _warn_of_uneven_labels(labels)
         problem = self._make_problem(geometry, labels)
-        result = solve(
-            problem,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            compat=self.compat,
-            callbacks=self._all_callbacks(),
-        )
-        result = self._spread_once_more(problem, result)
+        result = self._solve(problem)
         self.anchors_ = geometry.anchors
         self._induction = induction(problem, result, geometry.anchors, geometry.n_neighbors)
         # Also the weights are found in the order of the geometry, and so depend on no other.
@@ -291,10 +305,32 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
 
     def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
         """Anchor rows of the views a sample has, aligned, fused, times the anchors' labels."""
-        data = self._check_predict(X, mask, self.dtype)
+        X, input_device = on_host(X)
+        data = self._check_predict(X, on_host(mask)[0], self.dtype)
+        place = place_on(check_device(self.device, input_device))
         with limited_threads(self.n_jobs):
-            soft = induce_labels(self._induction, self._normalized(data), data.observed)
-        return soft * self._class_weights
+            views = [place(NORMALIZERS[self.normalize](view)) for view in data.views]
+            soft = induce_labels(self._induction.converted(place), views, place(data.observed))
+        return to_numpy(soft) * self._class_weights
+
+    def _solve(self, problem: Problem) -> Result:
+        """Algorithm 2 and the labels to give out, on the device; the answer is in NumPy."""
+        place = place_on(check_device(self.device, self._input_device))
+        placed = problem.converted(place)
+        with allocating_beside(placed.Z):
+            result = solve(
+                placed,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                compat=self.compat,
+                callbacks=self._all_callbacks(),
+            )
+            if self.final_damping is not None:
+                # Spread once more, over the finished graph.
+                final = self._damped(self.final_damping, problem.Y.any(axis=1), problem.Z)
+                F, Q = propagate_labels(result.P, placed.Y, *map(place, final))
+                result = replace(result, F=F, Q=Q)
+        return result.converted(to_numpy)
 
     def _make_problem(self, geometry: Geometry, labels: Labels) -> Problem:
         """Words become symbols here, and nowhere else."""
@@ -314,7 +350,7 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
             B_anchors=B_anchors,
             without=frozenset(np.atleast_1d(self.ablation)) - {None},
         )
-        return problem if geometry.waves is None else _aligned(problem, geometry.waves)
+        return geometry.started(problem)
 
     def _damped(
         self, damping: Any, labelled: np.ndarray, graphs: np.ndarray
@@ -324,18 +360,6 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         B_samples = np.where(labelled, self.label_strength, of_samples)
         B_anchors = np.full(graphs.shape[2], of_anchors)
         return B_samples.astype(graphs.dtype), B_anchors.astype(graphs.dtype)
-
-    def _spread_once_more(self, problem: Problem, result: Result) -> Result:
-        """Labels to give out: those of the finished graph under the final damping."""
-        if self.final_damping is None:
-            return result
-        labelled = problem.Y.any(axis=1)
-        B_samples, B_anchors = self._damped(self.final_damping, labelled, problem.Z)
-        F, Q = propagate_labels(result.P, problem.Y, B_samples, B_anchors)
-        return replace(result, F=F, Q=Q)
-
-    def _normalized(self, data: MultiViewData) -> list[np.ndarray]:
-        return [NORMALIZERS[self.normalize](view) for view in data.views]
 
     def _store(self, result: Result) -> None:
         """Symbols become words again."""
@@ -353,12 +377,6 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
                 f"or graph_smoothing"
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
-
-
-def _aligned(problem: Problem, waves: np.ndarray) -> Problem:
-    """The problem on anchors that correspond: they need no rotation, and the graphs start well."""
-    without = problem.without | {"alignment"}
-    return replace(problem, U=waves, G=problem.Z, eta=WARM_PENALTY, without=without)
 
 
 def _warn_of_uneven_labels(labels: Labels) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from viewmend.backend.namespace import to_numpy, torch_device
+from viewmend.backend.torch_gpu import cuda_is_there, import_torch
 from viewmend.containers import MultiViewData
-from viewmend.core import Result
+from viewmend.core import Problem, Result
 from viewmend.core.anchor_count import graph_size, largest_power_of_two
 from viewmend.core.anchors import ANCHOR_METHODS, corresponding_anchors
 from viewmend.core.bipartite import anchor_graphs
@@ -22,11 +24,17 @@ __all__ = [
     "IMPUTATIONS",
     "Geometry",
     "GraphSize",
+    "check_device",
     "check_graph_size",
     "fourier_geometry",
     "graph_geometry",
+    "on_host",
 ]
 
+
+# Penalty at which a good start of the missing rows is left: the fused graph then pulls at a row
+# with a tenth of its weight, where the paper's penalty would let it replace the row at once.
+WARM_PENALTY = 10.0
 
 Normalize = Callable[[np.ndarray], np.ndarray]
 Seed = int | np.random.Generator | None
@@ -77,6 +85,60 @@ def check_graph_size(
     return GraphSize(found, k, anchor_method)
 
 
+def on_host(X: Any) -> tuple[Any, str | None]:
+    """Input with NumPy arrays in place of PyTorch tensors, and the device of the first of these.
+
+    Parameters
+    ----------
+    X : one array, or list, tuple or dict of arrays
+        Anything else, and input without tensors, comes back as it is, with None for a device.
+    """
+    entries = X.values() if isinstance(X, Mapping) else X if isinstance(X, (list, tuple)) else (X,)
+    device = next(filter(None, map(torch_device, entries)), None)
+    if device is None:
+        return X, None
+    if isinstance(X, Mapping):
+        return {name: _numpy_of_tensor(entry) for name, entry in X.items()}, device
+    if isinstance(X, (list, tuple)):
+        return [_numpy_of_tensor(entry) for entry in X], device
+    return to_numpy(X), device
+
+
+def _numpy_of_tensor(thing: Any) -> Any:
+    return thing if torch_device(thing) is None else to_numpy(thing)
+
+
+def check_device(device: str | None, of_input: str | None) -> str | None:
+    """Device to compute on, by PyTorch's name; None for NumPy.
+
+    Parameters
+    ----------
+    device : None, "auto", "cpu" or "cuda"
+    of_input : str or None
+        Where the input lies, which decides where ``device`` is None.
+
+    Raises
+    ------
+    ImportError
+        If PyTorch is asked for and not installed.
+    InvalidParameterError
+        If a GPU is asked for and not found.
+    """
+    if device is None:
+        return of_input
+    if device == "auto":
+        # The compiled kernels of NumPy are faster than PyTorch without a GPU.
+        return "cuda" if cuda_is_there() else None
+    import_torch()
+    if device == "cuda" and not cuda_is_there():
+        msg = (
+            "device must be one that PyTorch finds, got 'cuda' and no GPU; set device='auto' to "
+            "use a GPU where there is one, or device=None for NumPy"
+        )
+        raise InvalidParameterError(msg)
+    return device
+
+
 @dataclass(frozen=True, eq=False)
 class Geometry:
     """The samples without their labels.
@@ -100,6 +162,13 @@ class Geometry:
     graphs: np.ndarray
     waves: np.ndarray | None
     n_neighbors: int
+
+    def started(self, problem: Problem) -> Problem:
+        """The problem with what corresponding anchors give: no rotation, and a good start."""
+        if self.waves is None:
+            return problem
+        without = problem.without | {"alignment"}
+        return replace(problem, U=self.waves, G=problem.Z, eta=WARM_PENALTY, without=without)
 
     def restored(self, result: Result) -> Result:
         """The result with its samples in the order of the data."""
@@ -135,6 +204,8 @@ def graph_geometry(
     views = [normalize(data.views[v][order]) for v in turn]
     observed = data.observed[np.ix_(order, turn)]
     anchors, common = _drawn_anchors(views, observed, contents[turn], size, seed)
+    # Prediction multiplies rows and anchors, which PyTorch does in one precision only.
+    anchors = [a.astype(X_v.dtype, copy=False) for a, X_v in zip(anchors, views, strict=True)]
     graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
     graphs = np.where(observed.T[:, :, None], graphs, common)
     waves = graph_spectrum(summed_graph(graphs, observed), size.n_anchors).U

@@ -1,0 +1,292 @@
+"""PyTorch: how to find its devices, and versions of the kernels that suit a GPU.
+
+A GPU is fast at passes over whole arrays and at matrix products, slow at sorting and at singular
+value decompositions, and idle while the host waits for a number. Every kernel takes PyTorch's
+namespace ``xp`` as its last keyword, so that PyTorch, an extra, is imported by its users alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from viewmend.backend.namespace import Array, to_numpy
+
+__all__ = [
+    "answer_rows",
+    "cuda_is_there",
+    "gap_products",
+    "halley_weights",
+    "import_torch",
+    "inner",
+    "nearest_anchor_weights",
+    "place_on",
+    "polar_factor",
+    "project_positive_rows",
+    "project_simplex_rows",
+    "shrink_fourier",
+    "shrink_slices",
+    "solve_spd",
+]
+
+# Steps of the simplex threshold between two questions whether all rows are done.
+STEPS_UNASKED = 4
+
+# Columns that one small matrix product sums over: a product of few rows and very many columns
+# would keep most of the GPU idle.
+PIECE = 256
+
+# Singular values below this share of the largest count as zero.
+SMALLEST_SHARE = 1e-15
+
+# Weight up to which a Cholesky factor of the Halley step loses nothing to rounding.
+SAFE_FOR_CHOLESKY = 100.0
+
+
+def import_torch() -> Any:
+    """The module ``torch``.
+
+    Raises
+    ------
+    ImportError
+        If PyTorch is not installed.
+    """
+    try:
+        return importlib.import_module("torch")
+    except ModuleNotFoundError as error:
+        msg = (
+            "a device is a place of PyTorch, which is not installed; install it with "
+            "pip install viewmend[torch], or set device=None for NumPy"
+        )
+        raise ImportError(msg) from error
+
+
+def cuda_is_there() -> bool:
+    """Whether PyTorch finds a GPU; without PyTorch there is none."""
+    try:
+        return bool(import_torch().cuda.is_available())
+    except ImportError:
+        return False
+
+
+def place_on(device: str | None) -> Callable[[np.ndarray], Array]:
+    """What copies NumPy arrays to a device of PyTorch; None leaves them where they are."""
+    if device is None:
+        return lambda array: array
+    torch = import_torch()
+    # Contiguous first: PyTorch takes no negative strides.
+    return lambda array: torch.tensor(np.ascontiguousarray(array), device=device)
+
+
+def project_simplex_rows(B: Array, *, xp: Any) -> Array:
+    """See `viewmend.backend.agnostic.project_simplex_rows`; without a sort."""
+    B = B - xp.max(B, axis=1, keepdims=True)
+    return xp.clamp(B - _thresholds(B, xp), min=0)
+
+
+def project_positive_rows(B: Array, previous: Array, *, xp: Any) -> Array:
+    """See `viewmend.backend.agnostic.project_positive_rows`."""
+    positive = B > 0
+    some = xp.any(positive, axis=1, keepdims=True)
+    # Rows without a positive entry are not projected, but must not become NaN on the way.
+    on_face = xp.where(positive | ~some, B, -xp.inf * xp.ones_like(B))
+    return xp.where(some, project_simplex_rows(on_face, xp=xp), previous)
+
+
+def _thresholds(B: Array, xp: Any) -> Array:
+    """Michelot's iteration on all rows at once; the largest entry of every row is 0.
+
+    The threshold rises to the mean excess of the entries above it, from -1, which no threshold
+    of the simplex falls below. A row that is done stays as it is, so that all may run on.
+    """
+    tau = -xp.ones_like(B[:, :1])
+    active = xp.zeros_like(tau, dtype=xp.int64)
+    while True:
+        for _ in range(STEPS_UNASKED):
+            before, (tau, active) = active, _raised(B, tau, xp)
+        if bool(xp.all(before == active)):
+            return tau
+
+
+def _raised(B: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
+    """Thresholds after one step, and how many entries they come from."""
+    above = tau < B
+    active = xp.sum(above, axis=1, keepdims=True)
+    total = xp.sum(xp.where(above, B, xp.zeros_like(tau)), axis=1, keepdims=True)
+    return xp.maximum(tau, (total - 1) / active), active
+
+
+def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
+    """See `viewmend.backend.agnostic.nearest_anchor_weights`; sorts the nearest alone."""
+    border = xp.topk(E, k + 1, dim=1, largest=False).values[:, k:]
+    gaps = xp.clamp(border - E, min=0)
+    total = xp.sum(gaps, axis=1, keepdims=True)
+    tied = xp.astype(border >= E, E.dtype)
+    uniform = tied / xp.sum(tied, axis=1, keepdims=True)
+    return xp.where(total > 0, gaps / xp.where(total > 0, total, xp.ones_like(total)), uniform)
+
+
+def inner(A: Array, B: Array, *, xp: Any) -> float:
+    """See `viewmend.backend.agnostic.inner`; summed in double precision."""
+    return float(xp.sum(A * B, dtype=xp.float64))
+
+
+def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
+    """See `viewmend.backend.agnostic.solve_spd`; by a Cholesky factor."""
+    return xp.cholesky_solve(B, xp.linalg.cholesky(A))
+
+
+def polar_factor(A: Array, *, xp: Any) -> Array:
+    """See `viewmend.backend.agnostic.polar_factor`; by Halley's iteration (QDWH), no SVD.
+
+    Every step keeps the singular vectors and maps the singular values, first scaled to at most
+    1, towards 1: ``x -> x (a + b x^2) / (1 + c x^2)``, with the weights that lift the smallest
+    most. They are known beforehand, so that nothing is asked of the device on the way. A matrix
+    with a singular value of zero has no single polar factor; it gets that of its SVD.
+
+    References
+    ----------
+    Y. Nakatsukasa, Z. Bai, F. Gygi. Optimizing Halley's iteration for computing the matrix polar
+    decomposition. SIAM J. Matrix Anal. Appl. 31, 2010.
+    """
+    X = xp.astype(A, xp.float64)
+    # The Frobenius norm is an upper bound of the largest singular value, and cheap.
+    X = X / xp.clamp(xp.linalg.matrix_norm(X), min=np.finfo(np.float64).tiny)
+    for a, b, c in halley_weights(SMALLEST_SHARE):
+        X = b / c * X + (a - b / c) * _damped(X, c, xp)
+    X = 1.5 * X - 0.5 * X @ (X.T @ X)
+    gap = X.T @ X - xp.eye(X.shape[0], dtype=X.dtype, device=X.device)
+    if not bool(xp.max(xp.abs(gap)) < 1e-8):
+        U, _, Vh = xp.linalg.svd(xp.astype(A, xp.float64), full_matrices=False)
+        X = U @ Vh
+    return xp.astype(X, A.dtype)
+
+
+def _damped(X: Array, c: float, xp: Any) -> Array:
+    """``X (I + c X^T X)^{-1}``, by a QR factorisation where ``c`` is large."""
+    identity = xp.eye(X.shape[1], dtype=X.dtype, device=X.device)
+    if c <= SAFE_FOR_CHOLESKY:
+        factor = xp.linalg.cholesky(identity + c * (X.T @ X))
+        return xp.cholesky_solve(X.T, factor).T
+    # With [sqrt(c) X; I] = [Q_1; Q_2] R the inverse is Q_2 Q_2^T.
+    Q, _ = xp.linalg.qr(xp.concat([c**0.5 * X, identity]))
+    m = X.shape[0]
+    return Q[:m] @ Q[m:].T / c**0.5
+
+
+def halley_weights(smallest: float) -> Iterator[tuple[float, float, float]]:
+    """``a, b, c`` of every step that lifts singular values in [smallest, 1] to 1.
+
+    Parameters
+    ----------
+    smallest : float
+        Lower bound of the singular values, in (0, 1).
+    """
+    low = smallest
+    while 1 - low > 1e-15:
+        d = (4 * (1 - low**2) / low**4) ** (1 / 3)
+        root = (1 + d) ** 0.5
+        a = root + 0.5 * (8 - 4 * d + 8 * (2 - low**2) / (low**2 * root)) ** 0.5
+        b = (a - 1) ** 2 / 4
+        c = a + b - 1
+        yield a, b, c
+        low = min(1.0, low * (a + b * low**2) / (1 + c * low**2))
+
+
+def answer_rows(
+    A: Array, H: Array, weights: np.ndarray, scale: float, *, xp: Any
+) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
+    """See `viewmend.backend.agnostic.answer_rows`; all sums reach the host in one transfer."""
+    n_views = A.shape[0]
+    aim = xp.tensordot(xp.asarray(weights, dtype=A.dtype, device=A.device), A, axes=1) - H
+    P = project_simplex_rows(scale * aim, xp=xp)
+    A_i = xp.permute_dims(A, (1, 0, 2))
+    sums = [
+        xp.sum(A_i @ P[:, :, None], axis=0, dtype=xp.float64)[:, 0],
+        xp.stack([xp.sum(P * other, dtype=xp.float64) for other in (P, H)]),
+        xp.reshape(xp.sum(_row_spreads(A_i, P > 0, xp), axis=0, dtype=xp.float64), (-1,)),
+    ]
+    numbers = to_numpy(xp.concat(sums))
+    agreements, penalties, spread = np.split(numbers, [n_views, n_views + 2])
+    return P, agreements, penalties, spread.reshape(n_views, n_views)
+
+
+def _row_spreads(A_i: Array, support: Array, xp: Any) -> Array:
+    """Scatter matrices (n, V, V) of the views (n, V, m) over the support (n, m) of each row."""
+    inside = xp.astype(support, A_i.dtype)[:, None, :]
+    means = xp.sum(A_i * inside, axis=2, keepdims=True) / xp.sum(inside, axis=2, keepdims=True)
+    centred = (A_i - means) * inside
+    return centred @ xp.matrix_transpose(centred)
+
+
+def gap_products(A: Array, B: Array, W: Array, *, xp: Any) -> tuple[float, float]:
+    """See `viewmend.backend.agnostic.gap_products`; both in one transfer."""
+    gap = A - B
+    sums = [xp.sum(other * gap, dtype=xp.float64) for other in (W, gap)]
+    along_W, squared = to_numpy(xp.stack(sums))
+    return float(along_W), float(squared)
+
+
+def shrink_slices(Y_hat: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
+    """See `viewmend.backend.agnostic.shrink_slices`; two views need no eigenvectors."""
+    gram = _slice_grams(Y_hat, xp)
+    tau = xp.asarray(tau, dtype=xp.float64, device=gram.device)[..., None]
+    filtered = _filter_of_two if Y_hat.shape[0] == 2 else _filter_of_many
+    filters, norms = filtered(gram, tau, xp)
+    G_k = xp.matrix_transpose(xp.astype(filters, Y_hat.dtype)) @ xp.permute_dims(Y_hat, (1, 0, 2))
+    return xp.permute_dims(G_k, (1, 0, 2)), norms
+
+
+def shrink_fourier(Y: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
+    """See `viewmend.backend.agnostic.shrink_fourier`."""
+    G_hat, norms = shrink_slices(xp.fft.rfft(Y, axis=1), tau, xp=xp)
+    return xp.fft.irfft(G_hat, n=Y.shape[1], axis=1), norms
+
+
+def _slice_grams(Y_hat: Array, xp: Any) -> Array:
+    """``Y_u^H Y_v`` of the views of every slice, (n_slices, V, V), in double precision."""
+    n_views, n_slices, size = Y_hat.shape
+    double = xp.complex128 if xp.isdtype(Y_hat.dtype, "complex floating") else xp.float64
+    if n_slices > 1:
+        return xp.astype(_grams(Y_hat, xp), double)
+    whole = size // PIECE * PIECE
+    pieces = xp.reshape(Y_hat[:, 0, :whole], (n_views, whole // PIECE, PIECE))
+    return xp.sum(_grams(pieces, xp), axis=0, dtype=double) + _grams(Y_hat[:, :, whole:], xp)
+
+
+def _grams(Y_hat: Array, xp: Any) -> Array:
+    Y_k = xp.permute_dims(Y_hat, (1, 0, 2))
+    return xp.conj(Y_k) @ xp.matrix_transpose(Y_k)
+
+
+def _filter_of_two(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
+    """``R diag((1 - tau/sigma)_+) R^H`` of 2 x 2 matrices, which is linear in the matrix."""
+    first, second = xp.real(gram[:, 0, 0]), xp.real(gram[:, 1, 1])
+    middle = (first + second) / 2
+    radius = xp.hypot((first - second) / 2, xp.abs(gram[:, 0, 1]))
+    squares = xp.stack([middle - radius, middle + radius], axis=1)
+    shrink, norms = _shrinkage(squares, tau, xp)
+    level = xp.mean(shrink, axis=1)
+    # Where both eigenvalues agree there is no direction to tell apart, and no slope.
+    apart = radius > 0
+    slope = (shrink[:, 1] - level) / xp.where(apart, radius, xp.ones_like(radius))
+    identity = xp.eye(2, dtype=gram.dtype, device=gram.device)
+    off_middle = gram - middle[:, None, None] * identity
+    return level[:, None, None] * identity + slope[:, None, None] * off_middle, norms
+
+
+def _filter_of_many(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
+    """``R diag((1 - tau/sigma)_+) R^H`` of any matrices ``R diag(sigma^2) R^H``."""
+    squares, R = xp.linalg.eigh(gram)
+    shrink, norms = _shrinkage(squares, tau, xp)
+    return (R * shrink[:, None, :]) @ xp.conj(xp.matrix_transpose(R)), norms
+
+
+def _shrinkage(squares: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
+    """``(1 - tau/sigma)_+`` from ``sigma^2`` (n_slices, V), and the sums of ``(sigma - tau)_+``."""
+    sigma = xp.sqrt(xp.clamp(squares, min=0))
+    kept = xp.clamp(sigma - tau, min=0)
+    return kept / xp.where(sigma > 0, sigma, xp.ones_like(sigma)), xp.sum(kept, axis=1)
