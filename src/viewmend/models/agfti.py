@@ -190,6 +190,9 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         "random_state",
     )
 
+    # Enough rounds to tell settings apart.
+    _search_overrides: ClassVar[Mapping[str, Any]] = {"max_iter": 10}
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
         "n_neighbors": Integer(1),

@@ -95,7 +95,7 @@ class TwoStepClassifier(MultiViewClassifier):
 
     _rules: ClassVar[dict[str, Rule]]
     _geometry_parameters: ClassVar[tuple[str, ...]]
-    # Parameters of the shorter fits that compare settings.
+    # Upper limits of parameters in the shorter fits that compare settings.
     _search_overrides: ClassVar[Mapping[str, Any]] = {}
 
     def set_callbacks(self, *callbacks: Callable[..., bool | None]):
