@@ -191,7 +191,7 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
     )
 
     # Enough rounds to tell settings apart.
-    _search_overrides: ClassVar[Mapping[str, Any]] = {"max_iter": 10}
+    _search_overrides: ClassVar[Mapping[str, Any]] = {"max_iter": 2}
 
     _rules: ClassVar[dict[str, Rule]] = {
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
