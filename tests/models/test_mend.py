@@ -283,7 +283,7 @@ def test_uniform_prior_undoes_uneven_labels():
     )
 
 
-def test_no_prior_means_that_of_the_labels(fitted):
+def test_no_prior_means_auto(fitted):
     same_fit(small(class_prior=None).fit(TASK.data, TASK.y), fitted)
 
 
