@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, random_array
 
 torch = pytest.importorskip("torch")
 
-from viewmend.baselines import imvgcn, torch_support  # noqa: E402
+from viewmend.baselines import imvgcn  # noqa: E402
 from viewmend.baselines.imvgcn import IMvGCNClassifier  # noqa: E402
 from viewmend.baselines.torch_support import SparseConstant, TorchRun  # noqa: E402
 from viewmend.datasets import hide, make_multiview_blobs  # noqa: E402
@@ -208,7 +208,7 @@ def test_absent_gpu_is_an_error(monkeypatch):
 def test_absent_torch_is_an_error_that_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r"pip install viewmend\[torch\]"):
-        torch_support.import_torch()
+        IMvGCNClassifier().fit(TASK.data, TASK.y)
 
 
 def test_torch_is_imported_only_when_a_network_is_fitted():

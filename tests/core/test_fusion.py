@@ -14,13 +14,11 @@ from viewmend.core.fusion import (
     answer,
     best_response,
     curvature,
-    descent_direction,
     fuse,
     gradient,
-    largest_step,
     newton_step,
 )
-from viewmend.core.released import golden_section
+from viewmend.core.released import descent_direction, golden_section, largest_step
 
 
 def make_game(n_views=4, seed=0, beta=0.7):

@@ -58,8 +58,8 @@ def import_torch() -> Any:
         return importlib.import_module("torch")
     except ModuleNotFoundError as error:
         msg = (
-            "a device is a place of PyTorch, which is not installed; install it with "
-            "pip install viewmend[torch], or set device=None for NumPy"
+            "PyTorch is needed here and is not installed; install it with "
+            "pip install viewmend[torch], or set device=None for NumPy where that is a choice"
         )
         raise ImportError(msg) from error
 

@@ -12,7 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix, triu
 
 from viewmend.backend import edges
-from viewmend.baselines.torch_support import TorchRun, arrays_of, import_torch
+from viewmend.backend.torch_gpu import import_torch
+from viewmend.baselines.torch_support import TorchRun, arrays_of
 
 __all__ = ["CompiledPairs", "Pairs", "pairs_of", "shrink"]
 

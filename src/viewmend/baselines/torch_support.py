@@ -6,7 +6,6 @@ PyTorch is an extra. It is imported when a method that needs it is fitted, never
 from __future__ import annotations
 
 import functools
-import importlib
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 
 from viewmend.backend import edges
+from viewmend.backend.torch_gpu import import_torch
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = [
@@ -25,30 +25,11 @@ __all__ = [
     "TorchRun",
     "arrays_of",
     "binary_graph",
-    "import_torch",
     "reconstruction",
 ]
 
 # What the parameter `device` may be.
 DEVICES = ("auto", "cpu", "cuda")
-
-
-def import_torch() -> Any:
-    """The module ``torch``.
-
-    Raises
-    ------
-    ImportError
-        If PyTorch is not installed.
-    """
-    try:
-        return importlib.import_module("torch")
-    except ModuleNotFoundError as error:
-        msg = (
-            "the methods IMvGCNClassifier and GEGCNClassifier need PyTorch, which is not "
-            "installed; install it with: pip install viewmend[torch]"
-        )
-        raise ImportError(msg) from error
 
 
 @dataclass(frozen=True, eq=False)

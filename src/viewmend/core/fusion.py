@@ -32,11 +32,9 @@ __all__ = [
     "answer",
     "best_response",
     "curvature",
-    "descent_direction",
     "fuse",
     "gradient",
     "inner_step",
-    "largest_step",
     "newton_step",
     "target",
     "weighted_graph",
@@ -164,24 +162,6 @@ def newton_step(game: Game, at: Answer) -> np.ndarray:
     """From ``alpha`` to the minimum over the simplex of the quadratic model of ``h``."""
     K = curvature(game, at)
     return simplex_qp(K, K @ at.alpha - gradient(game, at)) - at.alpha
-
-
-def descent_direction(alpha: np.ndarray, grad: np.ndarray, u: int) -> np.ndarray:
-    """Minus the reduced gradient (Eqs. reduced_grad and descent_grad), (n_views,).
-
-    View ``u`` balances the others, so that the entries sum to zero; a weight of zero does not fall.
-    """
-    reduced = grad - grad[u]
-    direction = np.where((alpha > 0) | (reduced < 0), -reduced, 0.0)
-    direction[u] = 0.0
-    direction[u] = -direction.sum()
-    return direction
-
-
-def largest_step(alpha: np.ndarray, direction: np.ndarray) -> float:
-    """Largest ``theta`` with ``alpha + theta direction >= 0``; 0 at a stationary point."""
-    falling = direction < 0
-    return float(np.min(alpha[falling] / -direction[falling])) if falling.any() else 0.0
 
 
 def fuse(game: Game, alpha: np.ndarray, tol: float = 1e-4, max_iter: int = 100) -> Fusion:

@@ -24,15 +24,20 @@ from viewmend.core.fusion import (
     Fusion,
     Game,
     agreements,
-    descent_direction,
     inner_step,
-    largest_step,
     target,
 )
 from viewmend.core.propagation import anchor_scale, soft_label_distances
 from viewmend.core.state import InnerStep, Problem, State
 
-__all__ = ["fuse", "golden_section", "project_positive", "prox_tnn"]
+__all__ = [
+    "descent_direction",
+    "fuse",
+    "golden_section",
+    "largest_step",
+    "project_positive",
+    "prox_tnn",
+]
 
 GOLDEN = (5**0.5 + 1) / 2
 SEARCH_PRECISION = 1e-3
@@ -87,6 +92,24 @@ def fuse(A: Array, state: State, problem: Problem) -> Fusion:
         steps.append(inner_step(alpha_old, alpha, P_old, P, cost))
         if np.abs(alpha - alpha_old).max() < 1e-4 / alpha.size or _stalled(costs):
             return Fusion(P, alpha, tuple(steps))
+
+
+def descent_direction(alpha: np.ndarray, grad: np.ndarray, u: int) -> np.ndarray:
+    """Minus the reduced gradient (Eqs. reduced_grad and descent_grad), (n_views,).
+
+    View ``u`` balances the others, so that the entries sum to zero; a weight of zero does not fall.
+    """
+    reduced = grad - grad[u]
+    direction = np.where((alpha > 0) | (reduced < 0), -reduced, 0.0)
+    direction[u] = 0.0
+    direction[u] = -direction.sum()
+    return direction
+
+
+def largest_step(alpha: np.ndarray, direction: np.ndarray) -> float:
+    """Largest ``theta`` with ``alpha + theta direction >= 0``; 0 at a stationary point."""
+    falling = direction < 0
+    return float(np.min(alpha[falling] / -direction[falling])) if falling.any() else 0.0
 
 
 def golden_section(
