@@ -32,12 +32,19 @@ GRAPHS = RNG.dirichlet(np.full(13, 0.3), size=(3, 40))
 TENSOR = RNG.normal(size=(3, 12, 7))
 SPECTRUM = np.fft.rfft(TENSOR, axis=1)
 
+TALL = TENSOR.repeat(10)[: GRAPHS.size].reshape(GRAPHS.shape)
+
 CASES = {
     "answer_rows": [
         (GRAPHS, PREVIOUS, np.array([2.0, 0.5, 0.0]), 0.3),
         (GRAPHS[:1], 0 * PREVIOUS, np.ones(1), 20.0),
     ],
-    "gap_products": [(GRAPHS, GRAPHS[::-1], TENSOR.repeat(10)[: GRAPHS.size].reshape(3, 40, 13))],
+    "ascend": [(TALL, GRAPHS, GRAPHS[::-1], 0.7)],
+    "squared_gap": [(GRAPHS, GRAPHS[::-1])],
+    "shifted": [(GRAPHS, TALL, 0.3), (B, PREVIOUS, -2.0)],
+    "multiply": [(GRAPHS, TENSOR.transpose(0, 2, 1)[:, :1].repeat(13, axis=1)), (B, B[:13])],
+    "cross_products": [(GRAPHS, B), (B, PREVIOUS[:, :2])],
+    "gram": [(B, PREVIOUS[:, 0])],
     "shrink_fourier": [
         (TENSOR, 2.0),
         (TENSOR[:, :11, :6], np.linspace(0, 9, 6)),
@@ -57,7 +64,7 @@ CASES = {
     "nearest_anchor_weights": [(DISTANCES, 3), (TIES, 2), (DISTANCES, 8)],
     "inner": [(B, PREVIOUS)],
     "solve_spd": [(SPD, A.T)],
-    "polar_factor": [(SPD + A[:4],)],
+    "polar_factors": [(np.stack([SPD + A[:4], A[4:8]]),)],
 }
 CALLS = [(name, arguments) for name, calls in CASES.items() for arguments in calls]
 

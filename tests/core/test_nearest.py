@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
 
-from viewmend.backend import numba_cpu
+from viewmend.backend import numba_cpu, threads
 from viewmend.core import nearest
 from viewmend.core.nearest import (
     Neighbours,
@@ -130,7 +130,7 @@ def test_threads_do_not_change_the_neighbours(search, monkeypatch):
     X = np.vstack([clustered(1500, 20), np.zeros((200, 20))])
     results = []
     for n_threads in (1, 2, 3):
-        monkeypatch.setattr(numba_cpu, "get_num_threads", lambda n=n_threads: n)
+        monkeypatch.setattr(threads, "available_threads", lambda n=n_threads: n)
         results.append(search(X, 6))
     for other in results[1:]:
         np.testing.assert_array_equal(other.indices, results[0].indices)

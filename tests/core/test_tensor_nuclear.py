@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from viewmend.core import released
-from viewmend.core.tensor_nuclear import frequency_weights, prox_tnn, tnn
+from viewmend.core.tensor_nuclear import prox_tnn, tnn
 
 LENGTHS = [1, 2, 7, 8, 12, 13, 31]
 
@@ -97,8 +97,10 @@ def test_released_step_cuts_the_middle_of_odd_lengths_twice(n_samples):
 
 
 @pytest.mark.parametrize("n_samples", LENGTHS)
-def test_frequencies_of_the_real_transform_stand_for_all(n_samples):
-    assert frequency_weights(n_samples, np).sum() == n_samples
+def test_norm_of_the_step_is_that_of_its_answer(n_samples):
+    """Frequencies of the real transform stand for all, whether or not they are their own mirror."""
+    G, norm = prox_tnn(tensor(n_samples), 0.3)
+    np.testing.assert_allclose(norm, tnn(G), rtol=1e-10)
 
 
 def test_single_precision_keeps_its_dtype_and_agrees():

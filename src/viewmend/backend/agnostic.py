@@ -1,6 +1,8 @@
 """The kernels in plain array API: the readable reference, and the oracle of the fast ones.
 
-Every function takes the namespace ``xp`` as its last keyword and never writes to its inputs.
+Every function takes the namespace ``xp`` as its last keyword and never writes to its inputs, but
+to ``out`` where it has one: an array, also one of the inputs, that may take the answer. It need
+not, as here; what is returned counts.
 """
 
 from __future__ import annotations
@@ -14,17 +16,22 @@ from viewmend.backend.namespace import Array, to_numpy
 
 __all__ = [
     "answer_rows",
-    "gap_products",
+    "ascend",
+    "cross_products",
+    "gram",
     "inner",
+    "multiply",
     "nearest_anchor_weights",
-    "polar_factor",
+    "polar_factors",
     "project_positive_rows",
     "project_ragged_rows",
     "project_simplex_rows",
+    "shifted",
     "shrink_fourier",
     "shrink_slices",
     "solve_spd",
     "squared_distances",
+    "squared_gap",
 ]
 
 
@@ -62,7 +69,7 @@ def project_ragged_rows(data: Array, starts: Array, *, xp: Any) -> Array:
 
 
 def _thresholds(falling: Array, xp: Any) -> Array:
-    counts = xp.arange(1, falling.shape[1] + 1, dtype=falling.dtype)
+    counts = xp.arange(1, falling.shape[1] + 1, dtype=falling.dtype, device=falling.device)
     return (xp.cumulative_sum(falling, axis=1) - 1) / counts
 
 
@@ -96,9 +103,33 @@ def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
     return xp.linalg.solve(A, B)
 
 
-def polar_factor(A: Array, *, xp: Any) -> Array:
-    """Orthogonal polar factor ``U V^T`` of ``A = U S V^T``: argmax ``tr(T^T A)``, ``T^T T = I``."""
-    U, _, Vh = xp.linalg.svd(A, full_matrices=False)
+def multiply(A: Array, B: Array, *, out: Array = None, xp: Any) -> Array:  # noqa: ARG001
+    """``A B`` of a tall ``A`` (n, m), or of every matrix of two stacks."""
+    return A @ B
+
+
+def cross_products(A: Array, B: Array, *, xp: Any) -> Array:
+    """``A_v^T B`` of a tall ``A_v`` (n, p), one or a stack, and ``B`` (n, q)."""
+    return xp.matrix_transpose(A) @ B
+
+
+def gram(A: Array, weights: Array, *, xp: Any) -> Array:
+    """``A^T diag(weights) A`` of ``A`` (n, m) and positive weights (n,)."""
+    half = A * xp.sqrt(weights)[:, None]
+    return half.T @ half
+
+
+def shifted(A: Array, B: Array, scale: float, *, out: Array = None, xp: Any) -> Array:  # noqa: ARG001
+    """``A + scale B``."""
+    return A + scale * B
+
+
+def polar_factors(C: Array, *, xp: Any) -> Array:
+    """Of every ``C_v = U S V^T`` (V, m, m) the orthogonal polar factor ``U V^T``.
+
+    It is the argmax of ``tr(T^T C_v)`` subject to ``T^T T = I``.
+    """
+    U, _, Vh = xp.linalg.svd(C, full_matrices=False)
     return U @ Vh
 
 
@@ -131,7 +162,8 @@ def answer_rows(
 
 def aim_rows(A: Array, H: Array, weights: np.ndarray, scale: float, *, xp: Any) -> Array:
     """``scale (sum_v weights_v A_v - H)``, (n, m)."""
-    return scale * (xp.tensordot(xp.asarray(weights, dtype=A.dtype), A, axes=1) - H)
+    weights = xp.asarray(weights, dtype=A.dtype, device=A.device)
+    return scale * (xp.tensordot(weights, A, axes=1) - H)
 
 
 def answer_sums(
@@ -151,11 +183,25 @@ def _inners(pairs: list[tuple[Array, Array]], xp: Any) -> np.ndarray:
     return to_numpy(xp.stack([xp.sum(a * b, dtype=xp.float64) for a, b in pairs]))
 
 
-def gap_products(A: Array, B: Array, W: Array, *, xp: Any) -> tuple[float, float]:
-    """``<W, A - B>`` and ``|A - B|^2``."""
-    gap = A - B
+def ascend(
+    W: Array,
+    Z: Array,
+    G: Array,
+    eta: float,
+    *,
+    out: Array = None,  # noqa: ARG001
+    xp: Any,
+) -> tuple[Array, float, float]:
+    """``W + eta (Z - G)``, and ``<W, Z - G>`` and ``|Z - G|^2`` of the same pass."""
+    gap = Z - G
     along_W, squared = _inners([(W, gap), (gap, gap)], xp)
-    return float(along_W), float(squared)
+    return W + eta * gap, float(along_W), float(squared)
+
+
+def squared_gap(A: Array, B: Array, *, xp: Any) -> float:
+    """``|A - B|^2``."""
+    gap = A - B
+    return float(xp.sum(gap * gap, dtype=xp.float64))
 
 
 def shrink_slices(Y_hat: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
@@ -177,7 +223,7 @@ def shrink_slices(Y_hat: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
     """
     Y_k = xp.permute_dims(Y_hat, (1, 2, 0))
     sigma, R = _slice_spectra(Y_k, xp)
-    tau = xp.asarray(tau, dtype=sigma.dtype)[..., None] + xp.zeros_like(sigma)
+    tau = xp.asarray(tau, dtype=sigma.dtype, device=sigma.device)[..., None] + xp.zeros_like(sigma)
     kept = xp.maximum(sigma - tau, xp.zeros_like(sigma))
     shrink = kept / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
     filters = (R * xp.astype(shrink[:, None, :], R.dtype)) @ xp.conj(xp.matrix_transpose(R))
@@ -194,7 +240,13 @@ def _slice_spectra(Y_k: Array, xp: Any) -> tuple[Array, Array]:
     return xp.sqrt(xp.maximum(squares, xp.zeros_like(squares))), R
 
 
-def shrink_fourier(Y: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
+def shrink_fourier(
+    Y: Array,
+    tau: Any,
+    *,
+    out: Array = None,  # noqa: ARG001
+    xp: Any,
+) -> tuple[Array, Array]:
     """`shrink_slices` of the non-negative frequencies of ``Y`` along its samples, and back.
 
     Parameters

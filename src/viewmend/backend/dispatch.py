@@ -13,22 +13,27 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from viewmend.backend import agnostic, numba_cpu, numba_rounds, torch_gpu
+from viewmend.backend import agnostic, numba_cpu, numba_rounds, numpy_products, torch_gpu
 from viewmend.backend.namespace import Array, array_namespace, is_numpy, is_torch
 
 __all__ = [
     "answer_rows",
-    "gap_products",
+    "ascend",
+    "cross_products",
+    "gram",
     "inner",
+    "multiply",
     "nearest_anchor_weights",
-    "polar_factor",
+    "polar_factors",
     "project_positive_rows",
     "project_ragged_rows",
     "project_simplex_rows",
+    "shifted",
     "shrink_fourier",
     "shrink_slices",
     "solve_spd",
     "squared_distances",
+    "squared_gap",
 ]
 
 
@@ -49,7 +54,13 @@ NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "inner": _inner,
     "solve_spd": _cholesky_solve,
     "answer_rows": numba_rounds.answer_rows,
-    "gap_products": numba_rounds.gap_products,
+    "ascend": numba_rounds.ascend,
+    "squared_gap": numba_rounds.squared_gap,
+    "multiply": numpy_products.multiply,
+    "cross_products": numpy_products.cross_products,
+    "gram": numpy_products.gram,
+    "shifted": numpy_products.shifted,
+    "polar_factors": numpy_products.polar_factors,
     "shrink_slices": numba_rounds.shrink_slices,
     "shrink_fourier": numba_rounds.shrink_fourier,
 }
@@ -60,9 +71,10 @@ TORCH_KERNELS: dict[str, Callable[..., Any]] = {
     "nearest_anchor_weights": torch_gpu.nearest_anchor_weights,
     "inner": torch_gpu.inner,
     "solve_spd": torch_gpu.solve_spd,
-    "polar_factor": torch_gpu.polar_factor,
+    "polar_factors": torch_gpu.polar_factors,
     "answer_rows": torch_gpu.answer_rows,
-    "gap_products": torch_gpu.gap_products,
+    "ascend": torch_gpu.ascend,
+    "shifted": torch_gpu.shifted,
     "shrink_slices": torch_gpu.shrink_slices,
     "shrink_fourier": torch_gpu.shrink_fourier,
 }
@@ -72,8 +84,12 @@ def _kernel(name: str, *arrays: Array) -> Callable[..., Any]:
     xp = array_namespace(*arrays)
     if is_numpy(xp) and name in NUMPY_KERNELS:
         return NUMPY_KERNELS[name]
-    kernels = TORCH_KERNELS if is_torch(xp) else {}
+    kernels = _torch_kernels(arrays[0]) if is_torch(xp) else {}
     return partial(kernels.get(name, getattr(agnostic, name)), xp=xp)
+
+
+def _torch_kernels(array: Array) -> dict[str, Callable[..., Any]]:
+    return {**TORCH_KERNELS, **torch_gpu.triton_kernels()} if array.is_cuda else TORCH_KERNELS
 
 
 def project_simplex_rows(B: Array) -> Array:
@@ -104,8 +120,24 @@ def solve_spd(A: Array, B: Array) -> Array:
     return _kernel("solve_spd", A, B)(A, B)
 
 
-def polar_factor(A: Array) -> Array:
-    return _kernel("polar_factor", A)(A)
+def polar_factors(C: Array) -> Array:
+    return _kernel("polar_factors", C)(C)
+
+
+def multiply(A: Array, B: Array, out: Array = None) -> Array:
+    return _kernel("multiply", A, B)(A, B, out=out)
+
+
+def cross_products(A: Array, B: Array) -> Array:
+    return _kernel("cross_products", A, B)(A, B)
+
+
+def gram(A: Array, weights: Array) -> Array:
+    return _kernel("gram", A, weights)(A, weights)
+
+
+def shifted(A: Array, B: Array, scale: float, out: Array = None) -> Array:
+    return _kernel("shifted", A, B)(A, B, scale, out=out)
 
 
 def answer_rows(
@@ -114,13 +146,19 @@ def answer_rows(
     return _kernel("answer_rows", A, H)(A, H, weights, scale)  # type: ignore[no-any-return]
 
 
-def gap_products(A: Array, B: Array, W: Array) -> tuple[float, float]:
-    return _kernel("gap_products", A, B, W)(A, B, W)  # type: ignore[no-any-return]
+def ascend(
+    W: Array, Z: Array, G: Array, eta: float, out: Array = None
+) -> tuple[Array, float, float]:
+    return _kernel("ascend", W, Z, G)(W, Z, G, eta, out=out)  # type: ignore[no-any-return]
+
+
+def squared_gap(A: Array, B: Array) -> float:
+    return float(_kernel("squared_gap", A, B)(A, B))
 
 
 def shrink_slices(Y_hat: Array, tau: Any) -> tuple[Array, Array]:
     return _kernel("shrink_slices", Y_hat)(Y_hat, tau)  # type: ignore[no-any-return]
 
 
-def shrink_fourier(Y: Array, tau: Any) -> tuple[Array, Array]:
-    return _kernel("shrink_fourier", Y)(Y, tau)  # type: ignore[no-any-return]
+def shrink_fourier(Y: Array, tau: Any, out: Array = None) -> tuple[Array, Array]:
+    return _kernel("shrink_fourier", Y)(Y, tau, out=out)  # type: ignore[no-any-return]

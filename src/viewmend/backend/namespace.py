@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import array_api_compat
@@ -11,7 +9,6 @@ import numpy as np
 
 __all__ = [
     "Array",
-    "allocating_beside",
     "array_namespace",
     "is_numpy",
     "is_torch",
@@ -49,16 +46,6 @@ def to_numpy(array: Array) -> np.ndarray:
 def torch_device(thing: object) -> str | None:
     """Name of the device of a PyTorch tensor; None for anything else, PyTorch present or not."""
     return str(thing.device) if array_api_compat.is_torch_array(thing) else None  # type: ignore[attr-defined]
-
-
-@contextmanager
-def allocating_beside(array: Array) -> Iterator[None]:
-    """New arrays inside land on the device of ``array``, also where a call names no device."""
-    if not array_api_compat.is_torch_array(array):
-        yield
-        return
-    with array.device:
-        yield
 
 
 def row_selector(mask: Array) -> Array:

@@ -5,13 +5,13 @@ Rows are independent, so the result does not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numba import get_num_threads, njit, prange, set_num_threads
+from numba import njit
+
+from viewmend.backend.threads import over_rows
 
 __all__ = [
+    "SUMS",
     "keep_nearest",
     "measure_candidates",
     "nearest_anchor_weights",
@@ -19,42 +19,35 @@ __all__ = [
     "project_ragged_rows",
     "project_simplex_rows",
     "scan_rows",
+    "threshold",
 ]
 
 
-# Entries below which waking the threads takes longer than the work.
-SMALL = 1 << 15
-
-
-def _run(kernel: Callable[..., None], *arguments: Any) -> None:
-    """Call a parallel kernel, on one thread where its first argument is small."""
-    before = get_num_threads()
-    if arguments[0].size < SMALL:
-        set_num_threads(1)
-    try:
-        kernel(*arguments)
-    finally:
-        set_num_threads(before)
+# The order of sums may change, which lets the passes be vectorised.
+SUMS = {"reassoc", "contract", "nsz"}
 
 
 def project_simplex_rows(B: np.ndarray) -> np.ndarray:
     """See `viewmend.backend.agnostic.project_simplex_rows`."""
     out = np.empty_like(B, order="C")
-    _run(_project_rows, np.ascontiguousarray(B), -np.inf, out, out)
+    over_rows(_project_rows, *B.shape, np.ascontiguousarray(B), -np.inf, out, out)
     return out
 
 
 def project_positive_rows(B: np.ndarray, previous: np.ndarray) -> np.ndarray:
     """See `viewmend.backend.agnostic.project_positive_rows`."""
     out = np.empty_like(B, order="C")
-    _run(_project_rows, np.ascontiguousarray(B), 0.0, np.ascontiguousarray(previous), out)
+    previous = np.ascontiguousarray(previous)
+    over_rows(_project_rows, *B.shape, np.ascontiguousarray(B), 0.0, previous, out)
     return out
 
 
 def project_ragged_rows(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """See `viewmend.backend.agnostic.project_ragged_rows`."""
     out = np.empty_like(data)
-    _run(_project_ragged, np.ascontiguousarray(data), starts, out)
+    n_rows = starts.size - 1
+    row_size = data.size // max(1, n_rows)
+    over_rows(_project_ragged, n_rows, row_size, np.ascontiguousarray(data), starts, out)
     return out
 
 
@@ -62,62 +55,70 @@ def nearest_anchor_weights(E: np.ndarray, k: int) -> np.ndarray:
     """See `viewmend.backend.agnostic.nearest_anchor_weights`."""
     border = np.partition(E, k, axis=1)[:, k]
     out = np.empty_like(E, order="C")
-    _run(_anchor_weights, np.ascontiguousarray(E), border, out)
+    over_rows(_anchor_weights, *E.shape, np.ascontiguousarray(E), border, out)
     return out
 
 
-@njit(cache=True, parallel=True)
-def _project_rows(B, floor, previous, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _project_rows(rows, B, floor, previous, out):  # type: ignore[no-untyped-def]
     """Project each row on the face of its entries above ``floor``; none: take ``previous``."""
-    for i in prange(B.shape[0]):
+    for i in range(rows[0], rows[1]):
         row = B[i]
-        highest = row[0]
-        for b in row:
-            highest = max(highest, b)
-        if not highest > floor:
+        if _excess(row, 0.0, floor)[1] == 0:
             out[i] = previous[i]
             continue
-        tau = _threshold(row, max(floor, highest - 1.0))
+        tau = threshold(row, floor)
         for j in range(row.size):
             out[i, j] = max(row[j] - tau, 0.0) if row[j] > floor else 0.0
 
 
-@njit(cache=True, parallel=True)
-def _project_ragged(data, starts, out):  # type: ignore[no-untyped-def]
-    for i in prange(starts.size - 1):
+@njit(cache=True, nogil=True)
+def _project_ragged(rows, data, starts, out):  # type: ignore[no-untyped-def]
+    for i in range(rows[0], rows[1]):
         row = data[starts[i] : starts[i + 1]]
         if row.size:
-            tau = _threshold(row, row.max() - 1.0)
+            tau = threshold(row, -np.inf)
             for j in range(row.size):
                 out[starts[i] + j] = max(row[j] - tau, 0.0)
 
 
-# The order of the sums may change, which lets the passes be vectorised.
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _threshold(row, lower):  # type: ignore[no-untyped-def]
-    """Michelot's iteration: the mean excess of the active entries, until none drops out.
+@njit(cache=True, nogil=True)
+def threshold(row, floor):  # type: ignore[no-untyped-def]
+    """The ``tau`` at which the entries above ``floor`` exceed it by 1 in all (Newton's method).
 
-    ``lower`` starts at ``max - 1`` or above, which no threshold of the simplex falls below, so
-    that few entries are ever active and large numbers do not cancel.
+    The excess is convex and piecewise linear in ``tau``, so that steps from below never overshoot
+    and end when none of the active entries drops out. Every step sums what is left above the last
+    ``tau``, which keeps large numbers from cancelling.
     """
-    active = 0
+    tau, bound, active = 0.0, floor, 0.0
     while True:
-        total = 0.0
-        count = 0
-        for b in row:
-            above = b > lower
-            total += b if above else 0.0
-            count += 1 if above else 0
-        tau = (total - 1.0) / count
+        excess, count = _excess(row, tau, bound)
+        if count == 0:
+            return tau
+        tau += (excess - 1.0) / count
         if count == active:
             return tau
         active = count
-        lower = max(lower, tau)
+        bound = max(bound, tau)
 
 
-@njit(cache=True, parallel=True)
-def _anchor_weights(E, border, out):  # type: ignore[no-untyped-def]
-    for i in prange(E.shape[0]):
+# Without NaN, which validation keeps out, and with a count of the same kind as the sum, the loop
+# is vectorised.
+@njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
+def _excess(row, tau, bound):  # type: ignore[no-untyped-def]
+    """Sum of ``b - tau`` over the entries above ``bound``, and their number."""
+    total = 0.0
+    count = 0.0
+    for j in range(row.size):
+        above = row[j] > bound
+        total += row[j] - tau if above else 0.0
+        count += 1.0 if above else 0.0
+    return total, count
+
+
+@njit(cache=True, nogil=True)
+def _anchor_weights(rows, E, border, out):  # type: ignore[no-untyped-def]
+    for i in range(rows[0], rows[1]):
         total = 0.0
         ties = 0
         for e in E[i]:
@@ -135,7 +136,7 @@ STRIDE = 64
 GROUP = 16
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, fastmath=SUMS)
 def _partial_distance(x, y):  # type: ignore[no-untyped-def]
     """``|x - y|^2``, differences and sum in float64 whatever the entries."""
     total = 0.0

@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 import scipy.fft
-from numba import njit, prange
+from numba import njit
 
-from viewmend.backend.numba_cpu import _run, _threshold
-from viewmend.backend.threads import available_threads
+from viewmend.backend.numba_cpu import SUMS, threshold
+from viewmend.backend.threads import available_threads, over_rows
 
-__all__ = ["answer_rows", "gap_products", "shrink_fourier", "shrink_slices"]
-
-# Sums may be taken in any order within a row, which lets them be vectorised.
-SUMS = {"reassoc", "contract", "nsz"}
+__all__ = ["answer_rows", "ascend", "shrink_fourier", "shrink_slices", "squared_gap"]
 
 # Off-diagonal entries of a Gram matrix below this share of its largest are rounding.
 NEGLIGIBLE = 1e-17
@@ -33,20 +30,37 @@ def answer_rows(
     P = np.empty_like(H, order="C")
     sums = np.empty((n_rows, n_views + 2))
     spread = np.empty((n_rows, n_views, n_views))
-    weights = np.asarray(weights, dtype=H.dtype)
+    weights = np.append(scale * weights, -scale).astype(H.dtype)
     A, H = np.ascontiguousarray(A), np.ascontiguousarray(H)
-    _run(_answer_rows, A, H, weights, H.dtype.type(scale), P, sums, spread)
+    row_size = (n_views + 1) * H.shape[1]
+    over_rows(_answer_rows, n_rows, row_size, A, H, weights, P, sums, spread)
     totals = sums.sum(axis=0)
     return P, totals[:-2], totals[-2:], spread.sum(axis=0)
 
 
-def gap_products(A: np.ndarray, B: np.ndarray, W: np.ndarray) -> tuple[float, float]:
-    """See `viewmend.backend.agnostic.gap_products`."""
-    flat = [np.ascontiguousarray(array).reshape(-1, A.shape[-1]) for array in (A, B, W)]
-    sums = np.empty((flat[0].shape[0], 2))
-    _run(_gap_products, *flat, sums)
+def ascend(
+    W: np.ndarray, Z: np.ndarray, G: np.ndarray, eta: float, out: np.ndarray | None = None
+) -> tuple[np.ndarray, float, float]:
+    """See `viewmend.backend.agnostic.ascend`."""
+    if out is None or not out.flags.c_contiguous:
+        out = np.empty_like(W, order="C")
+    rows = [_as_rows(array) for array in (W, Z, G, out)]
+    sums = np.empty((rows[0].shape[0], 2))
+    over_rows(_ascend, *rows[0].shape, *rows, W.dtype.type(eta), sums)
     along_W, squared = sums.sum(axis=0)
-    return float(along_W), float(squared)
+    return out, float(along_W), float(squared)
+
+
+def squared_gap(A: np.ndarray, B: np.ndarray) -> float:
+    """See `viewmend.backend.agnostic.squared_gap`."""
+    rows = [_as_rows(array) for array in (A, B)]
+    sums = np.empty(rows[0].shape[0])
+    over_rows(_squared_gap, *rows[0].shape, *rows, sums)
+    return float(sums.sum())
+
+
+def _as_rows(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).reshape(-1, array.shape[-1])
 
 
 def shrink_slices(Y_hat: np.ndarray, tau: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +69,9 @@ def shrink_slices(Y_hat: np.ndarray, tau: Any) -> tuple[np.ndarray, np.ndarray]:
     return G_hat, _shrink(_shrink_slices, G_hat, tau, G_hat.shape[1])
 
 
-def shrink_fourier(Y: np.ndarray, tau: Any) -> tuple[np.ndarray, np.ndarray]:
+def shrink_fourier(
+    Y: np.ndarray, tau: Any, out: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """See `viewmend.backend.agnostic.shrink_fourier`.
 
     Two neighbouring columns are transformed as the real and the imaginary part of one: half the
@@ -63,7 +79,7 @@ def shrink_fourier(Y: np.ndarray, tau: Any) -> tuple[np.ndarray, np.ndarray]:
     """
     n_samples, n_columns = Y.shape[1:]
     threads = available_threads()
-    Y_hat = scipy.fft.fft(_as_complex(Y), axis=1, workers=threads)
+    Y_hat = scipy.fft.fft(_as_complex(Y), axis=1, overwrite_x=out is Y, workers=threads)
     kept = _shrink(_shrink_packed, Y_hat, tau, n_samples // 2 + 1)
     G = scipy.fft.ifft(Y_hat, axis=1, overwrite_x=True, workers=threads)
     return G.view(Y.dtype)[:, :, :n_columns], kept
@@ -75,7 +91,7 @@ def _shrink(kernel: Any, Y_hat: np.ndarray, tau: Any, n_slices: int) -> np.ndarr
     taus = np.broadcast_to(np.asarray(tau, dtype=np.float64), (n_slices,)).copy()
     grams = np.zeros((n_slices, n_views, n_views), np.result_type(Y_hat.dtype, np.float64))
     kept = np.empty(n_slices)
-    _run(kernel, Y_hat, taus, grams, kept)
+    over_rows(kernel, n_slices, n_views * Y_hat.shape[2], Y_hat, taus, grams, kept)
     return kept
 
 
@@ -86,90 +102,118 @@ def _as_complex(Y: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(Y).view(np.result_type(Y.dtype, np.complex64))
 
 
-@njit(cache=True, parallel=True)
-def _answer_rows(A, H, weights, scale, P, sums, spread):  # type: ignore[no-untyped-def]
-    for i in prange(H.shape[0]):
+@njit(cache=True, nogil=True)
+def _answer_rows(rows, A, H, weights, P, sums, spread):  # type: ignore[no-untyped-def]
+    for i in range(rows[0], rows[1]):
         row = P[i]
-        _aim(A, H[i], weights, scale, i, row)
-        tau = _threshold(row, row.max() - 1.0)
+        _aim(A, H[i], weights, i, row)
+        tau = threshold(row, -np.inf)
         for j in range(row.size):
             row[j] = max(row[j] - tau, 0.0)
         _row_sums(A, H[i], row, i, sums[i])
         _row_spread(A, row, i, spread[i])
 
 
-@njit(cache=True, fastmath=SUMS)
-def _aim(A, H_i, weights, scale, i, row):  # type: ignore[no-untyped-def]
-    """``scale (sum_v weights_v A_v - H)`` of one row."""
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def _aim(A, H_i, weights, i, row):  # type: ignore[no-untyped-def]
+    """``sum_v weights_v A_v - scale H`` of one row, the last of the weights being ``-scale``."""
     for j in range(row.size):
-        row[j] = -scale * H_i[j]
+        row[j] = weights[-1] * H_i[j]
     for v in range(A.shape[0]):
-        weight = scale * weights[v]
+        weight = weights[v]
         for j in range(row.size):
             row[j] += weight * A[v, i, j]
 
 
-@njit(cache=True, fastmath=SUMS)
+# Sums over one row are taken in the precision of its entries, which vectorises them; sums over
+# all rows in double precision.
+@njit(cache=True, nogil=True)
 def _row_sums(A, H_i, row, i, sums):  # type: ignore[no-untyped-def]
     """``<p, A_v>`` of every view, then ``<p, p>`` and ``<p, H>``."""
     n_views = A.shape[0]
     for v in range(n_views):
-        total = 0.0
-        for j in range(row.size):
-            total += row[j] * A[v, i, j]
-        sums[v] = total
-    squares = 0.0
-    along_H = 0.0
-    for j in range(row.size):
-        squares += row[j] * row[j]
-        along_H += row[j] * H_i[j]
-    sums[n_views] = squares
-    sums[n_views + 1] = along_H
+        sums[v] = _dot(row, A[v, i])
+    sums[n_views] = _dot(row, row)
+    sums[n_views + 1] = _dot(row, H_i)
 
 
-@njit(cache=True, fastmath=SUMS)
+@njit(cache=True, nogil=True)
 def _row_spread(A, row, i, spread):  # type: ignore[no-untyped-def]
-    """Scatter matrix of the views over the positive entries of one row."""
+    """Scatter matrix of the views over the positive entries of one row, around their means."""
     n_views = A.shape[0]
-    size = 0.0
-    for j in range(row.size):
-        size += 1.0 if row[j] > 0 else 0.0
+    size = _support_size(row)
     for v in range(n_views):
-        total = 0.0
-        for j in range(row.size):
-            total += A[v, i, j] if row[j] > 0 else 0.0
-        mean = total / size
+        mean = _sums_inside(row, A[v, i], A[v, i])[1] / size
         for u in range(v, n_views):
-            total = 0.0
-            for j in range(row.size):
-                total += (A[v, i, j] - mean) * A[u, i, j] if row[j] > 0 else 0.0
-            spread[u, v] = total
-            spread[v, u] = total
+            products, total = _sums_inside(row, A[v, i], A[u, i])
+            spread[u, v] = products - mean * total
+            spread[v, u] = spread[u, v]
 
 
-@njit(cache=True, parallel=True, fastmath=SUMS)
-def _gap_products(A, B, W, sums):  # type: ignore[no-untyped-def]
-    for i in prange(A.shape[0]):
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    total = a.dtype.type(0)
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
+def _support_size(row):  # type: ignore[no-untyped-def]
+    zero, one = row.dtype.type(0), row.dtype.type(1)
+    size = zero
+    for j in range(row.size):
+        size += one if row[j] > zero else zero
+    return size
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
+def _sums_inside(row, a, b):  # type: ignore[no-untyped-def]
+    """Sums of ``a b`` and of ``b`` where ``row`` is positive."""
+    zero = row.dtype.type(0)
+    products = zero
+    total = zero
+    for j in range(row.size):
+        inside = b[j] if row[j] > zero else zero
+        products += a[j] * inside
+        total += inside
+    return products, total
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def _ascend(rows, W, Z, G, out, eta, sums):  # type: ignore[no-untyped-def]
+    for i in range(rows[0], rows[1]):
         along_W = 0.0
         squared = 0.0
-        for j in range(A.shape[1]):
-            gap = A[i, j] - B[i, j]
+        for j in range(W.shape[1]):
+            gap = Z[i, j] - G[i, j]
             along_W += W[i, j] * gap
             squared += gap * gap
+            out[i, j] = W[i, j] + eta * gap
         sums[i, 0] = along_W
         sums[i, 1] = squared
 
 
-@njit(cache=True, parallel=True)
-def _shrink_slices(Y_hat, taus, grams, kept):  # type: ignore[no-untyped-def]
-    for k in prange(taus.size):
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def _squared_gap(rows, A, B, sums):  # type: ignore[no-untyped-def]
+    for i in range(rows[0], rows[1]):
+        squared = 0.0
+        for j in range(A.shape[1]):
+            gap = A[i, j] - B[i, j]
+            squared += gap * gap
+        sums[i] = squared
+
+
+@njit(cache=True, nogil=True)
+def _shrink_slices(slices, Y_hat, taus, grams, kept):  # type: ignore[no-untyped-def]
+    for k in range(slices[0], slices[1]):
         _add_gram(Y_hat, k, grams[k])
         kept[k] = _filter(grams[k], taus[k])
         _mix_views(Y_hat, k, grams[k])
 
 
-@njit(cache=True, parallel=True)
-def _shrink_packed(Y_hat, taus, grams, kept):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _shrink_packed(slices, Y_hat, taus, grams, kept):  # type: ignore[no-untyped-def]
     """Slices ``k`` and ``-k`` of packed columns, whose filters are conjugate to each other.
 
     With ``Y_hat_k = E + iO`` the transforms of both columns, the slice ``-k`` is the conjugate of
@@ -177,7 +221,7 @@ def _shrink_packed(Y_hat, taus, grams, kept):  # type: ignore[no-untyped-def]
     acts on ``E`` and ``O`` alike.
     """
     n_samples = Y_hat.shape[1]
-    for k in prange(taus.size):
+    for k in range(slices[0], slices[1]):
         mirror = (n_samples - k) % n_samples
         gram = grams[k]
         _add_gram(Y_hat, mirror, gram)
@@ -190,7 +234,7 @@ def _shrink_packed(Y_hat, taus, grams, kept):  # type: ignore[no-untyped-def]
             _mix_views(Y_hat, mirror, np.conj(gram))
 
 
-@njit(cache=True, fastmath=SUMS)
+@njit(cache=True, nogil=True, fastmath=SUMS)
 def _add_gram(Y_hat, k, gram):  # type: ignore[no-untyped-def]
     """Add ``Y_u^H Y_v`` of the views of slice ``k``, in double precision."""
     n_views = Y_hat.shape[0]
@@ -203,7 +247,7 @@ def _add_gram(Y_hat, k, gram):  # type: ignore[no-untyped-def]
             gram[v, u] = np.conj(total)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _filter(gram, tau):  # type: ignore[no-untyped-def]
     """Turn ``R diag(sigma^2) R^H`` into ``R diag((1 - tau/sigma)_+) R^H``; the sum that is kept."""
     R = _eigenvectors(gram)
@@ -220,7 +264,7 @@ def _filter(gram, tau):  # type: ignore[no-untyped-def]
     return kept
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _eigenvectors(gram):  # type: ignore[no-untyped-def]
     """Jacobi's method: diagonalise a small Hermitian matrix in place, and return the basis."""
     n_views = gram.shape[0]
@@ -240,7 +284,7 @@ def _eigenvectors(gram):  # type: ignore[no-untyped-def]
     return R
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _rotate(gram, R, p, q):  # type: ignore[no-untyped-def]
     """Make entry ``(p, q)`` zero by a unitary rotation of two views."""
     size = abs(gram[p, q])
@@ -262,7 +306,7 @@ def _rotate(gram, R, p, q):  # type: ignore[no-untyped-def]
     gram[q, p] = 0.0
 
 
-@njit(cache=True, fastmath=SUMS)
+@njit(cache=True, nogil=True, fastmath=SUMS)
 def _mix_views(Y_hat, k, mixing):  # type: ignore[no-untyped-def]
     """``Y_u <- sum_v Y_v mixing_vu`` in slice ``k``."""
     n_views, _, size = Y_hat.shape

@@ -8,7 +8,8 @@ namespace ``xp`` as its last keyword, so that PyTorch, an extra, is imported by 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,22 @@ from viewmend.backend.namespace import Array, to_numpy
 
 __all__ = [
     "answer_rows",
+    "ascend",
     "cuda_is_there",
-    "gap_products",
-    "halley_weights",
     "import_torch",
     "inner",
     "nearest_anchor_weights",
+    "newton_schulz_scales",
     "place_on",
-    "polar_factor",
+    "polar_factors",
     "project_positive_rows",
     "project_simplex_rows",
+    "shifted",
     "shrink_fourier",
     "shrink_slices",
+    "slice_filters",
     "solve_spd",
+    "triton_kernels",
 ]
 
 # Steps of the simplex threshold between two questions whether all rows are done.
@@ -39,11 +43,8 @@ STEPS_UNASKED = 4
 # would keep most of the GPU idle.
 PIECE = 256
 
-# Singular values below this share of the largest count as zero.
-SMALLEST_SHARE = 1e-15
-
-# Weight up to which a Cholesky factor of the Halley step loses nothing to rounding.
-SAFE_FOR_CHOLESKY = 100.0
+# Singular values below this share of the Frobenius norm are not looked for by matrix products.
+SMALLEST_SHARE = 1e-7
 
 
 def import_torch() -> Any:
@@ -79,6 +80,16 @@ def place_on(device: str | None) -> Callable[[np.ndarray], Array]:
     torch = import_torch()
     # Contiguous first: PyTorch takes no negative strides.
     return lambda array: torch.tensor(np.ascontiguousarray(array), device=device)
+
+
+@cache
+def triton_kernels() -> Mapping[str, Callable[..., Any]]:
+    """Kernels for CUDA devices, see `viewmend.backend.triton_gpu`; none where Triton is not."""
+    try:
+        module = importlib.import_module("viewmend.backend.triton_gpu")
+    except ImportError:
+        return {}
+    return dict(module.KERNELS)
 
 
 def project_simplex_rows(B: Array, *, xp: Any) -> Array:
@@ -139,46 +150,37 @@ def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
     return xp.cholesky_solve(B, xp.linalg.cholesky(A))
 
 
-def polar_factor(A: Array, *, xp: Any) -> Array:
-    """See `viewmend.backend.agnostic.polar_factor`; by Halley's iteration (QDWH), no SVD.
+def polar_factors(C: Array, *, xp: Any) -> Array:
+    """See `viewmend.backend.agnostic.polar_factors`; by matrix products alone (Newton-Schulz).
 
     Every step keeps the singular vectors and maps the singular values, first scaled to at most
-    1, towards 1: ``x -> x (a + b x^2) / (1 + c x^2)``, with the weights that lift the smallest
-    most. They are known beforehand, so that nothing is asked of the device on the way. A matrix
-    with a singular value of zero has no single polar factor; it gets that of its SVD.
+    1, towards 1: ``x -> s x (3 - s^2 x^2) / 2``, with the scale that lifts the smallest most.
+    The scales are known beforehand, so that nothing is asked of the device on the way. A matrix
+    that is nearly singular gets the factor of its singular value decomposition.
 
     References
     ----------
-    Y. Nakatsukasa, Z. Bai, F. Gygi. Optimizing Halley's iteration for computing the matrix polar
-    decomposition. SIAM J. Matrix Anal. Appl. 31, 2010.
+    J. Chen, E. Chow. A stable scaling of Newton-Schulz for improving the sign function computation
+    of a Hermitian matrix. Preprint ANL/MCS-P5059-0114, 2014.
     """
-    X = xp.astype(A, xp.float64)
+    X = xp.astype(C, xp.float64)
     # The Frobenius norm is an upper bound of the largest singular value, and cheap.
-    X = X / xp.clamp(xp.linalg.matrix_norm(X), min=np.finfo(np.float64).tiny)
-    for a, b, c in halley_weights(SMALLEST_SHARE):
-        X = b / c * X + (a - b / c) * _damped(X, c, xp)
-    X = 1.5 * X - 0.5 * X @ (X.T @ X)
-    gap = X.T @ X - xp.eye(X.shape[0], dtype=X.dtype, device=X.device)
+    norms = xp.linalg.matrix_norm(X, keepdims=True)
+    X = X / xp.clamp(norms, min=np.finfo(np.float64).tiny)
+    for scale in newton_schulz_scales(SMALLEST_SHARE):
+        X = xp.baddbmm(X, X, X.mT @ X, beta=1.5 * scale, alpha=-0.5 * scale**3)
+    gap = X.mT @ X - xp.eye(X.shape[-1], dtype=X.dtype, device=X.device)
     if not bool(xp.max(xp.abs(gap)) < 1e-8):
-        U, _, Vh = xp.linalg.svd(xp.astype(A, xp.float64), full_matrices=False)
+        U, _, Vh = xp.linalg.svd(xp.astype(C, xp.float64), full_matrices=False)
         X = U @ Vh
-    return xp.astype(X, A.dtype)
+    return xp.astype(X, C.dtype)
 
 
-def _damped(X: Array, c: float, xp: Any) -> Array:
-    """``X (I + c X^T X)^{-1}``, by a QR factorisation where ``c`` is large."""
-    identity = xp.eye(X.shape[1], dtype=X.dtype, device=X.device)
-    if c <= SAFE_FOR_CHOLESKY:
-        factor = xp.linalg.cholesky(identity + c * (X.T @ X))
-        return xp.cholesky_solve(X.T, factor).T
-    # With [sqrt(c) X; I] = [Q_1; Q_2] R the inverse is Q_2 Q_2^T.
-    Q, _ = xp.linalg.qr(xp.concat([c**0.5 * X, identity]))
-    m = X.shape[0]
-    return Q[:m] @ Q[m:].T / c**0.5
+def newton_schulz_scales(smallest: float) -> Iterator[float]:
+    """Scale of every step that lifts singular values in [smallest, 1] to 1.
 
-
-def halley_weights(smallest: float) -> Iterator[tuple[float, float, float]]:
-    """``a, b, c`` of every step that lifts singular values in [smallest, 1] to 1.
+    Both ends of the interval ``[low, 1]`` are mapped to the lowest value, and the top to 1 at
+    most: ``s^2 = 3 / (1 + low + low^2)``.
 
     Parameters
     ----------
@@ -186,14 +188,12 @@ def halley_weights(smallest: float) -> Iterator[tuple[float, float, float]]:
         Lower bound of the singular values, in (0, 1).
     """
     low = smallest
-    while 1 - low > 1e-15:
-        d = (4 * (1 - low**2) / low**4) ** (1 / 3)
-        root = (1 + d) ** 0.5
-        a = root + 0.5 * (8 - 4 * d + 8 * (2 - low**2) / (low**2 * root)) ** 0.5
-        b = (a - 1) ** 2 / 4
-        c = a + b - 1
-        yield a, b, c
-        low = min(1.0, low * (a + b * low**2) / (1 + c * low**2))
+    while 1 - low > 1e-8:
+        scale = (3 / (1 + low + low**2)) ** 0.5
+        yield scale
+        low = 0.5 * scale * low * (3 - (scale * low) ** 2)
+    # What is left is squared once more.
+    yield 1.0
 
 
 def answer_rows(
@@ -222,25 +222,37 @@ def _row_spreads(A_i: Array, support: Array, xp: Any) -> Array:
     return centred @ xp.matrix_transpose(centred)
 
 
-def gap_products(A: Array, B: Array, W: Array, *, xp: Any) -> tuple[float, float]:
-    """See `viewmend.backend.agnostic.gap_products`; both in one transfer."""
-    gap = A - B
+def ascend(
+    W: Array, Z: Array, G: Array, eta: float, *, out: Array = None, xp: Any
+) -> tuple[Array, float, float]:
+    """See `viewmend.backend.agnostic.ascend`; both sums in one transfer."""
+    gap = Z - G
     sums = [xp.sum(other * gap, dtype=xp.float64) for other in (W, gap)]
     along_W, squared = to_numpy(xp.stack(sums))
-    return float(along_W), float(squared)
+    return xp.add(W, gap, alpha=eta, out=out), float(along_W), float(squared)
+
+
+def shifted(A: Array, B: Array, scale: float, *, out: Array = None, xp: Any) -> Array:
+    """See `viewmend.backend.agnostic.shifted`."""
+    return xp.add(A, B, alpha=scale, out=out)
 
 
 def shrink_slices(Y_hat: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
     """See `viewmend.backend.agnostic.shrink_slices`; two views need no eigenvectors."""
     gram = _slice_grams(Y_hat, xp)
     tau = xp.asarray(tau, dtype=xp.float64, device=gram.device)[..., None]
-    filtered = _filter_of_two if Y_hat.shape[0] == 2 else _filter_of_many
-    filters, norms = filtered(gram, tau, xp)
+    filters, norms = slice_filters(gram, tau, xp)
     G_k = xp.matrix_transpose(xp.astype(filters, Y_hat.dtype)) @ xp.permute_dims(Y_hat, (1, 0, 2))
     return xp.permute_dims(G_k, (1, 0, 2)), norms
 
 
-def shrink_fourier(Y: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
+def shrink_fourier(
+    Y: Array,
+    tau: Any,
+    *,
+    out: Array = None,  # noqa: ARG001
+    xp: Any,
+) -> tuple[Array, Array]:
     """See `viewmend.backend.agnostic.shrink_fourier`."""
     G_hat, norms = shrink_slices(xp.fft.rfft(Y, axis=1), tau, xp=xp)
     return xp.fft.irfft(G_hat, n=Y.shape[1], axis=1), norms
@@ -260,6 +272,24 @@ def _slice_grams(Y_hat: Array, xp: Any) -> Array:
 def _grams(Y_hat: Array, xp: Any) -> Array:
     Y_k = xp.permute_dims(Y_hat, (1, 0, 2))
     return xp.conj(Y_k) @ xp.matrix_transpose(Y_k)
+
+
+def slice_filters(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
+    """``R diag((1 - tau/sigma)_+) R^H`` of matrices ``R diag(sigma^2) R^H``, and what is kept.
+
+    Parameters
+    ----------
+    gram : array (n_slices, V, V)
+    tau : array (1,) or (n_slices, 1)
+
+    Returns
+    -------
+    filters : array (n_slices, V, V)
+    norms : array (n_slices,)
+        Sums of ``(sigma - tau)_+``.
+    """
+    filtered = _filter_of_two if gram.shape[1] == 2 else _filter_of_many
+    return filtered(gram, tau, xp)
 
 
 def _filter_of_two(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:

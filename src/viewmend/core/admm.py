@@ -8,15 +8,17 @@ from functools import partial
 
 import numpy as np
 
-from viewmend.backend.namespace import Array, allocating_beside, array_namespace, to_numpy
+from viewmend.backend import dispatch
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
+from viewmend.backend.threads import for_each, serial_blas
 from viewmend.core import released
-from viewmend.core.alignment import align_anchors
+from viewmend.core.alignment import align_anchors, keep_anchors
 from viewmend.core.fusion import Fusion, Game, aligned_graphs, best_response, fuse
 from viewmend.core.graph_fourier import prox_graph_norm
-from viewmend.core.objective import objective_terms, primal_residual
+from viewmend.core.objective import Sums, objective_terms
 from viewmend.core.propagation import propagate_labels, soft_label_distances
 from viewmend.core.simplex import project_simplex
-from viewmend.core.state import InnerStep, Problem, Result, Round, State
+from viewmend.core.state import Problem, Result, Round, State
 from viewmend.core.tensor_nuclear import prox_tnn
 
 __all__ = ["COMPATIBILITY", "Callback", "Steps", "initialise", "solve"]
@@ -33,17 +35,23 @@ class Steps:
     ----------
     project : (target, previous) -> rows on the simplex
         For the missing rows of ``Z``.
-    fuse : (state, problem) -> Fusion
-    shrink : (Y, tau) -> (G, norm of G)
-    align : (Z, P, T) -> T
+    fuse : (game, state, problem) -> Fusion
+    shrink : (Y, tau, out) -> (G, norm of G)
+    align : (Z, P, T) -> (T, <P, Z_v T_v>)
+    rotate : (Z, T, out) -> A
+        Graphs over the fused anchors, ``Z_v T_v``.
+    rotate_back : (P, T_v) -> rows
+        Rows of ``P`` over the anchors of a view, ``P T_v^T``.
     impute : bool
         Whether missing rows of ``Z`` are updated at all.
     """
 
     project: Callable[[Array, Array], Array]
-    fuse: Callable[[State, Problem], Fusion]
-    shrink: Callable[[Array, float], tuple[Array, float]]
-    align: Callable[[Array, Array, Array], Array]
+    fuse: Callable[[Array, State, Problem], Fusion]
+    shrink: Callable[[Array, float, Array], tuple[Array, float]]
+    align: Callable[[Array, Array, Array], tuple[Array, np.ndarray]]
+    rotate: Callable[[Array, Array, Array], Array]
+    rotate_back: Callable[[Array, Array], Array]
     impute: bool = True
 
 
@@ -75,7 +83,7 @@ def solve(
     -------
     Result
     """
-    with allocating_beside(problem.Z):
+    with serial_blas():
         return _run(problem, _steps(problem, compat), max_iter, tol, tuple(callbacks))
 
 
@@ -89,13 +97,14 @@ def _run(
     while status is None and len(history) < max_iter:
         old = state.F, state.Q, state.alpha
         impute_graphs(state, problem, steps)
-        fusion = steps.fuse(state, problem)
+        fusion = fuse_graphs(state, problem, steps)
         state.P, state.alpha = fusion.P, fusion.alpha
         state.F, state.Q = _propagate(state.P, problem)
         shrink_graphs(state, problem, steps)
-        state.T = steps.align(state.Z, state.P, state.T)
-        history.append(_round(len(history) + 1, state, problem, fusion.steps, old))
-        ascend_multiplier(state, problem, steps)
+        state.T, agreed = steps.align(state.Z, state.P, state.T)
+        eta, (along_W, squared_gap) = state.eta, ascend_multiplier(state, problem, steps)
+        terms = objective_terms(state, problem, eta, Sums(agreed, along_W, squared_gap))
+        history.append(_round(len(history) + 1, state, old, fusion, terms, squared_gap**0.5))
         stops = [callback(history[-1], state) for callback in callbacks]
         status = _status(history[-1].change, tol, any(stops))
     return _result(state, status or "max_iter", history)
@@ -105,11 +114,11 @@ def initialise(problem: Problem) -> State:
     """Start of Algorithm 2: ``T_v = I``, equal weights, ``W = 0``, and ``P`` with ``H = 0``."""
     xp = array_namespace(problem.Z, problem.Y)
     n_views, n_samples, n_anchors = problem.Z.shape
-    dtype = problem.Z.dtype
+    like = {"dtype": problem.Z.dtype, "device": problem.Z.device}
     Z = xp.asarray(problem.Z, copy=True)
-    T = xp.stack([xp.eye(n_anchors, dtype=dtype)] * n_views)
+    T = xp.stack([xp.eye(n_anchors, **like)] * n_views)
     alpha = np.full(n_views, 1 / n_views)
-    no_H = xp.zeros((n_samples, n_anchors), dtype=dtype)
+    no_H = xp.zeros((n_samples, n_anchors), **like)
     P = best_response(Game(Z, no_H, problem.lam, problem.beta), alpha)
     F, Q = _propagate(P, problem)
     G = xp.zeros_like(Z) if problem.G is None else xp.asarray(problem.G, copy=True)
@@ -121,38 +130,51 @@ def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
 
     The transpose stands in Eq. (Z_v2) and is lost in Eq. (update_Z_v).
     """
-    if not steps.impute:
-        return
-    for v, alpha_v in enumerate(state.alpha):
-        rows = problem.missing_rows[v]
+
+    def impute(missing: tuple[int, Array]) -> None:
+        v, rows = missing
         Z_v, G_v, W_v, T_v = (array[v, ...] for array in (state.Z, state.G, state.W, state.T))
-        pull = problem.lam * float(alpha_v) ** 2 * (state.P[rows] @ T_v.T)
+        weight = problem.lam * float(state.alpha[v]) ** 2
+        pull = weight * steps.rotate_back(state.P[rows], T_v)
         aim = G_v[rows] - (W_v[rows] - pull) / state.eta
         Z_v[rows] = steps.project(aim, Z_v[rows])
+
+    if steps.impute:
+        for_each(impute, problem.missing_rows, array_namespace(state.Z))
+
+
+def fuse_graphs(state: State, problem: Problem, steps: Steps) -> Fusion:
+    """``alpha`` and ``P``: Algorithm 1 on the aligned graphs (Eq. min_max_problem)."""
+    state.A = steps.rotate(state.Z, state.T, state.A)
+    return steps.fuse(state.A, state, problem)
 
 
 def shrink_graphs(state: State, problem: Problem, steps: Steps) -> None:
     """``G``: proximal step of the tensor norm at ``Z + W / eta`` (Eq. update_G1)."""
     if steps.impute:
-        shifted = state.Z + state.W / state.eta
-        state.G, state.norm_G = steps.shrink(shifted, problem.rho / state.eta)
+        # Nothing reads the old G any more: it makes room for what the new one comes from.
+        Y = dispatch.shifted(state.Z, state.W, 1 / state.eta, out=state.G)
+        state.G, state.norm_G = steps.shrink(Y, problem.rho / state.eta, Y)
 
 
-def ascend_multiplier(state: State, problem: Problem, steps: Steps) -> None:
-    """``W += eta (Z - G)``, then ``eta`` grows."""
+def ascend_multiplier(state: State, problem: Problem, steps: Steps) -> tuple[float, float]:
+    """``W += eta (Z - G)``, then ``eta`` grows; ``<W, Z - G>`` of the old ``W``, ``|Z - G|^2``."""
+    eta = state.eta if steps.impute else 0.0
+    state.W, *gap = dispatch.ascend(state.W, state.Z, state.G, eta, out=state.W)
     if steps.impute:
-        state.W += state.eta * (state.Z - state.G)
         state.eta = min(problem.eta_growth * state.eta, problem.eta_max)
+    return gap[0], gap[1]
 
 
-def fuse_adversarially(state: State, problem: Problem) -> Fusion:
+def fuse_adversarially(A: Array, state: State, problem: Problem) -> Fusion:
     """Algorithm 1 from the weights of the last round."""
-    return fuse(_game(state, problem), state.alpha, problem.inner_tol, problem.inner_max_iter)
+    game = _game(A, state, problem)
+    return fuse(game, state.alpha, problem.inner_tol, problem.inner_max_iter)
 
 
-def fuse_with_fixed_weights(state: State, problem: Problem) -> Fusion:
+def fuse_with_fixed_weights(A: Array, state: State, problem: Problem) -> Fusion:
     """The ablation "without alpha": only ``P`` moves."""
-    return Fusion(best_response(_game(state, problem), state.alpha), state.alpha, ())
+    return Fusion(best_response(_game(A, state, problem), state.alpha), state.alpha, ())
 
 
 def _propagate(P: Array, problem: Problem) -> tuple[Array, Array]:
@@ -166,31 +188,33 @@ def _status(change: float, tol: float, stop: bool) -> str | None:
     return "stopped" if stop else None
 
 
-def _game(state: State, problem: Problem) -> Game:
+def _game(A: Array, state: State, problem: Problem) -> Game:
     H = soft_label_distances(state.F, state.Q, state.P)
-    return Game(aligned_graphs(state.Z, state.T), H, problem.lam, problem.beta)
-
-
-def _fuse_released(state: State, problem: Problem) -> Fusion:
-    return released.fuse(aligned_graphs(state.Z, state.T), state, problem)
+    return Game(A, H, problem.lam, problem.beta)
 
 
 PAPER = Steps(
     project=lambda aim, _: project_simplex(aim),
     fuse=fuse_adversarially,
     shrink=prox_tnn,
-    align=lambda Z, P, _: align_anchors(Z, P),
+    align=lambda Z, P, _T: align_anchors(Z, P),
+    rotate=aligned_graphs,
+    rotate_back=lambda P, T_v: P @ T_v.T,
 )
 RELEASED = replace(
     PAPER,
     project=released.project_positive,
-    fuse=_fuse_released,
+    fuse=released.fuse,
     shrink=released.prox_tnn,
 )
 COMPATIBILITY: dict[str | None, Steps] = {None: PAPER, "released": RELEASED}
 
 _ABLATED: dict[str, dict[str, object]] = {
-    "alignment": {"align": lambda _Z, _P, T: T},
+    "alignment": {
+        "align": keep_anchors,
+        "rotate": lambda Z, _T, _out: Z,
+        "rotate_back": lambda P, _T_v: P,
+    },
     "weights": {"fuse": fuse_with_fixed_weights},
     "imputation": {"impute": False},
 }
@@ -203,7 +227,7 @@ def _steps(problem: Problem, compat: str | None) -> Steps:
         if compat is not None:
             msg = f"compat={compat!r} has no graph Fourier basis, got U; pass U=None"
             raise ValueError(msg)
-        steps = replace(steps, shrink=partial(prox_graph_norm, U=problem.U))
+        steps = replace(steps, shrink=partial(prox_graph_norm, problem.U))
     for part in problem.without:
         steps = replace(steps, **_ABLATED[part])  # type: ignore[arg-type]
     return steps
@@ -212,9 +236,10 @@ def _steps(problem: Problem, compat: str | None) -> Steps:
 def _round(
     iteration: int,
     state: State,
-    problem: Problem,
-    inner: tuple[InnerStep, ...],
     old: tuple[Array, Array, np.ndarray],
+    fusion: Fusion,
+    objective: dict[str, float],
+    residual: float,
 ) -> Round:
     xp = array_namespace(state.F)
     F_old, Q_old, alpha_old = old
@@ -227,9 +252,9 @@ def _round(
         change_Q=float(change_Q),
         change_alpha=float(np.abs(state.alpha - alpha_old).max()),
         alpha=tuple(float(a) for a in state.alpha),
-        objective=objective_terms(state, problem),
-        primal_residual=primal_residual(state),
-        inner=inner,
+        objective=objective,
+        primal_residual=residual,
+        inner=fusion.steps,
     )
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from viewmend.backend import dispatch
-from viewmend.backend.namespace import Array, array_namespace, is_numpy
-from viewmend.backend.threads import available_threads, parallel_map
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
+from viewmend.core.fusion import agreements
 
-__all__ = ["align_anchors"]
-
-# Anchors below which starting threads takes longer than the work.
-FEW_ANCHORS = 128
+__all__ = ["align_anchors", "keep_anchors"]
 
 
-def align_anchors(Z: Array, P: Array) -> Array:
+def align_anchors(Z: Array, P: Array) -> tuple[Array, np.ndarray]:
     """Per view, argmax ``tr(T_v^T Z_v^T P)`` subject to ``T_v^T T_v = I`` (Eq. update_T).
 
     Parameters
@@ -24,13 +23,15 @@ def align_anchors(Z: Array, P: Array) -> Array:
     -------
     T : array (n_views, n_anchors, n_anchors)
         ``T_v = U V^T`` of the singular value decomposition ``Z_v^T P = U S V^T``.
+    agreed : array (n_views,)
+        ``<P, Z_v T_v>``, the value of the maximum.
     """
+    C = dispatch.cross_products(Z, P)
+    T = dispatch.polar_factors(C)
+    xp = array_namespace(C)
+    return T, to_numpy(xp.sum(C * T, axis=(1, 2), dtype=xp.float64))
 
-    def align(Z_v: Array) -> Array:
-        return dispatch.polar_factor(Z_v.T @ P)
 
-    xp = array_namespace(Z, P)
-    views = [Z[v, ...] for v in range(Z.shape[0])]
-    threads = is_numpy(xp) and available_threads() > 1 and P.shape[1] >= FEW_ANCHORS
-    # A decomposition gains little from threads of its own; views side by side gain all.
-    return xp.stack(parallel_map(align, views) if threads else [align(Z_v) for Z_v in views])
+def keep_anchors(Z: Array, P: Array, T: Array) -> tuple[Array, np.ndarray]:
+    """The ablation "without alignment", where ``T_v = I``: ``T`` as it is, and ``<P, Z_v>``."""
+    return T, agreements(Z, P)

@@ -53,7 +53,8 @@ def anchor_graphs(
     """
     xp = array_namespace(*views)
     n_samples, n_anchors = views[0].shape[0], anchors[0].shape[0]
-    Z = xp.full((len(views), n_samples, n_anchors), 1 / n_anchors, dtype=views[0].dtype)
+    shape, X = (len(views), n_samples, n_anchors), views[0]
+    Z = xp.full(shape, 1 / n_anchors, dtype=X.dtype, device=X.device)
     for v, (X_v, anchors_v) in enumerate(zip(views, anchors, strict=True)):
         seen = observed[:, v]
         Z_v = Z[v, ...]

@@ -103,15 +103,15 @@ class Fusion:
     steps: tuple[InnerStep, ...]
 
 
-def aligned_graphs(Z: Array, T: Array) -> Array:
-    """``Z_v T_v`` for every view, (n_views, n_samples, n_anchors)."""
-    return Z @ T
+def aligned_graphs(Z: Array, T: Array, out: Array = None) -> Array:
+    """``Z_v T_v`` for every view, (n_views, n_samples, n_anchors); ``out`` may take them."""
+    return dispatch.multiply(Z, T, out)
 
 
 def weighted_graph(A: Array, alpha: np.ndarray) -> Array:
     """``sum_v alpha_v^2 A_v``, (n_samples, n_anchors)."""
     xp = array_namespace(A)
-    return xp.tensordot(xp.asarray(alpha**2, dtype=A.dtype), A, axes=1)
+    return xp.tensordot(xp.asarray(alpha**2, dtype=A.dtype, device=A.device), A, axes=1)
 
 
 def target(game: Game, alpha: np.ndarray) -> Array:
@@ -230,6 +230,6 @@ def inner_step(
     """How far one step moved the weights and the graph."""
     return InnerStep(
         alpha_error=float(np.sum((alpha - alpha_old) ** 2)),
-        P_error=dispatch.gap_products(P, P_old, P_old)[1],
+        P_error=dispatch.squared_gap(P, P_old),
         cost=cost,
     )

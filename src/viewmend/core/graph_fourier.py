@@ -33,6 +33,7 @@ import numpy as np
 
 from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.threads import blocks_for, for_each
 from viewmend.core.propagation import anchor_scale
 
 __all__ = [
@@ -143,15 +144,17 @@ def graph_norm(Y: Array, U: Array) -> float:
     return float(xp.sum(sigma) + xp.sum(rest)) / Y.shape[1] ** 0.5
 
 
-def prox_graph_norm(Y: Array, tau: float, U: Array) -> tuple[Array, float]:
+def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[Array, float]:
     """Argmin over ``G`` of ``tau |G|_graph + |G - Y|_F^2 / 2``, and ``|G|_graph`` of that ``G``.
 
     Parameters
     ----------
-    Y : array (n_views, n_samples, n_anchors)
-    tau : float
     U : array (n_samples, n_frequencies)
         Orthonormal columns.
+    Y : array (n_views, n_samples, n_anchors)
+    tau : float
+    out : array like Y, or None
+        Takes ``G``, and may be ``Y`` itself.
 
     Returns
     -------
@@ -160,14 +163,24 @@ def prox_graph_norm(Y: Array, tau: float, U: Array) -> tuple[Array, float]:
     """
     xp = array_namespace(Y)
     scale = Y.shape[1] ** -0.5
-    Y_hat = U.T @ Y
+    Y_hat = xp.matrix_transpose(dispatch.cross_products(Y, U))
     G_hat, norms = dispatch.shrink_slices(Y_hat, tau * scale)
     # Y_rest = Y - U Y_hat is never formed: its Gram matrix is a difference, by orthogonality, and
     # what mixes the views of it mixes those of Y and of Y_hat.
     mixing, norm_rest = _shrinkage(_gram(Y, xp) - _gram(Y_hat, xp), tau * scale, xp)
-    G = _mixed(Y, mixing, xp)
-    G += U @ (G_hat - _mixed(Y_hat, mixing, xp))
+    change = G_hat - _mixed(Y_hat, mixing, xp)
+    G = xp.empty_like(Y) if out is None else out
+
+    def restore(rows: slice) -> None:
+        G[:, rows, :] = _mixed(Y[:, rows, :], mixing, xp) + U[rows, :] @ change
+
+    for_each(restore, _blocks(Y, xp), xp)
     return G, scale * (float(xp.sum(norms)) + norm_rest)
+
+
+def _blocks(Y: Array, xp: Any) -> list[slice]:
+    n_views, n_rows, n_columns = Y.shape
+    return blocks_for(n_rows, n_views * n_columns, xp)
 
 
 def _gram(Y: Array, xp: Any) -> Array:
@@ -175,8 +188,14 @@ def _gram(Y: Array, xp: Any) -> Array:
 
     In double precision, for differences of them to have digits left.
     """
-    views = xp.astype(xp.reshape(Y, (Y.shape[0], -1)), xp.float64, copy=False)
-    return views @ views.T
+
+    def part(rows: slice) -> Array:
+        views = xp.reshape(Y[:, rows, :], (Y.shape[0], -1))
+        views = xp.astype(views, xp.float64, copy=False)
+        return views @ views.T
+
+    parts = for_each(part, _blocks(Y, xp), xp)
+    return sum(parts[1:], parts[0])
 
 
 def _mixed(Y: Array, mixing: Array, xp: Any) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from viewmend.backend.namespace import Array, allocating_beside, array_namespace, to_numpy
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.core.bipartite import anchor_graph
 from viewmend.core.fusion import Game, best_response
 from viewmend.core.propagation import anchor_scale
@@ -70,8 +70,7 @@ def induce_labels(fit: Induction, views: Sequence[Array], observed: Array) -> Ar
     -------
     array (n_new, n_classes)
     """
-    with allocating_beside(fit.T):
-        return fused_rows(fit, views, observed) @ fit.anchor_labels
+    return fused_rows(fit, views, observed) @ fit.anchor_labels
 
 
 def fused_rows(fit: Induction, views: Sequence[Array], observed: Array) -> Array:
@@ -87,12 +86,13 @@ def fused_rows(fit: Induction, views: Sequence[Array], observed: Array) -> Array
     xp = array_namespace(*views)
     weights = fit.alpha**2
     seen_weight = to_numpy(observed) @ weights
-    fused = xp.zeros((views[0].shape[0], fit.T.shape[1]), dtype=fit.T.dtype)
+    like = {"dtype": fit.T.dtype, "device": fit.T.device}
+    fused = xp.zeros((views[0].shape[0], fit.T.shape[1]), **like)
     for v, (X_v, anchors_v) in enumerate(zip(views, fit.anchors, strict=True)):
         seen = observed[:, v]
         z = anchor_graph(X_v[seen], anchors_v, fit.k)
         share = weights[v] * weights.sum() / seen_weight[to_numpy(seen)]
-        fused[seen] += xp.asarray(share, dtype=fused.dtype)[:, None] * (z @ fit.T[v, ...])
+        fused[seen] += xp.asarray(share, **like)[:, None] * (z @ fit.T[v, ...])
     # A game of one view with weight one: the sum above already holds the weights.
     game = Game(fused[None, ...], xp.zeros_like(fused), fit.lam, fit.beta)
     return best_response(game, np.ones(1))

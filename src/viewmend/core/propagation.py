@@ -52,26 +52,24 @@ def propagate_labels(P: Array, Y: Array, B_samples: Array, B_anchors: Array) -> 
     inverse_1 = 1 / (1 + B_samples)
     pull = (inverse_1 * B_samples)[:, None] * Y
     scale = anchor_scale(P)
-    # A product of a matrix with its own transpose is done in half the time.
-    half = P * xp.sqrt(inverse_1)[:, None]
-    schur = xp.eye(P.shape[1], dtype=P.dtype) * (1 + B_anchors)
-    schur = schur - scale[:, None] * (half.T @ half) * scale[None, :]
-    Q = dispatch.solve_spd(schur, scale[:, None] * (P.T @ pull))
-    return pull + inverse_1[:, None] * (P @ (scale[:, None] * Q)), Q
+    schur = xp.eye(P.shape[1], dtype=P.dtype, device=P.device) * (1 + B_anchors)
+    schur = schur - scale[:, None] * dispatch.gram(P, inverse_1) * scale[None, :]
+    Q = dispatch.solve_spd(schur, scale[:, None] * dispatch.cross_products(P, pull))
+    return pull + inverse_1[:, None] * dispatch.multiply(P, scale[:, None] * Q), Q
 
 
 def soft_label_distances(F: Array, Q: Array, P: Array) -> Array:
     """``H_ij = |F_i / sqrt(d_i) - Q_j / sqrt(d_{n+j})|^2`` (n_samples, n_anchors).
 
-    ``d`` are the degrees of samples and anchors in the bipartite graph of ``P``.
+    ``d`` are the degrees of samples and anchors in the bipartite graph of ``P``. A distance of
+    zero may come out below it by its rounding.
     """
     xp = array_namespace(P)
     rows, columns = F / xp.sqrt(xp.sum(P, axis=1))[:, None], Q * anchor_scale(P)[:, None]
     # |f|^2 - 2 f q + |q|^2 as one product of (c + 2) columns, which needs no passes over H.
     left = xp.concat([-2 * rows, _squares(rows, xp), xp.ones_like(rows[:, :1])], axis=1)
     right = xp.concat([columns, xp.ones_like(columns[:, :1]), _squares(columns, xp)], axis=1)
-    H = left @ right.T
-    return xp.maximum(H, xp.zeros_like(H[:1, :1]))
+    return dispatch.multiply(left, right.T)
 
 
 def _squares(rows: Array, xp: Any) -> Array:

@@ -50,17 +50,17 @@ def project_positive(aim: Array, previous: Array) -> Array:
     return dispatch.project_positive_rows(aim, previous)
 
 
-def prox_tnn(Y: Array, tau: float) -> tuple[Array, float]:
+def prox_tnn(Y: Array, tau: float, out: Array = None) -> tuple[Array, float]:
     """`viewmend.core.tensor_nuclear.prox_tnn` with the highest frequency of odd ``n`` cut twice.
 
     Two shrinkages by ``tau`` are one by ``2 tau``.
     """
     xp = array_namespace(Y)
     n_samples = Y.shape[1]
-    taus = tau * xp.ones(n_samples // 2 + 1, dtype=xp.float64)
+    taus = tau * xp.ones(n_samples // 2 + 1, dtype=xp.float64, device=Y.device)
     if n_samples % 2 == 1:
         taus[-1] *= 2
-    return tensor_nuclear.prox_tnn(Y, taus)
+    return tensor_nuclear.prox_tnn(Y, taus, out)
 
 
 def fuse(A: Array, state: State, problem: Problem) -> Fusion:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from viewmend.backend.namespace import Array, array_namespace, row_selector
+from viewmend.backend.threads import blocks_for
 
 __all__ = ["ABLATIONS", "InnerStep", "Problem", "Result", "Round", "State"]
 
@@ -88,9 +89,18 @@ class Problem:
         return ~self.observed
 
     @cached_property
-    def missing_rows(self) -> tuple[Array, ...]:
-        """For every view, what selects its missing rows; found once, and used in every round."""
-        return tuple(row_selector(self.missing[:, v]) for v in range(self.observed.shape[1]))
+    def missing_rows(self) -> tuple[tuple[int, Array], ...]:
+        """Pairs of a view and what selects missing rows of it, which together are all of them.
+
+        Found once, and used in every round.
+        """
+        xp = array_namespace(self.Z)
+        found = []
+        for v in range(self.observed.shape[1]):
+            rows = row_selector(self.missing[:, v])
+            blocks = blocks_for(rows.shape[0], self.Z.shape[2], xp)
+            found += [(v, rows[block]) for block in blocks if rows[block].shape[0]]
+        return tuple(found)
 
     def converted(self, convert: Callable[[Array], Array]) -> Problem:
         """The same problem with arrays of another library or on another device.
@@ -119,6 +129,8 @@ class State:
     W: Array
     eta: float
     norm_G: float = 0.0
+    # Room for the aligned graphs, which every round makes anew.
+    A: Array = None
 
 
 @dataclass(frozen=True)

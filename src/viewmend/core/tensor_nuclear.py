@@ -13,7 +13,7 @@ from typing import Any
 from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 
-__all__ = ["frequency_weights", "prox_tnn", "tnn"]
+__all__ = ["prox_tnn", "tnn"]
 
 
 def tnn(Y: Array) -> float:
@@ -29,7 +29,7 @@ def tnn(Y: Array) -> float:
     return _mean_over_frequencies(xp.sum(xp.linalg.svdvals(slices), axis=1), Y.shape[1], xp)
 
 
-def prox_tnn(Y: Array, tau: Any) -> tuple[Array, float]:
+def prox_tnn(Y: Array, tau: Any, out: Array = None) -> tuple[Array, float]:
     """Argmin over ``G`` of ``tau |G|_tnn + |G - Y|_F^2 / 2``, and ``|G|_tnn`` of that ``G``.
 
     Singular values of every Fourier slice fall by ``tau``. With the ``1/n`` of Definition 1 this
@@ -41,26 +41,19 @@ def prox_tnn(Y: Array, tau: Any) -> tuple[Array, float]:
     Y : array (n_views, n_samples, n_anchors)
     tau : float or array (n_samples // 2 + 1,)
         One threshold, or one for each non-negative frequency.
+    out : array like Y, or None
+        May take ``G``, and may be ``Y`` itself.
 
     Returns
     -------
     G : array (n_views, n_samples, n_anchors)
     norm : float
     """
-    G, norms = dispatch.shrink_fourier(Y, tau)
+    G, norms = dispatch.shrink_fourier(Y, tau, out)
     return G, _mean_over_frequencies(norms, Y.shape[1], array_namespace(Y))
 
 
-def frequency_weights(n_samples: int, xp: Any) -> Array:
-    """How often each frequency of the real transform stands in the full one.
-
-    Zero and, for even ``n``, Nyquist are their own mirror; the others stand for a conjugate pair.
-    """
-    n_frequencies = n_samples // 2 + 1
-    own_mirror = [k == 0 or 2 * k == n_samples for k in range(n_frequencies)]
-    return xp.asarray([1.0 if own else 2.0 for own in own_mirror])
-
-
 def _mean_over_frequencies(norms: Array, n_samples: int, xp: Any) -> float:
-    weights = xp.astype(frequency_weights(n_samples, xp), norms.dtype)
-    return float(xp.sum(weights * norms)) / n_samples
+    # Every frequency stands for itself and its mirror image, but those that are their own.
+    twice = 2 * xp.sum(norms) - norms[0] - (norms[-1] if n_samples % 2 == 0 else 0)
+    return float(twice) / n_samples

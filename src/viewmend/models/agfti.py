@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from viewmend.backend.namespace import allocating_beside, to_numpy
+from viewmend.backend.namespace import to_numpy
 from viewmend.backend.threads import limited_threads
 from viewmend.backend.torch_gpu import place_on
 from viewmend.containers import MultiViewData
@@ -320,19 +320,18 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         """Algorithm 2 and the labels to give out, on the device; the answer is in NumPy."""
         place = place_on(check_device(self.device, self._input_device))
         placed = problem.converted(place)
-        with allocating_beside(placed.Z):
-            result = solve(
-                placed,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                compat=self.compat,
-                callbacks=self._all_callbacks(),
-            )
-            if self.final_damping is not None:
-                # Spread once more, over the finished graph.
-                final = self._damped(self.final_damping, problem.Y.any(axis=1), problem.Z)
-                F, Q = propagate_labels(result.P, placed.Y, *map(place, final))
-                result = replace(result, F=F, Q=Q)
+        result = solve(
+            placed,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            compat=self.compat,
+            callbacks=self._all_callbacks(),
+        )
+        if self.final_damping is not None:
+            # Spread once more, over the finished graph.
+            final = self._damped(self.final_damping, problem.Y.any(axis=1), problem.Z)
+            F, Q = propagate_labels(result.P, placed.Y, *map(place, final))
+            result = replace(result, F=F, Q=Q)
         return result.converted(to_numpy)
 
     def _make_problem(self, geometry: Geometry, labels: Labels) -> Problem:

@@ -1,0 +1,97 @@
+"""Products of tall matrices, block of rows by block of rows, on all threads.
+
+Blocks are the same whatever the number of threads, and what is summed over them is summed in
+their order, so the digits are the same as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from viewmend.backend.threads import parallel_map, row_blocks
+
+__all__ = ["cross_products", "gram", "multiply", "polar_factors", "shifted"]
+
+# Partial sums over the rows: enough for many threads, few enough to cost no memory.
+N_PARTS = 8
+# Entries of a block of rows: large enough for a product to run at full speed.
+PRODUCT_BLOCK = 1 << 17
+
+
+def multiply(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """See `viewmend.backend.agnostic.multiply`."""
+    if out is None:
+        out = np.empty((*A.shape[:-1], B.shape[-1]), np.result_type(A, B))
+    blocks = row_blocks(A.shape[-2], A.shape[-1] + B.shape[-1], PRODUCT_BLOCK)
+
+    def work(task: tuple[tuple[int, ...], slice]) -> None:
+        view, rows = task
+        np.matmul(A[view][rows], B[view], out=out[view][rows])
+
+    parallel_map(work, [(view, rows) for view in _views(A) for rows in blocks])
+    return out
+
+
+def cross_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """See `viewmend.backend.agnostic.cross_products`."""
+    return _summed_over_rows(A, lambda view, rows: A[view][rows].T @ B[rows])
+
+
+def gram(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """See `viewmend.backend.agnostic.gram`; of a matrix and its transpose half is computed."""
+    roots = np.sqrt(weights)[:, None]
+
+    def part(_view: tuple[int, ...], rows: slice) -> np.ndarray:
+        half = A[rows] * roots[rows]
+        return half.T @ half
+
+    return _summed_over_rows(A, part)
+
+
+def polar_factors(C: np.ndarray) -> np.ndarray:
+    """See `viewmend.backend.agnostic.polar_factors`; a thread per matrix."""
+
+    def polar(C_v: np.ndarray) -> np.ndarray:
+        U, _, Vh = np.linalg.svd(C_v, full_matrices=False)
+        return U @ Vh
+
+    return np.stack(parallel_map(polar, C))
+
+
+def shifted(
+    A: np.ndarray, B: np.ndarray, scale: float, out: np.ndarray | None = None
+) -> np.ndarray:
+    """See `viewmend.backend.agnostic.shifted`."""
+    if out is None:
+        out = np.empty_like(A)
+
+    def work(task: tuple[tuple[int, ...], slice]) -> None:
+        view, rows = task
+        block = np.multiply(B[view][rows], A.dtype.type(scale), out=out[view][rows])
+        block += A[view][rows]
+
+    blocks = row_blocks(A.shape[-2], A.shape[-1])
+    parallel_map(work, [(view, rows) for view in _views(A) for rows in blocks])
+    return out
+
+
+def _views(A: np.ndarray) -> list[tuple[int, ...]]:
+    """Positions of the matrices of a stack; of one matrix, the empty position."""
+    return list(np.ndindex(A.shape[:-2]))
+
+
+def _summed_over_rows(
+    A: np.ndarray, part: Callable[[tuple[int, ...], slice], np.ndarray]
+) -> np.ndarray:
+    """Sum of ``part`` over blocks of rows, for every matrix of a stack."""
+    n_rows = A.shape[-2]
+    parts = row_blocks(n_rows, 1, max(-(-n_rows // N_PARTS), 1))
+    views = _views(A)
+    sums: list[Any] = parallel_map(
+        lambda task: part(*task), [(view, rows) for view in views for rows in parts]
+    )
+    totals = [sum(sums[i : i + len(parts)][1:], sums[i]) for i in range(0, len(sums), len(parts))]
+    return np.stack(totals).reshape(*A.shape[:-2], *totals[0].shape)
