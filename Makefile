@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 # The version the deep methods are tested with; `make torch` is needed for them alone.
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test install torch lint bench clean
+.PHONY: demo test install torch lint bench bench-full clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "viewmend needs Python 3.11 or newer, this is " + sys.version)'
@@ -35,8 +35,11 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP)  ## speed ratios, measured in one run
-	$(BIN)/python benchmarks/kernels.py
+bench: $(STAMP)  ## speed at small sizes: figures, tables and pictures in build/bench
+	$(BIN)/python -m benchmarks.perf --set quick --out build/bench
+
+bench-full: $(STAMP)  ## speed at all sizes, which takes hours, and its page
+	$(BIN)/python -m benchmarks.perf --set full --out build/bench-full --page docs/benchmarks/speed.md
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

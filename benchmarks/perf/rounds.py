@@ -1,153 +1,227 @@
-"""Seconds per round of AGF-TI beside a plain transcription, at the sizes of the paper's data.
+"""A whole solve beside plain transcriptions of the paper, at the sizes of the paper's data.
 
-python benchmarks/perf/rounds.py [--quick] [--rounds 6] [--plain-rounds 2] [--only NAME ...]
+python -m benchmarks.perf.rounds [--quick] [--only NAME ...] [--plain-rounds 3] [--out DIR]
 
-Both solve the same random problem in the same run on one thread, so that the ratio holds on any
-machine though the seconds do not. Seconds are those of the processor, which other programs slow
-down less than the clock. Answers: how often a round solves for the fused graph. Memory is the most
-that arrays of a solve take at once, the problem itself not counted, also as a multiple of ``Z``.
+Both sides solve the same random problem in the same run, with the same number of threads and the
+same stopping rule; a ratio holds on any machine, though the seconds do not. Seconds are those of
+the clock, the shortest of the repeats. "slope" is the transcription with an exact line search,
+"golden" that with the golden section of the authors' released code. With ``--plain-rounds`` the
+transcriptions do that many rounds, the ratio is that of the same rounds on both sides, and their
+seconds are ours times that ratio. First rounds take a transcription more steps of Algorithm 1 than
+later ones, so that this ratio is a little above that of whole runs.
+
+Memory is the most that arrays of a solve take at once, the problem itself not counted.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import sys
 import time
-import tracemalloc
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
 
-# Threads of the linear algebra are counted when it is loaded.
-for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
+import numpy as np
 
-import numpy as np  # noqa: E402
-from transcription import transcribed  # noqa: E402
+from viewmend.core import Problem, Result, admm, solve
 
-from viewmend.backend import dispatch  # noqa: E402
-from viewmend.core import Problem, solve  # noqa: E402
-from viewmend.core.bipartite import anchor_graphs  # noqa: E402
+from .cases import CASES, PAPER, Case, paper_seconds, random_problem
+from .measuring import best_seconds, limited, peak_bytes, placement, resident_growth, synchronize
+from .profiling import Target, profiled
+from .records import common_parser, line, titles, write
+from .transcription import LINE_SEARCHES, transcribed
 
+__all__ = ["STEPS", "main", "our_run", "plain_run", "ratio", "scaled_seconds"]
 
-@dataclass(frozen=True)
-class Size:
-    """Samples, views, anchors and classes of a data set; ``quick``: seconds on any machine."""
+DTYPES = ("float64", "float32")
 
-    n_samples: int
-    n_views: int
-    n_anchors: int
-    n_classes: int
-    quick: bool = False
-
-
-SIZES = {
-    "CUB": Size(600, 2, 64, 10, quick=True),
-    "UCI-Digit": Size(2000, 3, 256, 10, quick=True),
-    "OutScene": Size(2688, 4, 256, 8),
-    "MNIST-USPS": Size(5000, 2, 256, 10),
-    "Caltech101-20": Size(2386, 6, 256, 20),
-    "AwA": Size(10158, 6, 256, 50),
+# Functions of Algorithm 2 by step.
+NAMES = {
+    "start": ("initialise",),
+    "impute": ("impute_graphs",),
+    "fuse": ("fuse_graphs",),
+    "propagate": ("_propagate",),
+    "shrink": ("shrink_graphs",),
+    "align": ("align_anchors",),
+    "multiplier": ("ascend_multiplier",),
+    "report": ("_round", "objective_terms"),
+}
+STEPS: dict[str, list[Target]] = {
+    step: [(admm, name) for name in names] for step, names in NAMES.items()
 }
 
-
-def random_problem(size: Size, missing_rate: float = 0.4, seed: int = 0) -> Problem:
-    """Classes around random centres, seen through random views; anchors are random samples."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(size.n_classes, size=size.n_samples)
-    latent = rng.normal(size=(size.n_classes, 16))[y] + rng.normal(size=(size.n_samples, 16))
-    observed = rng.random((size.n_samples, size.n_views)) > missing_rate
-    observed[~observed.any(axis=1), 0] = True
-    views = [_random_view(latent, rng) for _ in range(size.n_views)]
-    anchors = [
-        view[rng.choice(np.flatnonzero(observed[:, v]), size.n_anchors, replace=False)]
-        for v, view in enumerate(views)
-    ]
-    Z = anchor_graphs(views, observed, anchors, k=7)
-    Y = np.eye(size.n_classes)[y] * (rng.random(size.n_samples) < 0.05)[:, None]
-    return Problem(Z, Y, observed, lam=float(size.n_views**2), beta=4.0, rho=100.0)
+# Rounds after which all arrays of a solve have been allocated.
+FEW = 3
 
 
-def _random_view(latent: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    view = latent @ rng.normal(size=(latent.shape[1], 20))
-    view += rng.normal(size=view.shape)
-    return view / np.linalg.norm(view, axis=1, keepdims=True)
+def our_run(problem: Problem, args: argparse.Namespace) -> dict[str, Any]:
+    """Seconds, rounds, memory and the shares of the steps of `viewmend.core.solve`.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of NumPy arrays.
+    args : Namespace
+        With ``rounds``, ``plain_rounds``, ``tol``, ``repeats`` and ``device``.
+    """
+    placed = problem.converted(placement(args.device))
+    results: list[Result] = []
+
+    def run() -> None:
+        results[:] = [solve(placed, max_iter=args.rounds, tol=args.tol)]
+
+    few = partial(solve, placed, max_iter=min(FEW, args.rounds), tol=args.tol)
+    few()
+    seconds = first_seconds = best_seconds(run, args.repeats, args.device)
+    if first_rounds(args) < args.rounds:
+        first = partial(solve, placed, max_iter=first_rounds(args), tol=args.tol)
+        first_seconds = best_seconds(first, args.repeats, args.device)
+    peak = peak_bytes(few, args.device)
+    return {
+        "seconds": seconds,
+        "first_seconds": first_seconds,
+        "n_iter": results[0].n_iter,
+        "status": results[0].status,
+        "inner_steps": float(np.mean([len(round_.inner) for round_ in results[0].history])),
+        "peak_bytes": peak,
+        "peak_multiple": peak / problem.Z.nbytes,
+        "resident_bytes": None if args.device == "cuda" else resident_growth(few),
+        "shares": step_shares(run, args.device),
+    }
 
 
-def seconds_per_round(run: Callable[[int], object], n_rounds: int) -> float:
-    """Difference of a long and a short run, so that the start of a solve does not count."""
-    times = []
-    for rounds in (1, 1 + n_rounds):
-        start = time.process_time()
-        run(rounds)
-        times.append(time.process_time() - start)
-    return (times[1] - times[0]) / n_rounds
+def step_shares(run: Any, device: str) -> dict[str, float]:
+    """Share of every step in one run."""
+    with profiled(STEPS, partial(synchronize, device)) as profile:
+        start = time.perf_counter()
+        run()
+        synchronize(device)
+        total = time.perf_counter() - start
+    return profile.shares(total)
 
 
-def peak_megabytes(run: Callable[[int], object]) -> float:
-    tracemalloc.start()
-    run(2)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 1e6
+def first_rounds(args: argparse.Namespace) -> int:
+    """Rounds that the transcriptions do."""
+    return int(min(args.rounds, args.plain_rounds or args.rounds))
 
 
-def answers_per_round(run: Callable[[int], object], n_rounds: int) -> float:
-    """How often Algorithm 1 solves for ``P``."""
-    calls = 0
-    kernel = dispatch.answer_rows
+def plain_run(
+    problem: Problem, search: str, ours: Mapping[str, Any], args: argparse.Namespace
+) -> dict[str, Any]:
+    """Seconds of a transcription, scaled to a whole solve where it did not run to its end.
 
-    def counting(*arguments: object) -> object:
-        nonlocal calls
-        calls += 1
-        return kernel(*arguments)
+    Parameters
+    ----------
+    problem : Problem
+        Of NumPy arrays.
+    search : str
+        Of `LINE_SEARCHES`.
+    ours : dict
+        Answer of `our_run` for the same problem.
+    args : Namespace
+        With ``rounds``, ``plain_rounds``, ``tol`` and ``repeats``.
+    """
+    done: list[int] = []
 
-    dispatch.answer_rows = counting
-    try:
-        run(n_rounds)
-    finally:
-        dispatch.answer_rows = kernel
-    return (calls - 1) / n_rounds
+    def run() -> None:
+        found = transcribed(problem, first_rounds(args), args.tol, LINE_SEARCHES[search])
+        done[:] = [found["n_iter"]]
 
-
-def row(name: str, size: Size, n_rounds: int, plain_rounds: int) -> str:
-    """One line of the table."""
-    problem = random_problem(size)
-
-    def ours(rounds: int) -> object:
-        return solve(problem, max_iter=rounds, tol=0.0)
-
-    def plain(rounds: int) -> object:
-        return transcribed(problem, max_iter=rounds, tol=0.0)
-
-    ours(1)
-    fast, slow = seconds_per_round(ours, n_rounds), seconds_per_round(plain, plain_rounds)
-    memory = peak_megabytes(ours)
-    cells = [
-        name,
-        f"{size.n_samples}, {size.n_views}, {size.n_anchors}, {size.n_classes}",
-        f"{fast:.3f}",
-        f"{slow:.3f}",
-        f"{slow / fast:.1f}",
-        f"{answers_per_round(ours, n_rounds):.1f}",
-        f"{memory:.0f}",
-        f"{memory / (problem.Z.nbytes / 1e6):.1f}",
-    ]
-    return "| " + " | ".join(cells) + " |"
+    measured = best_seconds(run, args.repeats)
+    scaled = done[0] == first_rounds(args) < ours["n_iter"]
+    return {
+        "search": search,
+        "dtype": str(problem.Z.dtype),
+        "seconds": scaled_seconds(measured, ours) if scaled else measured,
+        "scaled": scaled,
+        "measured_rounds": done[0],
+        "measured_seconds": measured,
+    }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="the small sizes alone")
-    parser.add_argument("--only", nargs="*", choices=list(SIZES), help="these sizes alone")
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--plain-rounds", type=int, default=2)
-    args = parser.parse_args()
-    print("| size of | n, V, m, c | ours s | plain s | ratio | answers | peak MB | of Z |")
-    print("|---|---|---|---|---|---|---|---|")
-    for name, size in SIZES.items():
-        if (size.quick or not args.quick) and name in (args.only or SIZES):
-            print(row(name, size, args.rounds, args.plain_rounds), flush=True)
+def scaled_seconds(measured: float, ours: Mapping[str, Any]) -> float:
+    """Seconds of a whole solve, if it is to the measured rounds as ours is to the same ones."""
+    return float(measured * ours["seconds"] / ours["first_seconds"])
+
+
+def ratio(
+    row: Mapping[str, Any], dtype: str, search: str, plain_dtype: str = "float64"
+) -> float | None:
+    """How many times longer a transcription took than ours; None if it was not run."""
+    if dtype not in row["ours"]:
+        return None
+    for plain in row["plain"]:
+        if (plain["search"], plain["dtype"]) == (search, plain_dtype):
+            return float(plain["seconds"] / row["ours"][dtype]["seconds"])
+    return None
+
+
+def case_row(name: str, case: Case, args: argparse.Namespace) -> dict[str, Any]:
+    """All runs of one size."""
+    ours: dict[str, Any] = {}
+    plain: list[dict[str, Any]] = []
+    for dtype in args.dtypes:
+        problem = random_problem(case, dtype)
+        ours[dtype] = our_run(problem, args)
+        plain += [plain_run(problem, search, ours[dtype], args) for search in args.plain]
+    return {
+        "case": name,
+        "n_samples": case.n_samples,
+        "n_views": case.n_views,
+        "n_anchors": case.n_anchors,
+        "n_classes": case.n_classes,
+        "ours": ours,
+        "plain": plain,
+        "paper_seconds": paper_seconds(args.paper).get(case.paper),
+    }
+
+
+HEAD = ("size of", "n, V, m, c", "rounds", "float64 s", "float32 s", "slope", "golden")
+HEAD += ("slope, 32", "golden, 32", "peak / Z")
+
+
+def cells(row: Mapping[str, Any]) -> Iterator[str]:
+    """The row as text; the last ratios are of float32 over the transcriptions in float64."""
+    ours = row["ours"]
+    first = next(iter(ours.values()))
+    yield row["case"]
+    yield ", ".join(str(row[key]) for key in ("n_samples", "n_views", "n_anchors", "n_classes"))
+    yield str(first["n_iter"])
+    for dtype in DTYPES:
+        yield f"{ours[dtype]['seconds']:.3f}" if dtype in ours else ""
+    for dtype in DTYPES:
+        for search in LINE_SEARCHES:
+            found = ratio(row, dtype, search)
+            yield "" if found is None else f"{found:.1f}"
+    yield f"{first['peak_multiple']:.1f}"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of this script."""
+    found = common_parser(__doc__ or "")
+    found.add_argument("--quick", action="store_true", help="the small sizes alone")
+    found.add_argument("--only", nargs="*", choices=list(CASES), help="these sizes alone")
+    found.add_argument("--rounds", type=int, default=30)
+    found.add_argument("--tol", type=float, default=1e-4, help="stopping rule of both sides")
+    found.add_argument("--dtypes", nargs="*", choices=DTYPES, default=list(DTYPES))
+    found.add_argument("--plain", nargs="*", choices=list(LINE_SEARCHES), default=[*LINE_SEARCHES])
+    found.add_argument("--plain-rounds", type=int, default=0, help="then scaled; 0: all")
+    found.add_argument("--paper", type=type(PAPER), default=PAPER, help="folder with its tables")
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    args = parser().parse_args(argv)
+    print(titles(HEAD))
+    rows = []
+    with limited(args.threads, args.device):
+        for name, case in CASES.items():
+            if (case.quick or not args.quick) and name in (args.only or CASES):
+                rows.append(case_row(name, case, args))
+                print(line(cells(rows[-1])), flush=True)
+        write("rounds", args, rows)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
