@@ -1,7 +1,8 @@
-"""The command line: ``viewmend demo``, ``methods``. Commands call the library and print."""
+"""The command line: ``viewmend demo``, ``methods``, ``bench``. Commands call and print."""
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -210,6 +211,11 @@ def _make_app() -> Callable[..., Any]:
     commands.callback(invoke_without_command=True)(main)
     commands.command()(demo)
     commands.command()(methods)
+    # The locks of its store are those of POSIX.
+    if importlib.util.find_spec("fcntl"):
+        from viewmend.bench.commands import app as bench
+
+        commands.add_typer(bench, name="bench")
     return commands
 
 

@@ -1,0 +1,172 @@
+"""What a figure shows, apart from what draws it.
+
+A chart is data: panels of series with names and numbers. `viewmend.bench.drawing` turns it into a
+Matplotlib figure and `viewmend.bench.svg` into a picture to click on, so both show the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from viewmend.plot.style import PALETTE
+
+__all__ = [
+    "Chart",
+    "Panel",
+    "RankPanel",
+    "Series",
+    "Stroke",
+    "SurfacePanel",
+    "finite",
+    "series_names",
+    "strokes",
+]
+
+
+# Lengths of dashes and gaps in points (none is a full line), and marker.
+LOOKS: tuple[tuple[tuple[float, ...], str], ...] = (((), "o"), ((5, 2), "s"), ((1.5, 1.5), "^"))
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """Colour, dashes and Matplotlib's marker of a series."""
+
+    colour: str
+    dashes: tuple[float, ...]
+    marker: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points that belong together.
+
+    Attributes
+    ----------
+    name : str
+        Series of one name have one colour in all panels.
+    x, y : tuple of float
+    error : tuple of float
+        Half-lengths of the error bars, along y or, in a panel of rows, along x; empty for none.
+    ghost : bool
+        Whether these are the paper's printed values, drawn hollow.
+    notes : tuple of str
+        What each point is about, where the axes do not tell; empty for none.
+    """
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    error: tuple[float, ...] = ()
+    ghost: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Axes with series.
+
+    Attributes
+    ----------
+    title, x_label, y_label : str
+    series : tuple of Series
+    kind : {"lines", "bars", "rows", "dots"}
+        "lines" joins points; "bars" stands bars side by side at whole x; "rows" lays points on
+        horizontal lines at whole y, the first on top; "dots" joins nothing and draws the
+        diagonal.
+    x_ticks, y_ticks : tuple of str
+        Names of 0, 1, ...; empty for numbers.
+    log_x, log_y : bool
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    kind: str = "lines"
+    x_ticks: tuple[str, ...] = ()
+    y_ticks: tuple[str, ...] = ()
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class SurfacePanel:
+    """A number for every pair of two parameters: ``values[j][i]`` at ``x_ticks[i], y_ticks[j]``.
+
+    NaN where there is none.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    x_ticks: tuple[str, ...]
+    y_ticks: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+    kind: str = "surface"
+
+
+@dataclass(frozen=True)
+class RankPanel:
+    """Mean ranks on a line, with bars under those that do not differ.
+
+    Attributes
+    ----------
+    title : str
+    names : tuple of str
+        Best first.
+    ranks : tuple of float
+        Ascending.
+    difference : float
+        Critical difference.
+    groups : tuple of (float, float)
+        First and last rank of each bar.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    ranks: tuple[float, ...]
+    difference: float
+    groups: tuple[tuple[float, float], ...]
+    kind: str = "ranks"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Panels that make one figure.
+
+    Attributes
+    ----------
+    title : str
+    panels : tuple of Panel, SurfacePanel or RankPanel
+        Of one kind.
+    caption : str
+        What must be said below.
+    columns : int
+        Panels side by side; 0 leaves it to the drawing.
+    """
+
+    title: str
+    panels: tuple[Panel | SurfacePanel | RankPanel, ...]
+    caption: str = ""
+    columns: int = 0
+
+
+def series_names(chart: Chart) -> list[str]:
+    """Names of all series, in the order they came: the place of a name gives its colour."""
+    panels = [panel for panel in chart.panels if isinstance(panel, Panel)]
+    return list(dict.fromkeys(series.name for panel in panels for series in panel.series))
+
+
+def strokes(chart: Chart) -> dict[str, Stroke]:
+    """How each series is drawn: beyond the palette, dashes and markers tell them apart."""
+    return {
+        name: Stroke(PALETTE[i % len(PALETTE)], *LOOKS[i // len(PALETTE) % len(LOOKS)])
+        for i, name in enumerate(series_names(chart))
+    }
+
+
+def finite(values: Sequence[float], positive: bool = False) -> list[float]:
+    """Values that have a place on an axis; on a log axis the positive ones."""
+    return [value for value in values if isfinite(value) and (value > 0 or not positive)]

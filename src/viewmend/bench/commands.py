@@ -1,0 +1,246 @@
+"""``viewmend bench``: experiments from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from viewmend.bench.execute import WorkerLostError, spread_over
+from viewmend.bench.export import export_records
+from viewmend.bench.figures import FIGURES, draw_figure, suitable_figures
+from viewmend.bench.formats import FORMATS, write_table
+from viewmend.bench.keys import Record
+from viewmend.bench.opened import Opened, open_experiment
+from viewmend.bench.paper_values import read_paper_tables
+from viewmend.bench.plan import Count
+from viewmend.bench.printing import print_status
+from viewmend.bench.progress import shown_progress
+from viewmend.bench.report import Contents, write_report
+from viewmend.bench.rules import InvalidExperimentError
+from viewmend.bench.store import ResultStore
+from viewmend.bench.summaries import METRICS, Look, by_protocol
+from viewmend.bench.tables import build_table, suitable_tables
+from viewmend.exceptions import InvalidParameterError
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Run experiments, and make tables of the results.")
+
+ExperimentFile = Annotated[Path, typer.Argument(help="TOML file, as in benchmarks/paper.")]
+Results = Annotated[Path, typer.Option(help="Folder of the records.")]
+Data = Annotated[Path, typer.Option(envvar="VIEWMEND_DATA", help="Folder of the data sets.")]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(help="Protocol, data set or method to keep; may be given several times."),
+]
+Repetitions = Annotated[
+    int | None, typer.Option(min=1, help="Runs per cell, instead of the experiment's.")
+]
+Jobs = Annotated[int, typer.Option(help="Processes of one thread each; -1 for every core.")]
+Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on.")]
+Paper = Annotated[
+    Path | None, typer.Option(help="Folder with the paper's printed tables as CSV files.")
+]
+Metric = Annotated[str, typer.Option(help=f"One of {', '.join(METRICS)}.")]
+Kind = Annotated[str | None, typer.Option(help="Which one; all that the results hold by default.")]
+
+
+@app.command()
+def run(
+    experiment: ExperimentFile,
+    results: Results = Path("results"),
+    data: Data = Path("data"),
+    only: Only = None,
+    repetitions: Repetitions = None,
+    jobs: Jobs = 1,
+    dask: Dask = None,
+) -> None:
+    """Do all runs of an experiment that are not done yet. Stop it at any time, and run it again."""
+    with _short_errors():
+        opened = open_experiment(experiment, results, data, only or (), repetitions)
+        _carry_out(opened, jobs, dask)
+
+
+@app.command()
+def resume(  # noqa: PLR0913 - one argument per option of the command line
+    experiment: ExperimentFile,
+    results: Results = Path("results"),
+    data: Data = Path("data"),
+    only: Only = None,
+    repetitions: Repetitions = None,
+    jobs: Jobs = 1,
+    dask: Dask = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Do runs that failed once more.")
+    ] = False,
+) -> None:
+    """Go on with an experiment that was stopped."""
+    with _short_errors():
+        opened = open_experiment(experiment, results, data, only or (), repetitions)
+        if retry_failed:
+            opened.forget_failures()
+        _carry_out(opened, jobs, dask)
+
+
+@app.command()
+def status(
+    experiment: ExperimentFile,
+    results: Results = Path("results"),
+    data: Data = Path("data"),
+    only: Only = None,
+    repetitions: Repetitions = None,
+) -> None:
+    """Tell what is done, what failed, what is left out, what is to do, and what data is absent."""
+    with _short_errors():
+        opened = open_experiment(experiment, results, data, only or (), repetitions)
+        print_status(Console(), opened)
+
+
+@app.command()
+def table(
+    experiment: ExperimentFile,
+    results: Results = Path("results"),
+    only: Only = None,
+    kind: Kind = None,
+    metric: Metric = "ACC",
+    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = (
+        "markdown"
+    ),
+    paper: Paper = None,
+) -> None:
+    """Print tables of the results, one per protocol."""
+    with _short_errors():
+        look = _look(metric, paper)
+        for records in _by_protocol(experiment, results, only):
+            for name in [kind] if kind else suitable_tables(records, look):
+                typer.echo(write_table(build_table(name, records, look), form))
+
+
+@app.command()
+def plot(
+    experiment: ExperimentFile,
+    results: Results = Path("results"),
+    only: Only = None,
+    kind: Kind = None,
+    metric: Metric = "ACC",
+    output: Annotated[Path, typer.Option(help="Folder of the figures.", file_okay=False)] = Path(
+        "figures"
+    ),
+    paper: Paper = None,
+) -> None:
+    """Draw figures of the results, one per protocol."""
+    with _short_errors():
+        look = _look(metric, paper)
+        output.mkdir(parents=True, exist_ok=True)
+        for records in _by_protocol(experiment, results, only):
+            for name in [kind] if kind else suitable_figures(records, look):
+                suffix = f"_{metric}" if name in FIGURES and FIGURES[name].by_metric else ""
+                path = output / f"{experiment.stem}_{records[0].key.protocol}_{name}{suffix}.png"
+                draw_figure(name, records, look).savefig(path)
+                typer.echo(f"Figure: {path}")
+
+
+@app.command()
+def report(
+    experiment: ExperimentFile,
+    results: Results = Path("results"),
+    only: Only = None,
+    output: Annotated[
+        Path | None, typer.Option(help="HTML file, named after the experiment by default.")
+    ] = None,
+    paper: Paper = None,
+) -> None:
+    """Write everything about the results into one HTML file that needs nothing but a browser."""
+    with _short_errors():
+        opened = _opened(experiment, results, only)
+        contents = Contents(opened.experiment.title, _look("ACC", paper))
+        path = write_report(
+            output or Path(f"{opened.experiment.name}.html"), _final(opened), contents
+        )
+        typer.echo(f"Report: {path}")
+
+
+@app.command("compare-with-paper")
+def compare_with_paper(
+    experiment: ExperimentFile,
+    paper: Annotated[Path, typer.Option(help="Folder with the paper's tables as CSV files.")],
+    results: Results = Path("results"),
+    only: Only = None,
+) -> None:
+    """Put the results beside those that the paper prints."""
+    with _short_errors():
+        look = _look("ACC", paper)
+        for records in _by_protocol(experiment, results, only):
+            typer.echo(write_table(build_table("paper", records, look), "markdown"))
+
+
+@app.command()
+def export(
+    output: Annotated[Path, typer.Argument(help="File to write, .csv or .parquet.")],
+    results: Results = Path("results"),
+    experiment: Annotated[
+        Path | None, typer.Option(help="Only what stands in the tables of this one.")
+    ] = None,
+) -> None:
+    """Write records as one flat table."""
+    with _short_errors():
+        if experiment is None:
+            records = ResultStore(results).records()
+        else:
+            records = _opened(experiment, results, None).final_records()
+        export_records(records, output)
+        typer.echo(f"{len(records)} records: {output}")
+
+
+def _carry_out(opened: Opened, jobs: int, dask: str | None) -> None:
+    """Do the runs, say what came of them, and exit with 1 if some failed."""
+    console = Console()
+    before = sum(opened.counts().values(), Count())
+    with shown_progress(console, before) as watch:
+        opened.carry_out(spread_over(jobs, dask), watch)
+    total = print_status(console, opened)
+    if total.failed:
+        raise typer.Exit(1)
+
+
+def _opened(experiment: Path, results: Path, only: list[str] | None) -> Opened:
+    """For commands that read results, which need no data."""
+    return open_experiment(experiment, results, Path("data"), only or ())
+
+
+def _by_protocol(experiment: Path, results: Path, only: list[str] | None) -> list[list[Record]]:
+    """The final records, apart by protocol."""
+    return list(by_protocol(_final(_opened(experiment, results, only))).values())
+
+
+def _final(opened: Opened) -> list[Record]:
+    """The final records, among which there must be one that is done."""
+    records = opened.final_records()
+    if not any(record.status == "done" for record in records):
+        name, folder = opened.experiment.name, opened.store.folder
+        msg = (
+            f"no run of the experiment {name!r} is done in {folder}; do it with viewmend bench run"
+        )
+        raise InvalidParameterError(msg)
+    return records
+
+
+def _look(metric: str, paper: Path | None) -> Look:
+    return Look(metric, paper=None if paper is None else read_paper_tables(paper))
+
+
+@contextmanager
+def _short_errors() -> Iterator[None]:
+    """Mistakes of the user in one paragraph with exit code 2, a lost process with exit code 1."""
+    try:
+        yield
+    except (InvalidExperimentError, InvalidParameterError, ImportError) as error:
+        raise typer.BadParameter(str(error)) from error
+    except WorkerLostError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from error

@@ -1,0 +1,178 @@
+"""Views completed by deep matrix factorisation, once per mask and kept on disk.
+
+Eleven of the paper's methods need complete views and share one completion per run; it takes longer
+than most of them. It knows neither labels nor, but for rounding, the order of the rows, so the
+protocols share it too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+import time
+import warnings
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from viewmend.backend.threads import limited_threads
+from viewmend.bench.data import Source
+from viewmend.bench.protocols import observed_pairs
+from viewmend.containers import MultiViewData
+from viewmend.core.scaling import unit_rows
+from viewmend.impute import DeepMatrixFactorization
+
+__all__ = ["Completion", "FixedCompletion", "completed", "imputer_of"]
+
+# What reading a file that is not whole may raise.
+BROKEN = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile)
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """Complete views, in the order of the source's rows.
+
+    Attributes
+    ----------
+    data : MultiViewData
+        Unit rows where observed, as the imputer made them elsewhere.
+    seconds : float
+        How long that took when it was made, on one thread.
+    warned : tuple of str
+        Names of the warnings on the way, sorted.
+    """
+
+    data: MultiViewData
+    seconds: float
+    warned: tuple[str, ...]
+
+
+class FixedCompletion(BaseEstimator):
+    """An imputer that returns a completion made before, for the samples it was made of."""
+
+    def __init__(self, completed):
+        self.completed = completed
+
+    def __sklearn_clone__(self):
+        # It holds no state, and the views are large.
+        return self
+
+    def fit_transform(self, _data, _y=None):
+        """The completion, whatever the data."""
+        return self.completed
+
+
+def completed(
+    source: Source, missing: str, rate: float, seed: int, cache_dir: str | Path
+) -> Completion:
+    """Complete the views of a mask, or read what was completed before.
+
+    Of several processes that want the same completion one makes it and the others wait; one that
+    is killed leaves nothing behind that they could mistake for a whole one.
+
+    Parameters
+    ----------
+    source : Source
+    missing : str
+        Row of `viewmend.datasets.MISSING_PROTOCOLS`.
+    rate : float
+    seed : int
+        Of the mask and of the imputer.
+    cache_dir : str or Path
+
+    Returns
+    -------
+    Completion
+    """
+    observed = observed_pairs(source, missing, rate, seed)
+    given = _masked_unit_rows(source.data, observed)
+    imputer = imputer_of(source.n_classes, seed)
+    path = Path(cache_dir) / "completions" / f"{_digest(source, observed, imputer)}.npz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path.with_suffix(".lock")):
+        try:
+            return _read(path, given)
+        except BROKEN:
+            _write(path, given, _complete(given, imputer))
+    return _read(path, given)
+
+
+def imputer_of(n_classes: int, seed: int) -> DeepMatrixFactorization:
+    """Deep matrix factorisation with the sizes of the paper."""
+    return DeepMatrixFactorization(
+        n_components=n_classes, n_hidden=10 * n_classes, random_state=seed
+    )
+
+
+def _masked_unit_rows(data: MultiViewData, observed: np.ndarray) -> MultiViewData:
+    views = tuple(
+        np.where(seen[:, None], unit_rows(view), np.nan)
+        for view, seen in zip(data.views, observed.T, strict=True)
+    )
+    return replace(data, views=views, observed=observed)
+
+
+def _complete(given: MultiViewData, imputer: DeepMatrixFactorization) -> Completion:
+    with limited_threads(1), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = time.perf_counter()
+        data = imputer.fit_transform(given)
+        seconds = time.perf_counter() - start
+    return Completion(data, seconds, tuple(sorted({w.category.__name__ for w in caught})))
+
+
+def _digest(source: Source, observed: np.ndarray, imputer: DeepMatrixFactorization) -> str:
+    """Stands for all that the completion depends on."""
+    settings = json.dumps(imputer.get_params(), sort_keys=True)
+    found = hashlib.blake2b(f"{source.digest} {settings}".encode(), digest_size=8)
+    found.update(np.packbits(observed))
+    return found.hexdigest()
+
+
+def _write(path: Path, given: MultiViewData, completion: Completion) -> None:
+    """Keep the rows that are not as they were given; the file is whole or not there."""
+    warned = np.array(completion.warned, dtype=np.str_)
+    arrays: dict[str, Any] = {"seconds": completion.seconds, "warned": warned}
+    for v, (before, after) in enumerate(zip(given.views, completion.data.views, strict=True)):
+        filled = np.flatnonzero(~np.all(before == after, axis=1))
+        # The imputer's own precision.
+        arrays |= {f"rows_{v}": filled, f"fill_{v}": after[filled].astype(np.float32)}
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
+        np.savez(file, **arrays)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(file.name).replace(path)
+
+
+def _read(path: Path, given: MultiViewData) -> Completion:
+    # Of a file that is not whole NumPy would leave the handle open.
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        views = tuple(
+            _with_rows(view, stored[f"rows_{v}"], stored[f"fill_{v}"])
+            for v, view in enumerate(given.views)
+        )
+        data = replace(given, views=views, observed=np.ones_like(given.observed))
+        return Completion(data, float(stored["seconds"]), tuple(stored["warned"].tolist()))
+
+
+def _with_rows(view: np.ndarray, rows: np.ndarray, fill: np.ndarray) -> np.ndarray:
+    view = view.copy()
+    view[rows] = fill
+    return view
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock that the end of the process frees, however it ends."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,141 @@
+"""Tables written out: Markdown, LaTeX, CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+
+from viewmend.bench.tabular import Entry, Line, Table
+from viewmend.exceptions import InvalidParameterError
+
+__all__ = ["FORMATS", "MARKS", "to_csv", "to_latex", "to_markdown", "write_table"]
+
+# The paper's signs of a verdict.
+MARKS = {"better": "●", "tied": "⊙", "worse": "○"}
+_LATEX_MARKS = {"●": r"$\bullet$", "⊙": r"$\odot$", "○": r"$\circ$"}
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "≤": r"$\leq$",
+    **_LATEX_MARKS,
+}
+
+
+def write_table(table: Table, form: str) -> str:
+    """A table as text.
+
+    Parameters
+    ----------
+    table : Table
+    form : str
+        Row of `FORMATS`.
+
+    Returns
+    -------
+    str
+    """
+    if form not in FORMATS:
+        msg = f"the format must be one of {', '.join(FORMATS)} but is {form!r}"
+        raise InvalidParameterError(msg)
+    return FORMATS[form](table)
+
+
+def to_markdown(table: Table) -> str:
+    """Pipe table with its title above and its notes below; HTML underlines the second best."""
+    header = [*table.heads, *table.columns]
+    rule = ["---"] * len(table.heads) + ["---:"] * len(table.columns)
+    lines = [
+        [*map(_cell_text, line.heads), *map(_markdown_entry, line.entries)] for line in table.lines
+    ]
+    body = "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *lines))
+    return "\n\n".join([f"**{table.title}**", body, *table.notes]) + "\n"
+
+
+def _cell_text(text: str) -> str:
+    """Text that does not end its cell."""
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+def _markdown_entry(entry: Entry) -> str:
+    first, second = ("**", "**"), ("<u>", "</u>")
+    before, after = {1: first, 2: second}.get(entry.place, ("", ""))
+    mark = MARKS.get(entry.verdict, "")
+    return f"{before}{_cell_text(entry.text)}{after}{' ' + mark if mark else ''}"
+
+
+def to_latex(table: Table) -> str:
+    """``table*`` as wide as the page; needs the packages booktabs and graphicx.
+
+    Titles of the first column are written once per group, with a rule between groups.
+    """
+    columns = "l" * len(table.heads) + "c" * len(table.columns)
+    header = " & ".join(latex_text(name) for name in (*table.heads, *table.columns))
+    caption = " ".join([f"{latex_text(table.title)}.", *map(latex_text, table.notes)])
+    return "\n".join(
+        [
+            r"\begin{table*}",
+            r"  \centering",
+            rf"  \caption{{{caption}}}",
+            r"  \resizebox{\textwidth}{!}{%",
+            rf"  \begin{{tabular}}{{{columns}}}",
+            r"    \toprule",
+            rf"    {header} \\",
+            r"    \midrule",
+            *_latex_lines(table.lines),
+            r"    \bottomrule",
+            r"  \end{tabular}}",
+            r"\end{table*}",
+            "",
+        ]
+    )
+
+
+def _latex_lines(lines: Sequence[Line]) -> list[str]:
+    written: list[str] = []
+    group: tuple[bool, str] | None = None
+    for line in lines:
+        # A table of one head has no groups: every line is its own.
+        own = (line.summary, line.heads[0] if len(line.heads) > 1 and not line.summary else "")
+        if group is not None and own != group:
+            written.append(r"    \midrule")
+        first = "" if own == group and own[1] else line.heads[0]
+        cells = [latex_text(first), *map(latex_text, line.heads[1:])]
+        written.append("    " + " & ".join([*cells, *map(_latex_entry, line.entries)]) + r" \\")
+        group = own
+    return written
+
+
+def latex_text(text: str) -> str:
+    """Text with LaTeX's own signs escaped."""
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def _latex_entry(entry: Entry) -> str:
+    command = {1: r"\textbf{%s}", 2: r"\underline{%s}"}.get(entry.place, "%s")
+    mark = _LATEX_MARKS.get(MARKS.get(entry.verdict, ""), "")
+    return f"{command % latex_text(entry.text)}{' ' + mark if mark else ''}"
+
+
+def to_csv(table: Table) -> str:
+    """Values as numbers where an entry has one, else its text; no title, no notes."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*table.heads, *table.columns])
+    for line in table.lines:
+        values = [
+            entry.text if entry.value is None else repr(entry.value) for entry in line.entries
+        ]
+        writer.writerow([*line.heads, *values])
+    return text.getvalue()
+
+
+FORMATS: dict[str, Callable[[Table], str]] = {
+    "markdown": to_markdown,
+    "latex": to_latex,
+    "csv": to_csv,
+}

@@ -1,0 +1,293 @@
+"""What a run measures, by name: from a key to a record."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from viewmend.backend.threads import limited_threads
+from viewmend.bench.completion import Completion, FixedCompletion, completed
+from viewmend.bench.data import Source, load
+from viewmend.bench.environment import environment
+from viewmend.bench.keys import Record, RunKey, derived_seed
+from viewmend.bench.methods import contestant
+from viewmend.bench.metrics import scores
+from viewmend.bench.protocols import PROTOCOLS, pose
+from viewmend.containers import MultiViewData
+from viewmend.core.scaling import unit_rows
+from viewmend.core.tensor_nuclear import prox_tnn
+from viewmend.datasets import Task, hide, make_multiview_blobs, realised_completeness
+from viewmend.datasets.base import choose
+from viewmend.exceptions import InvalidParameterError
+
+__all__ = ["MEASURES", "Context", "Measure", "measure"]
+
+Found = tuple[dict[str, Any], dict[str, float]]
+SIZES = ("n", "V", "m")
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a run finds data and keeps what others can use.
+
+    Attributes
+    ----------
+    data_dir : Path
+    cache_dir : Path
+    """
+
+    data_dir: Path
+    cache_dir: Path
+
+
+Measure = Callable[[RunKey, Context], Found]
+
+
+def measure(key: RunKey, context: Context) -> Record:
+    """Do a run on one thread; whatever it raises is its result.
+
+    Parameters
+    ----------
+    key : RunKey
+    context : Context
+
+    Returns
+    -------
+    Record
+        Of status "done" or "error".
+    """
+    try:
+        with limited_threads(1):
+            result, timings = choose(MEASURES, key.measure, "measure")(key, context)
+    except Exception as error:
+        message = f"{type(error).__name__}: {error}"
+        return Record(key, "error", environment=environment(), message=message)
+    return Record(key, "done", result, timings, environment())
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted model, the task it was judged on, and what there is to say."""
+
+    model: Any
+    task: Task
+    result: dict[str, Any]
+    timings: dict[str, float]
+
+
+def measure_fit(key: RunKey, context: Context) -> Found:
+    """Scores on the unlabelled samples, sizes, realised completeness, seeds, warnings."""
+    fitted = _fitted(key, context)
+    return fitted.result, fitted.timings
+
+
+def measure_trace(key: RunKey, context: Context) -> Found:
+    """As `measure_fit`, with what the method did in every round under ``history``."""
+    fitted = _fitted(key, context)
+    history = rounds(fitted.model, fitted.task.data, fitted.task.y)
+    return {**fitted.result, "history": history}, fitted.timings
+
+
+def measure_completion(key: RunKey, context: Context) -> Found:
+    """How far the completed views are from the hidden ones; fills the cache for other runs."""
+    source = load(key.data, context.data_dir)
+    task = pose(source, *_problem(key))
+    completion = _completion(key, source, context)
+    hidden = source.data.observed & ~task.data.observed[np.argsort(task.order)]
+    error = hidden_error(source.data, hidden, completion.data)
+    result = {"hidden_error": error, **_description(key, task), "warned": list(completion.warned)}
+    return result, {"imputation": completion.seconds}
+
+
+def measure_tnn_step(key: RunKey, _context: Context) -> Found:
+    """Time and peak memory of the proximal step of the tensor norm, beyond its input.
+
+    The setting holds the sizes ``n``, ``V`` and ``m``.
+    """
+    sizes = dict(key.setting)
+    n_samples, n_views, n_anchors = _checked_sizes(sizes)
+    rng = np.random.default_rng(derived_seed(key, "method"))
+    graphs = rng.random((n_views, n_samples, n_anchors))
+    prox_tnn(graphs[:, :2], 1.0)  # compiles
+    start = time.perf_counter()
+    _, norm = prox_tnn(graphs, 1.0)
+    seconds = time.perf_counter() - start
+    # Apart from the time, which tracing would add to.
+    peak = _peak_bytes(lambda: prox_tnn(graphs, 1.0))
+    result = {**sizes, "input_bytes": graphs.nbytes, "norm": norm}
+    return result, {"seconds": seconds, "peak_bytes": peak}
+
+
+MEASURES: dict[str, Measure] = {
+    "fit": measure_fit,
+    "trace": measure_trace,
+    "completion": measure_completion,
+    "tnn_step": measure_tnn_step,
+}
+
+
+def _fitted(key: RunKey, context: Context) -> Fitted:
+    source = load(key.data, context.data_dir)
+    task = pose(source, *_problem(key))
+    row, completion, imputer = contestant(key.method), None, None
+    if row.needs_imputation:
+        completion = _completion(key, source, context)
+        imputer = FixedCompletion(completion.data[task.order])
+    model = row.build(key.data, dict(key.setting), derived_seed(key, "method"), imputer)
+    warm_up(key.method)
+    seconds, warned = fit_on(model, task.data, task.y)
+    judged = task.unlabelled
+    result = {
+        **scores(task.y_true[judged], model.transduction_[judged]),
+        **_description(key, task),
+        "n_iter": _whole(getattr(model, "n_iter_", None)),
+        "warned": sorted(warned.union(completion.warned if completion else ())),
+    }
+    timings = {"fit": seconds, "imputation": completion.seconds if completion else 0.0}
+    return Fitted(model, task, result, timings)
+
+
+def fit_on(model: Any, data: MultiViewData, y: np.ndarray) -> tuple[float, set[str]]:
+    """Fit on what a model may see; the seconds it took and the names of its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = time.perf_counter()
+        model.fit(data, y)
+        seconds = time.perf_counter() - start
+    return seconds, {warning.category.__name__ for warning in caught}
+
+
+def rounds(model: Any, data: MultiViewData, y: np.ndarray) -> list[dict[str, Any]]:
+    """What a fitted model did in each round, as dicts of plain values.
+
+    AGF-TI and Mend keep records of their rounds. The other methods keep their objective; their
+    view weights after round ``t`` are those of a fit that stops there.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    data, y
+        What it was fitted on.
+
+    Returns
+    -------
+    list of dict
+        With ``iteration`` counted from 1, and for methods with view weights ``alpha``.
+    """
+    history = getattr(model, "history_", ())
+    if all(map(is_dataclass, history)):
+        return [_plain(asdict(round_)) for round_ in history]
+    weighted = hasattr(model, "view_weights_")
+    return [
+        {"iteration": t, "objective": {"total": float(value)}}
+        | ({"alpha": _weights_after(t, model, data, y)} if weighted else {})
+        for t, value in enumerate(history, start=1)
+    ]
+
+
+def hidden_error(complete: MultiViewData, hidden: np.ndarray, filled: MultiViewData) -> float:
+    """Relative error ``|X_hat - X| / |X|`` over the unit rows that were hidden.
+
+    Parameters
+    ----------
+    complete, filled : MultiViewData
+    hidden : array (n_samples, n_views) of bool
+
+    Returns
+    -------
+    float
+        NaN where nothing was hidden.
+    """
+    gaps = lengths = 0.0
+    for truth, guess, rows in zip(complete.views, filled.views, hidden.T, strict=True):
+        aim = unit_rows(truth[rows])
+        gaps += float(np.sum((guess[rows] - aim) ** 2))
+        lengths += float(np.sum(aim**2))
+    return float(np.sqrt(gaps / lengths)) if lengths else float("nan")
+
+
+@cache
+def warm_up(method: str) -> None:
+    """Once per process, what should not be timed: compiling by a toy problem, or large imports."""
+    row = contestant(method)
+    # Whatever is wrong, the fit that counts will tell.
+    with contextlib.suppress(Exception):
+        if row.extra is None:
+            toy = make_multiview_blobs(40, n_views=2, random_state=0)
+            task = hide(toy.views, toy.y, missing_rate=0.0, label_rate=0.2, random_state=0)
+            fit_on(row.build("-", {}, 0), task.data, task.y)
+        else:
+            # Networks compile nothing, and train for long on little data too.
+            importlib.import_module(row.extra)
+
+
+def _checked_sizes(sizes: dict[str, Any]) -> tuple[int, ...]:
+    """Samples, views and anchors."""
+    if sorted(sizes) != sorted(SIZES):
+        msg = (
+            f"the setting of a tnn_step must give n, V and m but gives {', '.join(sizes) or 'none'}"
+            "; name the numbers of samples, views and anchors, and nothing else"
+        )
+        raise InvalidParameterError(msg)
+    return tuple(int(sizes[name]) for name in SIZES)
+
+
+def _problem(key: RunKey) -> tuple[str, float, float, int]:
+    return key.protocol, key.missing_rate, key.label_rate, derived_seed(key, "mask")
+
+
+def _completion(key: RunKey, source: Source, context: Context) -> Completion:
+    missing = PROTOCOLS[key.protocol].missing
+    seed = derived_seed(key, "mask")
+    return completed(source, missing, key.missing_rate, seed, context.cache_dir)
+
+
+def _description(key: RunKey, task: Task) -> dict[str, Any]:
+    """Sizes, what the nominal rates came to, and the seeds."""
+    return {
+        "n_samples": int(task.y.size),
+        "n_labelled": int(task.labelled.sum()),
+        **asdict(realised_completeness(task.data.observed)),
+        "seeds": {concern: derived_seed(key, concern) for concern in ("mask", "method")},
+    }
+
+
+def _weights_after(n_rounds: int, model: Any, data: MultiViewData, y: np.ndarray) -> list[float]:
+    if n_rounds == len(model.history_):
+        return [float(weight) for weight in model.view_weights_]
+    shorter = clone(model).set_params(max_iter=n_rounds)
+    fit_on(shorter, data, y)
+    return [float(weight) for weight in shorter.view_weights_]
+
+
+def _peak_bytes(work: Callable[[], Any]) -> float:
+    tracemalloc.start()
+    try:
+        work()
+        return float(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+
+
+def _whole(number: Any) -> int | None:
+    return None if number is None else int(number)
+
+
+def _plain(value: Any) -> Any:
+    """Dicts, lists, numbers and strings, as they come back from JSON."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,310 @@
+"""The values printed in the paper, from files the user has, and how ours compare with them.
+
+The files are not part of this package. A folder may hold any of
+
+- ``main_results.csv``: dataset, vmr_percent, lar_percent, method, metric, mean, std, and
+  optionally agfti_vs_method_wilcoxon (better, tie, worse);
+- ``ablation.csv``: dataset, vmr_percent, lar_percent, variant, metric, mean, std;
+- ``deep_baselines.csv``: dataset, vmr_percent, lar_percent, method, metric, mean. Here "prec" is
+  macro precision; in the other tables it is macro recall, as the authors' code computes it;
+- ``running_time.csv``: dataset, method, seconds;
+- ``tnn_footprint.csv``: n_samples, n_views, n_anchors, seconds, memory_gib.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from pathlib import Path
+
+from viewmend.bench.keys import Record
+from viewmend.bench.stats import Summary, summarise, verdict
+from viewmend.bench.summaries import METRICS, Cell, cell_of, done, field_scores
+from viewmend.exceptions import InvalidParameterError
+
+__all__ = [
+    "PRINTED",
+    "Difference",
+    "PaperTables",
+    "PaperValue",
+    "compare_with_paper",
+    "is_printed",
+    "not_run",
+    "paper_method",
+    "read_paper_tables",
+]
+
+# Runs behind every mean of the paper.
+PAPER_RUNS = 10
+
+# Metrics of its tables.
+PRINTED = ("ACC", "PREC", "F1")
+SUBJECT = "AGF-TI"
+# What the paper's ablation study calls the whole method.
+WHOLE = "full"
+# What the paper's metrics are in our results, and what the authors' code takes for them.
+FIELDS = {name: metric.field for name, metric in METRICS.items()}
+FIELDS_OF_AUTHORS = {**FIELDS, "PREC": FIELDS["REC"]}
+_VERDICTS = {"better": "better", "tie": "tied", "worse": "worse", "": ""}
+
+Row = Mapping[str, str]
+# Data set, missing rate, label rate, method, metric.
+Place = tuple[str, float, float, str, str]
+
+
+@dataclass(frozen=True)
+class PaperValue:
+    """A printed mean.
+
+    Attributes
+    ----------
+    mean : float
+        In percent.
+    field : str
+        Entry of our results that it can be compared with.
+    std : float, optional
+        Where the table has it.
+    verdict : str
+        AGF-TI against the method, of `viewmend.bench.stats.VERDICTS`; empty where there is none.
+    """
+
+    mean: float
+    field: str
+    std: float | None = None
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Seconds and GiB of the tensor step."""
+
+    seconds: float
+    gibibytes: float
+
+
+@dataclass(frozen=True)
+class PaperTables:
+    """What is printed in the paper.
+
+    Attributes
+    ----------
+    values : dict of (data, missing rate, label rate, method, metric) to PaperValue
+        Metrics by the names of `viewmend.bench.summaries.METRICS`; variants of the ablation
+        study as methods, "AGF-TI w/o T".
+    seconds : dict of (data, method) to float
+        Running time with completion, at a missing rate of 50 % and a label rate of 5 %.
+    footprints : dict of (n_samples, n_views, n_anchors) to Footprint
+    absent : tuple of str
+        Files that the folder lacks.
+    """
+
+    values: Mapping[Place, PaperValue] = field(default_factory=dict)
+    seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    footprints: Mapping[tuple[int, int, int], Footprint] = field(default_factory=dict)
+    absent: tuple[str, ...] = ()
+
+    def value(self, cell: Cell, method: str, metric: str) -> PaperValue | None:
+        """The printed value of a cell, whatever its protocol; None where there is none."""
+        return self.values.get((*_problem(cell), paper_method(method), metric))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Our mean of a cell beside the paper's.
+
+    Attributes
+    ----------
+    cell : Cell
+    method, metric : str
+    ours : Summary
+    paper : PaperValue
+    verdict : str
+        Of our runs: AGF-TI against the method, of `viewmend.bench.stats.VERDICTS`; empty where
+        the method is AGF-TI or AGF-TI was not run.
+    """
+
+    cell: Cell
+    method: str
+    metric: str
+    ours: Summary
+    paper: PaperValue
+    verdict: str
+
+    @property
+    def difference(self) -> float:
+        """Ours less the paper's, in points."""
+        return self.ours.mean - self.paper.mean
+
+    @property
+    def standard_errors(self) -> float | None:
+        """The difference in units of its standard error; None where no error can be estimated."""
+        if self.paper.std is None or self.ours.n < 2:
+            return None
+        # Deviations are divided by n, so n - 1 here makes the variance unbiased.
+        variance = self.paper.std**2 / (PAPER_RUNS - 1) + self.ours.std**2 / (self.ours.n - 1)
+        return self.difference / sqrt(variance) if variance > 0 else None
+
+
+def read_paper_tables(folder: str | Path) -> PaperTables:
+    """Read the printed tables that a folder holds.
+
+    Parameters
+    ----------
+    folder : path
+        With at least one of the files that the module names.
+
+    Returns
+    -------
+    PaperTables
+    """
+    folder = Path(folder)
+    present = [name for name in _FILES if (folder / name).is_file()]
+    if not present:
+        msg = (
+            f"{folder} holds none of the paper's tables; expected a folder with at least one of "
+            f"{', '.join(_FILES)}"
+        )
+        raise InvalidParameterError(msg)
+    found: dict[str, dict] = {"values": {}, "seconds": {}, "footprints": {}}
+    for name in present:
+        kind, columns, entry = _FILES[name]
+        for row in _rows(folder / name, columns):
+            place, value = entry(row)
+            # The first file to print a value has it with the most digits.
+            found[kind].setdefault(place, value)
+    return PaperTables(**found, absent=tuple(name for name in _FILES if name not in present))
+
+
+def paper_method(method: str) -> str:
+    """The name under which the paper prints a method of ours."""
+    return ALIASES.get(method, method)
+
+
+def compare_with_paper(
+    records: Sequence[Record], paper: PaperTables, metrics: Sequence[str] = PRINTED
+) -> list[Difference]:
+    """Our cells that the paper prints too, each beside what the paper measures under that name.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Runs that stand in the table, of one or several protocols.
+    paper : PaperTables
+    metrics : sequence of str
+        Rows of `viewmend.bench.summaries.METRICS`.
+
+    Returns
+    -------
+    list of Difference
+        By metric, cell and method.
+    """
+    by_field = {name: field_scores(records, _always(name)) for name in FIELDS.values()}
+    return [
+        Difference(cell, method, metric, summarise(found[method]), printed, _verdict(found, method))
+        for metric in metrics
+        for cell, methods in by_field[FIELDS["ACC"]].items()
+        for method in methods
+        if (printed := paper.value(cell, method, metric)) is not None
+        for found in (by_field[printed.field][cell],)
+    ]
+
+
+def is_printed(records: Sequence[Record], paper: PaperTables, metrics: Sequence[str]) -> bool:
+    """Whether the paper prints any of the metrics of any run that is done."""
+    runs = {(cell_of(one.key), one.key.method) for one in done(records)}
+    return any(paper.value(*run, metric) is not None for run in runs for metric in metrics)
+
+
+def _always(field: str) -> Callable[[Cell], str]:
+    return lambda _cell: field
+
+
+def not_run(differences: Sequence[Difference], paper: PaperTables) -> list[Place]:
+    """Printed values of the metrics compared that have no run of ours."""
+    compared = {one.metric for one in differences}
+    ours = {(*_problem(one.cell), paper_method(one.method)) for one in differences}
+    return [place for place in paper.values if place[4] in compared and place[:4] not in ours]
+
+
+def _verdict(methods: Mapping[str, Sequence[float]], method: str) -> str:
+    if method == SUBJECT or SUBJECT not in methods:
+        return ""
+    return verdict(methods[SUBJECT], methods[method])
+
+
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
+    with path.open(newline="") as file:
+        reader = csv.DictReader(file)
+        missing = [name for name in columns if name not in (reader.fieldnames or ())]
+        if missing:
+            msg = f"{path} has no column {', '.join(missing)}; expected {', '.join(columns)}"
+            raise InvalidParameterError(msg)
+        yield from reader
+
+
+def _problem(cell: Cell) -> tuple[str, float, float]:
+    return cell.data, _rate(100 * cell.missing_rate), _rate(100 * cell.label_rate)
+
+
+def _rate(percent: float | str) -> float:
+    return round(float(percent) / 100, 6)
+
+
+def _score(method: str, row: Row, fields: Mapping[str, str]) -> tuple[Place, PaperValue]:
+    metric = row["metric"].upper()
+    if metric not in fields:
+        msg = f"metrics of the paper are {', '.join(fields)} but a row has {row['metric']!r}"
+        raise InvalidParameterError(msg)
+    rates = _rate(row["vmr_percent"]), _rate(row["lar_percent"])
+    std = float(row["std"]) if row.get("std") else None
+    marked = _VERDICTS[row.get("agfti_vs_method_wilcoxon") or ""]
+    value = PaperValue(float(row["mean"]), fields[metric], std, marked)
+    return (row["dataset"], *rates, method, metric), value
+
+
+def _main_row(row: Row) -> tuple[Place, PaperValue]:
+    return _score(row["method"], row, FIELDS_OF_AUTHORS)
+
+
+def _deep_row(row: Row) -> tuple[Place, PaperValue]:
+    # The row of AGF-TI repeats the main table, which is read before.
+    return _score(row["method"], row, FIELDS)
+
+
+def _ablation_row(row: Row) -> tuple[Place, PaperValue]:
+    variant = row["variant"]
+    method = SUBJECT if variant == WHOLE else f"{SUBJECT} {variant}"
+    return _score(method, row, FIELDS_OF_AUTHORS)
+
+
+def _time_row(row: Row) -> tuple[tuple[str, str], float]:
+    return (row["dataset"], row["method"]), float(row["seconds"])
+
+
+def _footprint_row(row: Row) -> tuple[tuple[int, int, int], Footprint]:
+    sizes = int(row["n_samples"]), int(row["n_views"]), int(row["n_anchors"])
+    return sizes, Footprint(float(row["seconds"]), float(row["memory_gib"]))
+
+
+# Our names of what the paper prints under another name.
+ALIASES = {
+    "AGF-TI without alignment": "AGF-TI w/o T",
+    "AGF-TI without weights": "AGF-TI w/o alpha",
+    "AGF-TI without imputation": "AGF-TI w/o TI",
+}
+
+_CELL = ("dataset", "vmr_percent", "lar_percent")
+# File: what it holds, the columns it must have, how a row is read.
+_FILES: dict[str, tuple[str, tuple[str, ...], Callable[[Row], tuple]]] = {
+    "main_results.csv": ("values", (*_CELL, "method", "metric", "mean", "std"), _main_row),
+    "ablation.csv": ("values", (*_CELL, "variant", "metric", "mean", "std"), _ablation_row),
+    "deep_baselines.csv": ("values", (*_CELL, "method", "metric", "mean"), _deep_row),
+    "running_time.csv": ("seconds", ("dataset", "method", "seconds"), _time_row),
+    "tnn_footprint.csv": (
+        "footprints",
+        ("n_samples", "n_views", "n_anchors", "seconds", "memory_gib"),
+        _footprint_row,
+    ),
+}

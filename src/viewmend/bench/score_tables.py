@@ -1,0 +1,295 @@
+"""Tables of scores: the main table, ranks over data sets, ours beside the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import mean
+
+import numpy as np
+
+from viewmend.bench.keys import Record
+from viewmend.bench.paper_values import Difference, compare_with_paper, not_run
+from viewmend.bench.stats import (
+    Ranking,
+    can_decide,
+    count_verdicts,
+    rank_methods,
+    summarise,
+    verdict,
+)
+from viewmend.bench.summaries import Cell, Look, grouped, metric_named, only_protocol, scores
+from viewmend.bench.tabular import GAP, HEADS, Entry, Line, Table, heads_of
+from viewmend.exceptions import InvalidParameterError
+
+__all__ = ["differences_table", "problem_scores", "ranks_table", "scores_table"]
+
+DEVIATION = "± is the standard deviation over the runs, divided by their number as in the paper."
+
+
+def scores_table(records: Sequence[Record], look: Look) -> Table:
+    """The paper's main table: data set and missing rate by method, best and second best marked.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Runs of one protocol, one setting per method and cell.
+    look : Look
+
+    Returns
+    -------
+    Table
+        Entries carry the verdict of the subject against the method; below are the means of the
+        methods that have all cells, and the subject's wins, ties and losses.
+    """
+    protocol = only_protocol(records)
+    by_cell = scores(records, look.metric)
+    methods = _methods(by_cell)
+    lines = [
+        Line(heads_of(cell), _score_entries(own, methods, look.subject))
+        for cell, own in by_cell.items()
+    ]
+    title = f"{metric_named(look.metric).words.capitalize()} (%) under the protocol {protocol!r}"
+    return Table(
+        title=title[0].upper() + title[1:],
+        heads=HEADS,
+        columns=tuple(methods),
+        lines=(*lines, *_score_summaries(by_cell, methods, lines, look.subject)),
+        notes=_score_notes(by_cell, methods, look, protocol),
+    )
+
+
+def _methods(by_cell: Mapping[Cell, Mapping[str, object]]) -> list[str]:
+    return list(dict.fromkeys(name for own in by_cell.values() for name in own))
+
+
+def _score_entries(
+    own: Mapping[str, list[float]], methods: Sequence[str], subject: str
+) -> tuple[Entry, ...]:
+    summaries = {name: summarise(runs) for name, runs in own.items()}
+    places = _places({name: found.mean for name, found in summaries.items()})
+    return tuple(
+        Entry(
+            summaries[name].text,
+            summaries[name].mean,
+            places[name],
+            verdict(own[subject], own[name]) if subject in own and name != subject else "",
+        )
+        if name in own
+        else GAP
+        for name in methods
+    )
+
+
+def _places(means: Mapping[str, float]) -> dict[str, int]:
+    """1 for the largest, 2 for the second largest value as printed, 0 for the others."""
+    printed = {name: round(value, 2) for name, value in means.items()}
+    podium = sorted(set(printed.values()), reverse=True)[:2]
+    return {
+        name: podium.index(value) + 1 if value in podium else 0 for name, value in printed.items()
+    }
+
+
+def _score_summaries(
+    by_cell: Mapping[Cell, Mapping[str, list[float]]],
+    methods: Sequence[str],
+    lines: Sequence[Line],
+    subject: str,
+) -> list[Line]:
+    means = {
+        name: mean(summarise(own[name]).mean for own in by_cell.values())
+        for name in methods
+        if all(name in own for own in by_cell.values())
+    }
+    places = _places(means)
+    averages = tuple(
+        Entry(f"{means[name]:.2f}", means[name], places[name]) if name in means else GAP
+        for name in methods
+    )
+    counts = tuple(
+        Entry(_count_text(line.entries[i].verdict for line in lines)) for i in range(len(methods))
+    )
+    found = [Line(("mean of the lines", "", ""), averages, summary=True)]
+    if subject in methods:
+        found.append(Line((f"{subject} wins/ties/losses", "", ""), counts, summary=True))
+    return found
+
+
+def _count_text(verdicts: Iterable[str]) -> str:
+    counted = count_verdicts(one for one in verdicts if one)
+    tested = counted.wins + counted.ties + counted.losses
+    return str(counted) if tested else "-"
+
+
+def _score_notes(
+    by_cell: Mapping[Cell, Mapping[str, list[float]]],
+    methods: Sequence[str],
+    look: Look,
+    protocol: str,
+) -> tuple[str, ...]:
+    runs = {len(values) for own in by_cell.values() for values in own.values()}
+    counts = "-".join(str(n) for n in sorted({min(runs), max(runs)})) if runs else "0"
+    notes = [
+        f"Runs per entry: {counts}. {DEVIATION} Bold is best, underlined second best.",
+        metric_named(look.metric).note_under(protocol),
+    ]
+    if look.subject in methods:
+        notes.append(_test_note(by_cell, look.subject))
+    return tuple(note for note in notes if note)
+
+
+def _test_note(by_cell: Mapping[Cell, Mapping[str, list[float]]], subject: str) -> str:
+    text = (
+        f"●/⊙/○: {subject} is significantly better/neither/worse by one-sided Wilcoxon rank-sum "
+        "tests at the level 0.05 (exact, p ≤ 0.05)."
+    )
+    pairs = [
+        (len(own[subject]), len(runs))
+        for own in by_cell.values()
+        if subject in own
+        for name, runs in own.items()
+        if name != subject
+    ]
+    short = [pair for pair in pairs if not can_decide(*pair)]
+    if short:
+        text += (
+            f" {len(short)} of {len(pairs)} pairs have too few runs for any outcome to be "
+            "significant and bear no mark; 3 runs of each method suffice."
+        )
+    return text
+
+
+def problem_scores(
+    records: Sequence[Record], metric: str
+) -> tuple[list[str], list[str], np.ndarray, list[str]]:
+    """Scores by data set and method, for ranks.
+
+    Rates of a data set are not independent of each other, so a data set counts once, with the
+    mean of its cells.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Runs of one protocol.
+    metric : str
+
+    Returns
+    -------
+    data, methods : list of str
+    table : array (n_data, n_methods)
+    gaps : list of str
+        Methods without a score in every cell, which cannot be ranked.
+    """
+    only_protocol(records)
+    by_cell = scores(records, metric)
+    everyone = _methods(by_cell)
+    gaps = [name for name in everyone if any(name not in own for own in by_cell.values())]
+    methods = [name for name in everyone if name not in gaps]
+    data = grouped(by_cell, lambda cell: cell.data)
+    table = [
+        [mean(summarise(by_cell[cell][name]).mean for cell in cells) for name in methods]
+        for cells in data.values()
+    ]
+    return list(data), methods, np.array(table, dtype=float).reshape(len(data), -1), gaps
+
+
+def ranks_table(records: Sequence[Record], look: Look) -> Table:
+    """Mean ranks over the data sets, with Friedman's test and Nemenyi's critical difference.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Runs of one protocol.
+    look : Look
+
+    Returns
+    -------
+    Table
+        Best rank first.
+    """
+    data, methods, table, gaps = problem_scores(records, look.metric)
+    ranking = rank_methods(table)
+    best = ranking.mean_ranks.min()
+    lines = [
+        Line((methods[i],), _rank_entries(ranking, i, best))
+        for i in np.argsort(ranking.mean_ranks, kind="stable")
+    ]
+    notes = [_friedman_note(ranking, data)]
+    if gaps:
+        notes.append(f"Without a score in every cell, and so without a rank: {', '.join(gaps)}.")
+    return Table(
+        f"Mean rank by {look.metric} over data sets under the protocol {only_protocol(records)!r}",
+        ("method",),
+        ("mean rank", "behind the best", "differs from the best"),
+        tuple(lines),
+        tuple(notes),
+    )
+
+
+def _rank_entries(ranking: Ranking, i: int, best: float) -> tuple[Entry, ...]:
+    rank = float(ranking.mean_ranks[i])
+    behind = rank - float(best)
+    differs = behind > ranking.critical_difference
+    return (
+        Entry(f"{rank:.2f}", rank, int(behind == 0)),
+        Entry(f"{behind:.2f}", behind),
+        Entry("yes" if differs else "no", float(differs)),
+    )
+
+
+def _friedman_note(ranking: Ranking, data: Sequence[str]) -> str:
+    return (
+        f"Friedman's test over {ranking.n_problems} data sets ({', '.join(data)}): chi-square "
+        f"{ranking.statistic:.2f}, p {ranking.p_value:.3g} (approximate, few data sets). Mean "
+        f"ranks differ at 0.05 when more than {ranking.critical_difference:.2f} apart (Nemenyi)."
+    )
+
+
+def differences_table(records: Sequence[Record], look: Look) -> Table:
+    """Ours beside the paper's, cell by cell, for the metrics the paper prints.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Runs of one or several protocols.
+    look : Look
+        With the paper's tables.
+
+    Returns
+    -------
+    Table
+    """
+    if look.paper is None:
+        msg = "a comparison needs the paper's tables; pass the folder that holds them"
+        raise InvalidParameterError(msg)
+    found = compare_with_paper(records, look.paper)
+    absent = len(not_run(found, look.paper))
+    return Table(
+        "Ours beside the paper's printed values (%)",
+        ("protocol", *HEADS, "method", "metric"),
+        ("ours", "paper", "difference", "standard errors", "ours: AGF-TI is", "paper: AGF-TI is"),
+        tuple(_difference_line(one) for one in found),
+        (
+            f"{len(found)} values are compared; {absent} printed values have no run here.",
+            "Standard errors: the difference over its standard error, from the spread of both.",
+            "PREC is what the paper prints so, macro recall, and macro precision in its table of "
+            "deep baselines; ours beside it is the same, under any protocol.",
+        ),
+    )
+
+
+def _difference_line(one: Difference) -> Line:
+    errors = one.standard_errors
+    printed = f"{one.paper.mean:.2f}"
+    if one.paper.std is not None:
+        printed += f" ± {one.paper.std:.2f}"
+    return Line(
+        (one.cell.protocol, *heads_of(one.cell), one.method, one.metric),
+        (
+            Entry(one.ours.text, one.ours.mean),
+            Entry(printed, one.paper.mean),
+            Entry(f"{one.difference:+.2f}", one.difference),
+            GAP if errors is None else Entry(f"{errors:+.1f}", errors),
+            Entry(one.verdict or "-"),
+            Entry(one.paper.verdict or "-"),
+        ),
+    )

@@ -1,0 +1,175 @@
+"""Records as files: one per run, each whole or absent, shared by any number of processes."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from viewmend.bench.keys import STATUSES, Record, RunKey
+from viewmend.exceptions import DataWarning
+
+__all__ = ["ResultStore"]
+
+
+class ResultStore:
+    """A folder of records that survives the end of a process at any moment.
+
+    ``runs/DIGEST.json`` is the record of one run. It is written under ``drafts`` and moved to its
+    place, so it is either whole or not there. ``claims/DIGEST.lock`` is locked by the process
+    that works on the run; the system frees the lock when that process ends, however it ends. The
+    folder may lie on any file system with locks, and processes on several machines may share it.
+
+    Parameters
+    ----------
+    folder : path
+        Made on the first write.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]):
+        self.folder = Path(folder)
+
+    @property
+    def runs(self) -> Path:
+        """Folder of the records."""
+        return self.folder / "runs"
+
+    @property
+    def drafts(self) -> Path:
+        """Folder of records that are being written."""
+        return self.folder / "drafts"
+
+    @property
+    def claims(self) -> Path:
+        """Folder of the locks."""
+        return self.folder / "claims"
+
+    def write(self, record: Record) -> None:
+        """Put a record in its place, instead of an earlier one of the same run if there is one."""
+        for folder in (self.runs, self.drafts):
+            folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(record.to_dict(), indent=1, sort_keys=True, default=_plain)
+        draft = self.drafts / f"{record.key.digest}-{uuid.uuid4().hex}.json"
+        with draft.open("w") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self._file(record.key))
+        _flush_folder(self.runs)
+
+    def get(self, key: RunKey) -> Record | None:
+        """The record of a run, None where there is none that can be read."""
+        path = self._file(key)
+        return _read(path) if path.exists() else None
+
+    def records(self) -> list[Record]:
+        """All records, in the order of their digests; broken files are left out with a warning."""
+        found = (_read(path) for path in sorted(self.runs.glob("*.json")))
+        return [record for record in found if record is not None]
+
+    def forget(self, key: RunKey) -> None:
+        """Remove the record of a run, so that it is to do again; nothing if another works on it."""
+        with self.claim(key) as mine:
+            if mine:
+                self._file(key).unlink(missing_ok=True)
+
+    @contextmanager
+    def claim(self, key: RunKey) -> Iterator[bool]:
+        """Keep other processes off a run; gives False at once where another is at it.
+
+        Look for a record after the claim: the other process may just have ended.
+        """
+        self.claims.mkdir(parents=True, exist_ok=True)
+        path = self.claims / f"{key.digest}.lock"
+        with path.open("a+") as lock:
+            if not (_lock(lock.fileno()) and _is_at(lock.fileno(), path)):
+                yield False
+                return
+            self._remove_drafts(key)
+            lock.truncate(0)
+            lock.write(key.text)
+            lock.flush()
+            try:
+                yield True
+            finally:
+                # While it is still locked: whoever opened it meanwhile sees that it is gone.
+                path.unlink(missing_ok=True)
+
+    def running(self) -> list[RunKey]:
+        """Runs that some process is at."""
+        return [key for key, held in self._claimed() if held]
+
+    def interrupted(self) -> list[RunKey]:
+        """Runs whose process ended without a word, killed or out of memory, and not begun again."""
+        return [key for key, held in self._claimed() if not held]
+
+    def _file(self, key: RunKey) -> Path:
+        return self.runs / f"{key.digest}.json"
+
+    def _remove_drafts(self, key: RunKey) -> None:
+        """Drafts of a claimed run were left by a process that was killed."""
+        for draft in self.drafts.glob(f"{key.digest}-*.json"):
+            draft.unlink(missing_ok=True)
+
+    def _claimed(self) -> Iterator[tuple[RunKey, bool]]:
+        for path in sorted(self.claims.glob("*.lock")):
+            try:
+                with path.open() as lock:
+                    held = not _lock(lock.fileno())
+                    key = RunKey.from_dict(json.load(lock))
+            except (OSError, ValueError):  # released, or claimed this very moment
+                continue
+            yield key, held
+
+
+def _read(path: Path) -> Record | None:
+    try:
+        record = Record.from_dict(json.loads(path.read_text()))
+        if record.key.digest == path.stem and record.status in STATUSES:
+            return record
+        problem = f"it holds the run {record.key.digest} with status {record.status!r}"
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    msg = f"{path} is no record of a run ({problem}) and counts as not there; remove the file"
+    warnings.warn(msg, DataWarning, stacklevel=3)
+    return None
+
+
+def _lock(handle: int) -> bool:
+    """Whether the lock could be had without waiting."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether an open file is still the one of that name: another may have removed it."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make a rename last through a loss of power."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _plain(value: Any) -> Any:
+    """NumPy numbers and arrays for JSON."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    msg = f"a record holds numbers, text, lists and dicts, but here is a {type(value).__name__}"
+    raise TypeError(msg)

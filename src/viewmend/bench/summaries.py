@@ -1,0 +1,240 @@
+"""Records put in order for tables and figures: cells, scores, what failed, what a metric means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from viewmend.bench.keys import Record, RunKey, Setting
+from viewmend.bench.protocols import PROTOCOLS
+from viewmend.exceptions import InvalidParameterError
+
+if TYPE_CHECKING:
+    from viewmend.bench.paper_values import PaperTables
+
+__all__ = [
+    "METRICS",
+    "Cell",
+    "Look",
+    "Metric",
+    "by_protocol",
+    "cell_of",
+    "done",
+    "failures",
+    "field_scores",
+    "grouped",
+    "metric_named",
+    "only_protocol",
+    "percent",
+    "rate_text",
+    "scores",
+    "setting_text",
+    "settings_vary",
+]
+
+Thing = TypeVar("Thing")
+Group = TypeVar("Group", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of the paper's tables.
+
+    Attributes
+    ----------
+    field : str
+        Entry of a record's ``result``.
+    words : str
+    by_protocol : bool
+        Whether the protocol says which entry bears the name.
+    """
+
+    field: str
+    words: str
+    by_protocol: bool = False
+
+    def field_under(self, protocol: str) -> str:
+        """Entry of a record's ``result`` that bears this name under a protocol."""
+        return PROTOCOLS[protocol].precision if self.by_protocol else self.field
+
+    def note_under(self, protocol: str) -> str:
+        """What the name hides, empty where it hides nothing."""
+        if self.field_under(protocol) == self.field:
+            return ""
+        was, now = (name.replace("_", " ") for name in (self.field, self.field_under(protocol)))
+        return (
+            f"Under the protocol {protocol!r} PREC is {now}, not {was}: the authors' code reads "
+            "its confusion matrix transposed, and their tables are compared like for like."
+        )
+
+
+METRICS = {
+    "ACC": Metric("accuracy", "accuracy"),
+    "PREC": Metric("macro_precision", "precision", by_protocol=True),
+    "REC": Metric("macro_recall", "recall"),
+    "F1": Metric("macro_f1", "F1"),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A learning problem up to its repetitions: one row of the main table."""
+
+    protocol: str
+    data: str
+    missing_rate: float
+    label_rate: float
+
+    @property
+    def text(self) -> str:
+        """The cell in words, for messages and tooltips."""
+        rates = f"VMR {rate_text(self.missing_rate)}, LAR {rate_text(self.label_rate)}"
+        return f"{self.data}, {rates}"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How records are looked at.
+
+    Attributes
+    ----------
+    metric : str
+        Row of `METRICS`.
+    subject : str
+        Method that the others are tested against.
+    paper : PaperTables, optional
+        The paper's printed values, drawn as ghosts beside ours.
+    """
+
+    metric: str = "ACC"
+    subject: str = "AGF-TI"
+    paper: PaperTables | None = None
+
+
+def metric_named(name: str) -> Metric:
+    """The metric of a name; an error lists the names."""
+    if name not in METRICS:
+        msg = f"the metric must be one of {', '.join(METRICS)} but is {name!r}"
+        raise InvalidParameterError(msg)
+    return METRICS[name]
+
+
+def cell_of(key: RunKey) -> Cell:
+    """The cell that a run belongs to."""
+    return Cell(key.protocol, key.data, key.missing_rate, key.label_rate)
+
+
+def done(records: Iterable[Record], measure: str = "fit") -> list[Record]:
+    """Records of a measure that came to an end."""
+    return [one for one in records if one.status == "done" and one.key.measure == measure]
+
+
+def failures(records: Iterable[Record], status: str) -> list[Record]:
+    """Records of a status, "error" or "left_out"."""
+    return [one for one in records if one.status == status]
+
+
+def grouped(things: Iterable[Thing], of: Callable[[Thing], Group]) -> dict[Group, list[Thing]]:
+    """Things by what ``of`` says of them, groups and members in the order they came."""
+    groups: dict[Group, list[Thing]] = {}
+    for thing in things:
+        groups.setdefault(of(thing), []).append(thing)
+    return groups
+
+
+def by_protocol(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Records by protocol, for tables and figures show one at a time."""
+    return grouped(records, lambda one: one.key.protocol)
+
+
+def only_protocol(records: Sequence[Record]) -> str:
+    """The protocol of all records; two in one table would be compared by mistake."""
+    found = list(by_protocol(records))
+    if len(found) != 1:
+        names = ", ".join(map(repr, found)) or "none"
+        msg = (
+            f"records of exactly one protocol are needed but these are of {names}; use by_protocol"
+        )
+        raise InvalidParameterError(msg)
+    return found[0]
+
+
+def scores(records: Sequence[Record], metric: str) -> dict[Cell, dict[str, list[float]]]:
+    """Percent by cell and method, one value per repetition.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Runs that stand in a table: no two settings of a method in a cell. Those that are not
+        "fit" or not done are left out.
+    metric : str
+        Row of `METRICS`.
+
+    Returns
+    -------
+    dict of Cell to dict of str to list of float
+        Data sets and methods in the order they came, rates ascending, repetitions ascending.
+    """
+    chosen = metric_named(metric)
+    return field_scores(records, lambda cell: chosen.field_under(cell.protocol))
+
+
+def field_scores(
+    records: Sequence[Record], field_of: Callable[[Cell], str]
+) -> dict[Cell, dict[str, list[float]]]:
+    """As `scores`, of the entry of ``result`` that ``field_of`` names for a cell."""
+    cells = grouped(done(records), lambda one: cell_of(one.key))
+    names = list(grouped(done(records), lambda one: one.key.method))
+    table: dict[Cell, dict[str, list[float]]] = {}
+    for cell in _ordered(cells):
+        runs = grouped(cells[cell], lambda one: one.key.method)
+        field = field_of(cell)
+        table[cell] = {name: _values(runs[name], field, cell) for name in names if name in runs}
+    return table
+
+
+def _ordered(cells: Iterable[Cell]) -> list[Cell]:
+    """Cells of a data set together, its rates ascending."""
+    cells = list(cells)
+    place = {name: i for i, name in enumerate(grouped(cells, lambda cell: cell.data))}
+    return sorted(cells, key=lambda cell: (place[cell.data], cell.missing_rate, cell.label_rate))
+
+
+def _values(runs: list[Record], field: str, cell: Cell) -> list[float]:
+    if len({one.key.setting for one in runs}) > 1:
+        msg = (
+            f"{runs[0].key.method} has several settings at {cell.text}; pass the runs of one "
+            "setting, or give the variants names of their own"
+        )
+        raise InvalidParameterError(msg)
+    ordered = sorted(runs, key=lambda one: one.key.repetition)
+    return [percent(one.result[field]) for one in ordered]
+
+
+def settings_vary(records: Sequence[Record]) -> tuple[str, ...]:
+    """Names of the parameters that take several values for a method within a cell."""
+    varying: dict[str, None] = {}
+    runs = grouped(done(records), lambda one: (cell_of(one.key), one.key.method))
+    for group in runs.values():
+        settings = [dict(one.key.setting) for one in group]
+        names = dict.fromkeys(name for setting in settings for name in setting)
+        varying |= {
+            name: None for name in names if len({setting.get(name) for setting in settings}) > 1
+        }
+    return tuple(sorted(varying))
+
+
+def setting_text(setting: Setting) -> str:
+    """A setting in words, "default" where it has none."""
+    return ", ".join(f"{name}={value}" for name, value in setting) or "default"
+
+
+def percent(share: float) -> float:
+    """A share in percent, without the last bits in which equal counts may differ."""
+    return round(100 * share, 10)
+
+
+def rate_text(rate: float) -> str:
+    """A rate in percent, with as many decimals as it needs."""
+    return f"{100 * rate:.4g}%"

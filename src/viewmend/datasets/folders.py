@@ -1,0 +1,222 @@
+"""Incomplete multi-view data from a folder: one table per view, joined by an identifier."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewmend.containers import MultiViewData
+from viewmend.datasets.task import UNLABELLED
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
+from viewmend.validation import check_views
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["IncompleteDataset", "load_folder"]
+
+# File of labels, whatever its ending.
+LABELS_FILE = "labels"
+
+
+@dataclass(frozen=True, eq=False)
+class IncompleteDataset:
+    """Samples of which some views and labels may be unknown.
+
+    Attributes
+    ----------
+    name : str
+        Short name of the data.
+    data : MultiViewData
+        Rows of samples that a view misses are NaN.
+    y : array (n_samples,) of int
+        Class as an index into ``classes``; -1 where it is unknown.
+    classes : tuple
+        The labels as they were given, in ascending order.
+    ids : array (n_samples,) of str
+        Identifier of every row.
+    description : str
+    """
+
+    name: str
+    data: MultiViewData
+    y: np.ndarray
+    classes: tuple[Any, ...]
+    ids: np.ndarray
+    description: str
+
+    def __repr__(self) -> str:
+        return f"IncompleteDataset({self.name}: {len(self.classes)} classes; {self.data!r})"
+
+
+def load_folder(
+    path: str | Path, *, id_column: str = "id", label_column: str = "label"
+) -> IncompleteDataset:
+    """Read a folder with one CSV or Parquet file per view.
+
+    The views are joined by the identifiers of their rows: a sample is any identifier that some
+    view holds, and it misses the views that do not hold it. Labels are a file of their own,
+    ``labels.csv`` or ``labels.parquet``, or a column of one or more views. Needs pandas, and for
+    Parquet what pandas needs.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder. Views are named after their files and ordered by name.
+    id_column : str
+        Column that tells which sample a row is, once per file.
+    label_column : str
+        Column of labels; empty cells are samples without label.
+
+    Returns
+    -------
+    IncompleteDataset
+        Samples in the order in which their identifiers appear, view by view.
+    """
+    path = Path(path)
+    frames = {file.stem: _read_table(file, id_column) for file in _tables(path)}
+    labels = _joined_labels(frames, label_column, path)
+    views = {
+        name: frame.drop(columns=label_column, errors="ignore")
+        for name, frame in frames.items()
+        if name != LABELS_FILE
+    }
+    ids = _all_ids(views)
+    _warn_of_strangers(labels.index.difference(ids), path)
+    y, classes = _codes(labels.reindex(ids))
+    return IncompleteDataset(
+        name=path.name,
+        data=check_views({name: _matrix(view, ids, name) for name, view in views.items()}),
+        y=y,
+        classes=classes,
+        ids=ids.to_numpy(),
+        description=f"{len(views)} views joined by {id_column} from {path.name}",
+    )
+
+
+def _tables(path: Path) -> list[Path]:
+    """Files that hold tables, by name; there is at least one view and no two share a name."""
+    files = sorted(file for file in path.iterdir() if file.suffix in READERS)
+    names = [file.stem for file in files]
+    if set(names) <= {LABELS_FILE}:
+        msg = (
+            f"{path} must hold one .csv or .parquet file per view but holds "
+            f"{', '.join(sorted(file.name for file in path.iterdir())) or 'nothing'}; "
+            "save every view as a table of its own"
+        )
+        raise InvalidViewsError(msg)
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        msg = (
+            f"{path} holds several tables named {twice[0]}; a view is named after its file, so "
+            "rename or remove one of them"
+        )
+        raise InvalidViewsError(msg)
+    return files
+
+
+def _read_csv(file: Path, id_column: str) -> pd.DataFrame:
+    import pandas as pd
+
+    # Identifiers are names: 007 is not 7.
+    return pd.read_csv(file, dtype={id_column: str})
+
+
+def _read_parquet(file: Path, _id_column: str) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_parquet(file)
+
+
+READERS: Mapping[str, Callable[[Path, str], Any]] = {
+    ".csv": _read_csv,
+    ".parquet": _read_parquet,
+}
+
+
+def _read_table(file: Path, id_column: str) -> pd.DataFrame:
+    """The table with its identifiers, as text, for index."""
+    try:
+        frame = READERS[file.suffix](file, id_column)
+    except ImportError as error:
+        msg = f"reading {file} needs a package that is not installed ({error}); install it"
+        raise ImportError(msg) from error
+    if id_column not in frame.columns:
+        msg = (
+            f"{file} has no column {id_column!r} to join its rows by, but {list(frame.columns)}; "
+            "add one, or name it in id_column"
+        )
+        raise InvalidViewsError(msg)
+    frame = frame.set_index(frame.pop(id_column).astype(str))
+    twice = frame.index[frame.index.duplicated()]
+    if twice.size:
+        msg = (
+            f"{file} holds {id_column} {twice[0]!r} more than once; a view has one row per sample, "
+            "so keep one of them or give them identifiers of their own"
+        )
+        raise InvalidViewsError(msg)
+    return frame
+
+
+def _joined_labels(frames: Mapping[str, pd.DataFrame], column: str, path: Path) -> pd.Series:
+    """Label of every identifier that has one."""
+    import pandas as pd
+
+    found = [frame[column].dropna() for frame in frames.values() if column in frame]
+    if not found:
+        msg = (
+            f"no table of {path} has a column {column!r}; add a file labels.csv with the columns "
+            "id and label, or name the column in label_column"
+        )
+        raise InvalidLabelsError(msg)
+    joined = pd.concat(found)
+    first = joined[~joined.index.duplicated()]
+    differs = joined.ne(first.reindex(joined.index))
+    if differs.any():
+        name = joined.index[differs][0]
+        msg = (
+            f"{name!r} has the labels {sorted(map(str, joined[name].unique()))} in {path}; a "
+            "sample has one label in all tables, so correct the wrong one"
+        )
+        raise InvalidLabelsError(msg)
+    return first
+
+
+def _all_ids(views: Mapping[str, pd.DataFrame]) -> pd.Index:
+    """Identifiers of all views, each once, in the order in which they appear."""
+    import pandas as pd
+
+    rows = np.concatenate([view.index.to_numpy(str) for view in views.values()])
+    return pd.Index(pd.unique(rows))
+
+
+def _warn_of_strangers(ids: pd.Index, path: Path) -> None:
+    if ids.size:
+        msg = (
+            f"{ids.size} labelled samples of {path}, such as {ids[0]!r}, are in no view and were "
+            "left out; check that all tables spell the identifiers alike"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=3)
+
+
+def _codes(labels: pd.Series) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """Classes counted from 0, -1 where there is no label, and the labels they stand for."""
+    codes, classes = labels.factorize(sort=True)
+    return np.where(codes < 0, UNLABELLED, codes).astype(np.int64), tuple(classes.tolist())
+
+
+def _matrix(view: pd.DataFrame, ids: pd.Index, name: str) -> np.ndarray:
+    """Values (n_samples, n_features); NaN rows for identifiers that the view does not hold."""
+    text = [column for column in view.columns if view[column].dtype.kind not in "biuf"]
+    if text:
+        msg = (
+            f"column {text[0]!r} of view {name} must hold numbers but has dtype "
+            f"{view[text[0]].dtype}; encode it as numbers or leave it out"
+        )
+        raise InvalidViewsError(msg)
+    return view.reindex(ids).to_numpy(dtype=np.float64, na_value=np.nan)

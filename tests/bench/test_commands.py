@@ -1,0 +1,297 @@
+"""``viewmend bench``: a small experiment from the file to its tables."""
+
+import csv
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from viewmend import cli
+from viewmend.bench import measures
+from viewmend.bench.execute import Outcome
+from viewmend.bench.experiment import read_experiment
+from viewmend.bench.keys import Record, RunKey
+from viewmend.bench.methods import CONTESTANTS
+from viewmend.bench.plan import Count, final_runs
+from viewmend.bench.progress import remaining_seconds, shown_progress
+from viewmend.bench.store import ResultStore
+from viewmend.datasets import make_multiview_blobs
+
+TOML = """
+name = "small"
+title = "A small experiment"
+protocols = ["paper", "honest"]
+data = ["blobs", "nowhere"]
+missing_rates = [0.4]
+label_rates = [0.1]
+methods = ["union graph", "self-training"]
+repetitions = 2
+
+[variants."union graph, 3 neighbours"]
+method = "union graph"
+setting = { n_neighbors = 3 }
+
+[[leave_out]]
+method = "self-training"
+data = "blobs"
+reason = "to see what is said"
+"""
+KEY = RunKey("fit", "honest", "blobs", 0.4, 0.1, "union graph", (), 0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An experiment, its data, and the results of ``run``."""
+    folder = tmp_path_factory.mktemp("bench")
+    blobs = make_multiview_blobs(60, n_views=2, noise=3.0, random_state=0)
+    views = {f"view_{v}": view for v, view in enumerate(blobs.views)}
+    np.savez(folder / "blobs.npz", y=blobs.y, **views)
+    (folder / "small.toml").write_text(TOML)
+    result = invoke(folder, "run", folder / "small.toml")
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def invoke(folder, *arguments, results="results", **environment):
+    environment = {"COLUMNS": "120", "TERM": "dumb", "FORCE_COLOR": None} | environment
+    environment |= {"VIEWMEND_DATA": str(folder)}
+    command = ["bench", *map(str, arguments), "--results", str(folder / results)]
+    return CliRunner().invoke(cli.app, command, env=environment)
+
+
+def counts(result):
+    """The table of counts as {row: [done, failed, left out, to do]}."""
+    rows = re.findall(r"│ (.+?) +│ +(\d+) │ +(\d+) │ +(\d+) │ +(\d+) │", result.stdout)
+    return {name: list(map(int, numbers)) for name, *numbers in rows}
+
+
+def message(result):
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split())
+
+
+def test_status_before_counts_every_run_and_names_absent_data(folder):
+    result = invoke(folder, "status", folder / "small.toml", results="none")
+    assert counts(result) == {
+        "union graph": [0, 0, 0, 4],
+        "self-training": [0, 0, 4, 0],
+        "union graph, 3 neighbours": [0, 0, 0, 4],
+        "all": [0, 0, 4, 8],
+    }
+    assert "Absent, not run: nowhere: " in result.stdout
+    assert "nowhere.npz" in result.stdout
+    assert not (folder / "none").exists()
+
+
+def test_run_leaves_a_record_of_every_final_run(folder):
+    experiment = read_experiment(folder / "small.toml")
+    records = ResultStore(folder / "results").records()
+    expected = final_runs(replace(experiment, data=("blobs",)), records)
+    assert {r.key for r in records} == set(expected)
+    assert {r.status for r in records} == {"done"}
+    assert len(expected) == 8
+
+
+def test_methods_of_a_repetition_see_the_same_mask(folder):
+    by_problem = {}
+    for record in ResultStore(folder / "results").records():
+        seen = record.result["observed_pairs"], record.result["seeds"]["mask"]
+        by_problem.setdefault(record.key.repetition, set()).add(seen)
+    assert [len(masks) for masks in by_problem.values()] == [1, 1]
+
+
+def test_run_again_does_nothing(folder, monkeypatch):
+    monkeypatch.setitem(measures.MEASURES, "fit", lambda *_: pytest.fail("must not run"))
+    result = invoke(folder, "run", folder / "small.toml")
+    assert result.exit_code == 0, result.output
+    assert counts(result)["all"] == [8, 0, 4, 0]
+
+
+def test_failures_are_told_kept_and_tried_again_on_request(folder, monkeypatch):
+    fit = measures.MEASURES["fit"]
+
+    def fail_on_paper(key, context):
+        if key.protocol == "paper":
+            raise ArithmeticError("no [bold] luck")
+        return fit(key, context)
+
+    toml = folder / "small.toml"
+    with monkeypatch.context() as patch:
+        patch.setitem(measures.MEASURES, "fit", fail_on_paper)
+        result = invoke(folder, "run", toml, results="failing")
+    assert result.exit_code == 1
+    assert counts(result)["all"] == [4, 4, 4, 0]
+    assert "repetition 0: ArithmeticError: no [bold] luck" in result.stdout
+    assert counts(invoke(folder, "resume", toml, results="failing"))["all"] == [4, 4, 4, 0]
+    result = invoke(folder, "resume", toml, "--retry-failed", results="failing")
+    assert (result.exit_code, counts(result)["all"]) == (0, [8, 0, 4, 0])
+    once, twice = (ResultStore(folder / name).records() for name in ("results", "failing"))
+    assert [(r.key, r.result) for r in once] == [(r.key, r.result) for r in twice]
+
+
+def test_a_part_of_an_experiment_and_more_repetitions(folder):
+    part = ("--only", "honest", "--only", "union graph", "--repetitions", 3)
+    result = invoke(folder, "status", folder / "small.toml", *part)
+    assert counts(result)["all"] == [2, 0, 0, 1]
+    result = invoke(folder, "status", folder / "small.toml", "--only", "Honest")
+    assert result.exit_code == 2
+    assert "small has no 'Honest'; choose of paper, honest, blobs" in message(result)
+
+
+def test_table_prints_the_means_of_the_records(folder):
+    result = invoke(folder, "table", folder / "small.toml", "--kind", "scores")
+    assert result.exit_code == 0, result.output
+    line = next(line for line in result.stdout.splitlines() if line.startswith("| blobs"))
+    own = [
+        100 * r.result["accuracy"]
+        for r in ResultStore(folder / "results").records()
+        if r.key.protocol == "paper" and not r.key.setting
+    ]
+    assert f"{np.mean(own):.2f} ± {np.std(own):.2f}" in line
+    assert "union graph, 3 neighbours" in result.stdout
+
+
+def test_tables_of_nothing_name_the_remedy(folder):
+    result = invoke(folder, "table", folder / "small.toml", results="none")
+    assert result.exit_code == 2
+    assert "no run of the experiment 'small' is done" in message(result)
+
+
+def test_plot_and_report_write_files(folder):
+    output = folder / "figures"
+    result = invoke(folder, "plot", folder / "small.toml", "--kind", "scores", "--output", output)
+    assert result.exit_code == 0, result.output
+    names = {f"small_{protocol}_scores_ACC.png" for protocol in ("paper", "honest")}
+    assert {path.name for path in output.iterdir()} == names
+    page = folder / "report.html"
+    result = invoke(folder, "report", folder / "small.toml", "--output", page)
+    assert result.exit_code == 0, result.output
+    assert "A small experiment" in page.read_text()
+    assert "to see what is said" in page.read_text()
+
+
+def test_comparison_with_the_paper(folder):
+    printed = folder / "paper"
+    printed.mkdir()
+    lines = ["dataset,vmr_percent,lar_percent,method,metric,mean,std"]
+    lines.append("blobs,40,10,union graph,acc,12.34,1.00")
+    (printed / "main_results.csv").write_text("\n".join(lines) + "\n")
+    toml = folder / "small.toml"
+    result = invoke(folder, "compare-with-paper", toml, "--paper", printed)
+    assert result.exit_code == 0, result.output
+    assert "12.34" in result.stdout
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_export_keeps_every_value(folder, form):
+    path = folder / f"all.{form}"
+    result = invoke(folder, "export", path)
+    assert result.exit_code == 0, result.output
+    if form == "csv":
+        lines = list(csv.DictReader(path.read_text().splitlines()))
+    else:
+        parquet = pytest.importorskip("pyarrow.parquet")
+        lines = parquet.read_table(path).to_pylist()
+    records = sorted(ResultStore(folder / "results").records(), key=lambda r: r.key.text)
+    for line, record in zip(lines, records, strict=True):
+        assert float(line["result.accuracy"]) == record.result["accuracy"]
+        assert float(line["timings.fit"]) == record.timings["fit"]
+        assert json.loads(line["setting"]) == dict(record.key.setting)
+        assert (line["protocol"], line["method"]) == (record.key.protocol, record.key.method)
+        assert int(line["repetition"]) == record.key.repetition
+        assert line["environment.versions.numpy"] == np.__version__
+
+
+def test_export_of_an_experiment_has_its_rows_and_what_was_left_out(folder):
+    path = folder / "final.csv"
+    invoke(folder, "export", path, "--experiment", folder / "small.toml")
+    lines = list(csv.DictReader(path.read_text().splitlines()))
+    names = sorted(line["method"] for line in lines)
+    assert names == ["self-training"] * 2 + ["union graph"] * 4 + ["union graph, 3 neighbours"] * 4
+    told = [line for line in lines if line["status"] == "left_out"]
+    assert {line["message"] for line in told} == {"to see what is said"}
+
+
+def test_export_of_numbers_and_text_in_one_column(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    store = ResultStore(tmp_path / "results")
+    for i, value in enumerate([1, 0.5, "many", None]):
+        store.write(Record(replace(KEY, repetition=i), "done", {"x": value, "y": i / 2}))
+    result = invoke(tmp_path, "export", tmp_path / "all.parquet")
+    assert result.exit_code == 0, result.output
+    table = parquet.read_table(tmp_path / "all.parquet")
+    assert table["result.x"].to_pylist() == ["1", "0.5", "many", None]
+    assert table["result.y"].to_pylist() == [0.0, 0.5, 1.0, 1.5]
+
+
+def test_export_to_an_unknown_format_is_refused(folder):
+    result = invoke(folder, "export", folder / "all.xlsx")
+    assert result.exit_code == 2
+    assert "'all.xlsx' must end in one of .csv, .parquet" in message(result)
+
+
+def test_mistakes_in_the_file_are_short_errors(folder, tmp_path):
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(TOML.replace("repetitions = 2", "repetitions = 0"))
+    result = invoke(folder, "run", wrong)
+    assert result.exit_code == 2
+    assert "wrong.toml: repetitions must be an integer >= 1, got 0" in message(result)
+    assert "Traceback" not in result.output
+
+
+def test_progress_counts_on_a_terminal_and_is_quiet_elsewhere(folder):
+    terminal = invoke(
+        folder, "run", folder / "small.toml", results="shown", FORCE_COLOR="1", TERM="xterm"
+    )
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.stdout)
+    assert re.search(r"runs .*8/8 0 failed", text)
+    plain = invoke(folder, "run", folder / "small.toml", results="hidden")
+    assert plain.exit_code == 0
+    assert "/8" not in plain.stdout
+    assert "\x1b" not in plain.stdout
+
+
+def test_progress_tells_failures_apart(tmp_path):
+    with (tmp_path / "screen").open("w") as screen:
+        console = Console(file=screen, force_terminal=True, width=120)
+        with shown_progress(console, Count(done=5, failed=1, to_do=4)) as watch:
+            watch(Outcome(KEY, "done"))
+            watch(Outcome(KEY, "error"))
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", (tmp_path / "screen").read_text())
+    assert "8/10 2 failed" in text
+    assert "union graph on blobs, 40% missing" in text
+
+
+def test_examples_of_the_documentation_run_and_are_short(tmp_path, monkeypatch):
+    """A new method, tuned and on completed views, and a new data set."""
+    text = (Path(__file__).parents[2] / "docs" / "bench.md").read_text()
+    examples = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", text, re.DOTALL))
+    for name, code in examples.items():
+        assert len(code.strip().splitlines()) < 25
+        (tmp_path / name).write_text(code)
+    monkeypatch.chdir(tmp_path)
+    exec(examples["save_two_moons.py"], {})
+    top = 'plugins = ["nearest_mean.py"]\n' + TOML.split("[variants")[0]
+    top = top.replace('"union graph", "self-training"', '"nearest mean"')
+    (tmp_path / "moons.toml").write_text(top.replace('"blobs", "nowhere"', '"two moons"'))
+    try:
+        result = invoke(tmp_path, "run", tmp_path / "moons.toml")
+    finally:
+        CONTESTANTS.pop("nearest mean", None)
+        sys.modules.pop("nearest_mean", None)
+    assert result.exit_code == 0, result.output
+    assert counts(result)["all"] == [3 + 2, 0, 0, 0]
+    records = ResultStore(tmp_path / "results").records()
+    assert min(r.result["accuracy"] for r in records) > 0.6
+    assert {r.key.setting for r in records} == {(), (("power", 1),), (("power", 2),)}
+
+
+def test_time_left_goes_by_the_pace_of_this_process():
+    assert remaining_seconds(30.0, ended=3, left=7) == 70.0
+    assert remaining_seconds(30.0, ended=0, left=7) is None
+    assert remaining_seconds(30.0, ended=10, left=0) == 0.0

@@ -1,0 +1,191 @@
+"""Experiment files: what they mean, and what is said about those that mean nothing."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from viewmend.bench.experiment import Row, load_plugins, read_experiment
+from viewmend.bench.methods import CONTESTANTS
+from viewmend.bench.plan import cells, known_runs
+from viewmend.bench.rules import InvalidExperimentError
+from viewmend.bench.store import ResultStore
+
+PAPER = sorted((Path(__file__).parents[2] / "benchmarks" / "paper").glob("*.toml"))
+
+WHOLE = """
+name = "small"
+title = "A small one"
+protocols = ["paper", "honest"]
+data = ["CUB", "UCI-Digit"]
+missing_rates = [0, 0.5]
+label_rates = [0.05]
+methods = ["AGF-TI", "AMGL"]
+repetitions = 2
+grids = "full"
+
+[settings]
+AGF-TI = { max_iter = 5 }
+
+[variants."AGF-TI without imputation"]
+method = "AGF-TI"
+setting = { ablation = "imputation" }
+
+[[sweep]]
+method = "AMGL"
+data = ["CUB"]
+grid = { n_neighbors = [3, 5], tol = [0.1, 0.2] }
+
+[[leave_out]]
+method = "AMGL"
+data = "UCI-Digit"
+reason = "takes a day"
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_text(text, name="small.toml"):
+        (tmp_path / name).write_text(text)
+        return read_experiment(tmp_path / name)
+
+    return read_text
+
+
+def changed(key, value):
+    """The file with another value of a key at the top, or without it."""
+    rest = re.sub(rf"^{key} = .*\n", "", WHOLE, count=1, flags=re.MULTILINE)
+    return rest if value is None else f"{key} = {value}\n{rest}"
+
+
+def test_a_file_becomes_rows_of_methods_with_parameters(read):
+    experiment = read(WHOLE)
+    points = [(3, 0.1), (3, 0.2), (5, 0.1), (5, 0.2)]
+    assert experiment.rows == (
+        Row("AGF-TI", "AGF-TI"),
+        Row("AMGL", "AMGL"),
+        Row("AGF-TI without imputation", "AGF-TI", (("ablation", "imputation"),)),
+        *(
+            Row("AMGL", "AMGL", (("n_neighbors", k), ("tol", t)), False, ("CUB",))
+            for k, t in points
+        ),
+    )
+    assert experiment.missing_rates == (0.0, 0.5)
+    assert all(isinstance(rate, float) for rate in experiment.missing_rates)
+    fixed = [experiment.fixed_setting(row) for row in experiment.rows[:3]]
+    assert fixed == [{"max_iter": 5}, {}, {"max_iter": 5, "ablation": "imputation"}]
+    assert experiment.reason_against(experiment.rows[1], "UCI-Digit") == "takes a day"
+    assert experiment.reason_against(experiment.rows[0], "UCI-Digit") is None
+
+
+def test_a_variant_may_change_what_is_set_for_its_method(read):
+    experiment = read(WHOLE.replace('ablation = "imputation"', "max_iter = 9"))
+    assert experiment.fixed_setting(experiment.rows[2]) == {"max_iter": 9}
+
+
+def test_sweeps_are_for_their_data_only(read):
+    swept = [cell for cell in cells(read(WHOLE)) if not cell.row.tuned]
+    assert {cell.data for cell in swept} == {"CUB"}
+    assert len(swept) == 2 * 2 * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (changed("repetitions", None), "repetitions is not given; it must be an integer >= 1"),
+        (changed("repetitions", 0), "repetitions must be an integer >= 1, got 0"),
+        (changed("repetitions", "true"), "repetitions must be an integer >= 1, got True"),
+        (changed("missing_rates", "[1.0]"), r"every entry a number in \[0, 1\).*got \[1.0\]"),
+        (changed("label_rates", "[0]"), r"every entry a number in \(0, 1\], .*got \[0\]"),
+        (changed("missing_rates", "0.3"), "missing_rates must be a non-empty tuple or list"),
+        (changed("data", '["CUB", "CUB"]'), "none of them twice"),
+        (changed("protocols", '["fair"]'), "no protocol 'fair'; choose one of paper, paper-shuf"),
+        (changed("measure", '"speed"'), "no measure 'speed'; choose one of fit, trace"),
+        (changed("methods", '["AGF"]'), "no method 'AGF'; choose one of AGF-TI, "),
+        (changed("grids", '"wide"'), "grids must be one of 'thinned', 'full', 'none', got 'wide'"),
+        ("method = 1" + WHOLE, "unknown key 'method'; the keys are name, title"),
+        (changed("data", '["CUB", "AwA"]'), r"no data set in \[\[leave_out\]\] 'UCI-Digit'"),
+        (changed("data", '["UCI-Digit"]'), r"no data set in \[\[sweep\]\] 'CUB'"),
+        (WHOLE.replace('reason = "takes a day"', ""), r"\[\[leave_out\]\]: reason is not given"),
+        (WHOLE.replace("AGF-TI without imputation", "AMGL"), "the variant 'AMGL' has the name of"),
+        (WHOLE.replace("setting =", "settings ="), "unknown key 'settings'; the keys are method"),
+        (WHOLE.replace("tol = [0.1, 0.2]", "tol = 0.1"), "grid must be a table with every value"),
+        (WHOLE.replace("AGF-TI = {", "CFMSC = {"), r"no method in \[settings\] 'CFMSC'"),
+        (WHOLE + "\n[[leave_out]", "small.toml is not TOML"),
+    ],
+)
+def test_mistakes_are_named_with_what_may_stand_there(read, text, expected):
+    with pytest.raises(InvalidExperimentError, match=expected):
+        read(text)
+
+
+def test_nothing_to_run_is_a_mistake(read):
+    top = changed("methods", None).split("[settings]")[0]
+    with pytest.raises(InvalidExperimentError, match="there is nothing to run"):
+        read(top)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InvalidExperimentError, match=r"there is no experiment .*none\.toml"):
+        read_experiment(tmp_path / "none.toml")
+
+
+def test_plugins_add_methods_once(read, tmp_path, monkeypatch):
+    plugin = tmp_path / "plugin_of_a_test.py"
+    plugin.write_text(
+        "from viewmend.bench.methods import CONTESTANTS, Contestant\n"
+        'assert "Mine" not in CONTESTANTS\n'
+        'CONTESTANTS["Mine"] = Contestant("plugin_of_a_test:Mine")\n'
+    )
+    top = changed("methods", '["Mine"]').split("[settings]")[0]
+    monkeypatch.setattr("sys.modules", dict(sys.modules))
+    try:
+        experiment = read(top.replace("\nname", '\nplugins = ["plugin_of_a_test.py"]\nname'))
+        assert experiment.plugins == (str(plugin),)
+        load_plugins(experiment.plugins)
+        assert [row.method for row in experiment.rows] == ["Mine"]
+    finally:
+        CONTESTANTS.pop("Mine", None)
+
+
+@pytest.mark.parametrize("name", ["numpy.py", "absent_plugin.py"])
+def test_plugins_that_hide_a_module_or_are_absent_are_refused(read, tmp_path, name):
+    (tmp_path / "numpy.py").write_text("")
+    with pytest.raises(InvalidExperimentError, match=f"{name}.* must be a Python file whose name"):
+        read(f'plugins = ["{name}"]\n' + WHOLE)
+
+
+def test_a_plugin_that_fails_may_be_tried_again(tmp_path):
+    plugin = tmp_path / "failing_plugin_of_a_test.py"
+    plugin.write_text("1 / 0")
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            load_plugins([str(plugin)])
+
+
+@pytest.mark.parametrize("path", PAPER, ids=lambda path: path.stem)
+def test_experiments_of_the_paper_can_be_read_and_planned(path, tmp_path):
+    experiment = read_experiment(path)
+    assert experiment.name == path.stem
+    assert known_runs(experiment, ResultStore(tmp_path))
+
+
+def test_every_table_and_figure_of_the_paper_has_a_file():
+    assert {path.stem for path in PAPER} == {
+        "ablation",
+        "alpha",
+        "convergence",
+        "deep",
+        "inner_errors",
+        "label_scarcity",
+        "main",
+        "running_time",
+        "sensitivity",
+        "sensitivity_anchors",
+        "sensitivity_lambda",
+        "tnn_footprint",
+    }
+    names = [tomllib.loads(path.read_text())["name"] for path in PAPER]
+    assert names == [path.stem for path in PAPER]
