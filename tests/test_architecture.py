@@ -32,6 +32,8 @@ def test_modules_and_functions_stay_short(path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_public_names_exist_and_have_docstrings(name):
+    if name.startswith("viewmend.backend.triton"):
+        pytest.importorskip("triton", reason="for NVIDIA GPUs")
     module = importlib.import_module(name)
     assert module.__doc__
     for public in getattr(module, "__all__", ()):

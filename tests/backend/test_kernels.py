@@ -62,7 +62,8 @@ CASES = {
     "project_ragged_rows": [(B[:3].ravel(), np.array([0, 5, 5, 20, 39]))],
     "squared_distances": [(X, A)],
     "nearest_anchor_weights": [(DISTANCES, 3), (TIES, 2), (DISTANCES, 8)],
-    "inner": [(B, PREVIOUS)],
+    "inners": [([(B, PREVIOUS), (PREVIOUS, PREVIOUS)],)],
+    "aim_rows": [(B, PREVIOUS, np.array([3, 0, 39]), B[5:8], 0.7, 2.0)],
     "solve_spd": [(SPD, A.T)],
     "polar_factors": [(np.stack([SPD + A[:4], A[4:8]]),)],
 }

@@ -56,7 +56,6 @@ CALLS = [
     ("nearest_anchor_weights", (DISTANCES, 3)),
     ("nearest_anchor_weights", (DISTANCES, 8)),
     ("nearest_anchor_weights", (TIES, 2)),
-    ("inner", (B, np.abs(B))),
     ("solve_spd", (SPD, A.T)),
     ("polar_factors", (np.stack([SPD + A[:4], A[4:8]]),)),
     ("answer_rows", (GRAPHS, LABELS, np.array([0.5, 0.3, 0.2]), 0.7)),
@@ -157,8 +156,8 @@ def test_polar_factor_of_a_singular_matrix_is_still_a_best_rotation(matrix):
 
 def test_scales_lift_every_singular_value_to_one():
     """Also a zero singular value stays zero, and none rises above one on the way."""
-    x = np.append(np.geomspace(1e-7, 1, 200), 0.0)
-    for scale in torch_gpu.newton_schulz_scales(1e-7):
+    x = np.append(np.geomspace(1e-6, 1, 200), 0.0)
+    for scale in torch_gpu.newton_schulz_scales(1e-6):
         x = scale * x * (3 - (scale * x) ** 2) / 2
         assert x.max() <= 1 + 1e-12
     np.testing.assert_allclose(x, np.append(np.ones(200), 0.0), atol=1e-12)

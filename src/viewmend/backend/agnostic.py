@@ -7,6 +7,7 @@ not, as here; what is returned counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,11 +16,12 @@ import numpy as np
 from viewmend.backend.namespace import Array, to_numpy
 
 __all__ = [
+    "aim_rows",
     "answer_rows",
     "ascend",
     "cross_products",
     "gram",
-    "inner",
+    "inners",
     "multiply",
     "nearest_anchor_weights",
     "polar_factors",
@@ -61,6 +63,20 @@ def project_positive_rows(B: Array, previous: Array, *, xp: Any) -> Array:
     return xp.where(xp.any(positive, axis=1, keepdims=True), projected, previous)
 
 
+def aim_rows(
+    G: Array, W: Array, rows: Array, pull: Array, weight: float, eta: float, *, xp: Any
+) -> Array:
+    """Rows of ``G - (W - weight pull) / eta``; ``pull`` holds those rows alone.
+
+    ``rows`` is a mask or positions, see `viewmend.backend.namespace.row_selector`.
+    """
+    if rows.dtype == xp.bool:
+        G, W = G[rows], W[rows]
+    else:
+        G, W = xp.take(G, rows, axis=0), xp.take(W, rows, axis=0)
+    return G - (W - weight * pull) / eta
+
+
 def project_ragged_rows(data: Array, starts: Array, *, xp: Any) -> Array:
     """`project_simplex_rows` of rows of unequal length: ``data`` cut at ``starts``."""
     bounds = [int(start) for start in starts]
@@ -93,9 +109,9 @@ def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     return xp.where(total > 0, gaps / xp.where(total > 0, total, xp.ones_like(total)), uniform)
 
 
-def inner(A: Array, B: Array, *, xp: Any) -> float:
-    """``<A, B> = sum_ij A_ij B_ij``."""
-    return float(xp.sum(A * B))
+def inners(pairs: Sequence[tuple[Array, Array]], *, xp: Any) -> np.ndarray:
+    """``<A, B> = sum_ij A_ij B_ij`` of every pair, in double precision and in one transfer."""
+    return to_numpy(xp.stack([xp.sum(a * b, dtype=xp.float64) for a, b in pairs]))
 
 
 def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
@@ -156,14 +172,9 @@ def answer_rows(
         Scatter matrix of the entries of the views where ``P`` is positive, each row around its
         own mean: ``scale`` times it is the derivative of the agreements in the weights.
     """
-    P = project_simplex_rows(aim_rows(A, H, weights, scale, xp=xp), xp=xp)
-    return P, *answer_sums(A, H, P, xp=xp)
-
-
-def aim_rows(A: Array, H: Array, weights: np.ndarray, scale: float, *, xp: Any) -> Array:
-    """``scale (sum_v weights_v A_v - H)``, (n, m)."""
     weights = xp.asarray(weights, dtype=A.dtype, device=A.device)
-    return scale * (xp.tensordot(weights, A, axes=1) - H)
+    P = project_simplex_rows(scale * (xp.tensordot(weights, A, axes=1) - H), xp=xp)
+    return P, *answer_sums(A, H, P, xp=xp)
 
 
 def answer_sums(
@@ -174,13 +185,9 @@ def answer_sums(
     support = xp.astype(P > 0, P.dtype)
     sizes = xp.sum(support, axis=1)[:, None]
     centred = [(A_v - xp.sum(A_v * support, axis=1)[:, None] / sizes) * support for A_v in views]
-    sums = _inners([(P, array) for array in [*views, P, H]], xp)
-    spread = _inners([(a, b) for a in centred for b in centred], xp)
+    sums = inners([(P, array) for array in [*views, P, H]], xp=xp)
+    spread = inners([(a, b) for a in centred for b in centred], xp=xp)
     return sums[:-2], sums[-2:], spread.reshape(len(views), len(views))
-
-
-def _inners(pairs: list[tuple[Array, Array]], xp: Any) -> np.ndarray:
-    return to_numpy(xp.stack([xp.sum(a * b, dtype=xp.float64) for a, b in pairs]))
 
 
 def ascend(
@@ -194,7 +201,7 @@ def ascend(
 ) -> tuple[Array, float, float]:
     """``W + eta (Z - G)``, and ``<W, Z - G>`` and ``|Z - G|^2`` of the same pass."""
     gap = Z - G
-    along_W, squared = _inners([(W, gap), (gap, gap)], xp)
+    along_W, squared = inners([(W, gap), (gap, gap)], xp=xp)
     return W + eta * gap, float(along_W), float(squared)
 
 

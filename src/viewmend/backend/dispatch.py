@@ -6,7 +6,7 @@ against. Docstrings are those of `viewmend.backend.agnostic`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,11 +17,12 @@ from viewmend.backend import agnostic, numba_cpu, numba_rounds, numpy_products, 
 from viewmend.backend.namespace import Array, array_namespace, is_numpy, is_torch
 
 __all__ = [
+    "aim_rows",
     "answer_rows",
     "ascend",
     "cross_products",
     "gram",
-    "inner",
+    "inners",
     "multiply",
     "nearest_anchor_weights",
     "polar_factors",
@@ -41,9 +42,9 @@ def _cholesky_solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return scipy.linalg.cho_solve(scipy.linalg.cho_factor(A, check_finite=False), B)
 
 
-def _inner(A: np.ndarray, B: np.ndarray) -> float:
+def _inners(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     # Not BLAS: its dot product sums in an order that depends on the number of threads.
-    return float(np.einsum("ij,ij->", A, B))
+    return np.array([np.einsum("ij,ij->", A, B) for A, B in pairs])
 
 
 NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
@@ -51,7 +52,8 @@ NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "project_positive_rows": numba_cpu.project_positive_rows,
     "project_ragged_rows": numba_cpu.project_ragged_rows,
     "nearest_anchor_weights": numba_cpu.nearest_anchor_weights,
-    "inner": _inner,
+    "inners": _inners,
+    "aim_rows": numba_rounds.aim_rows,
     "solve_spd": _cholesky_solve,
     "answer_rows": numba_rounds.answer_rows,
     "ascend": numba_rounds.ascend,
@@ -69,7 +71,6 @@ TORCH_KERNELS: dict[str, Callable[..., Any]] = {
     "project_simplex_rows": torch_gpu.project_simplex_rows,
     "project_positive_rows": torch_gpu.project_positive_rows,
     "nearest_anchor_weights": torch_gpu.nearest_anchor_weights,
-    "inner": torch_gpu.inner,
     "solve_spd": torch_gpu.solve_spd,
     "polar_factors": torch_gpu.polar_factors,
     "answer_rows": torch_gpu.answer_rows,
@@ -112,8 +113,12 @@ def nearest_anchor_weights(E: Array, k: int) -> Array:
     return _kernel("nearest_anchor_weights", E)(E, k)
 
 
-def inner(A: Array, B: Array) -> float:
-    return float(_kernel("inner", A, B)(A, B))
+def inners(pairs: Sequence[tuple[Array, Array]]) -> np.ndarray:
+    return _kernel("inners", pairs[0][0])(pairs)  # type: ignore[no-any-return]
+
+
+def aim_rows(G: Array, W: Array, rows: Array, pull: Array, weight: float, eta: float) -> Array:
+    return _kernel("aim_rows", G, W)(G, W, rows, pull, weight, eta)
 
 
 def solve_spd(A: Array, B: Array) -> Array:

@@ -15,7 +15,7 @@ from numba import njit
 from viewmend.backend.numba_cpu import SUMS, threshold
 from viewmend.backend.threads import available_threads, over_rows
 
-__all__ = ["answer_rows", "ascend", "shrink_fourier", "shrink_slices", "squared_gap"]
+__all__ = ["aim_rows", "answer_rows", "ascend", "shrink_fourier", "shrink_slices", "squared_gap"]
 
 # Off-diagonal entries of a Gram matrix below this share of its largest are rounding.
 NEGLIGIBLE = 1e-17
@@ -36,6 +36,16 @@ def answer_rows(
     over_rows(_answer_rows, n_rows, row_size, A, H, weights, P, sums, spread)
     totals = sums.sum(axis=0)
     return P, totals[:-2], totals[-2:], spread.sum(axis=0)
+
+
+def aim_rows(
+    G: np.ndarray, W: np.ndarray, rows: np.ndarray, pull: np.ndarray, weight: float, eta: float
+) -> np.ndarray:
+    """See `viewmend.backend.agnostic.aim_rows`."""
+    out = np.empty_like(pull, order="C")
+    kind = pull.dtype.type
+    _aim_rows(G, W, rows, np.ascontiguousarray(pull), kind(weight / eta), kind(1 / eta), out)
+    return out
 
 
 def ascend(
@@ -178,6 +188,14 @@ def _sums_inside(row, a, b):  # type: ignore[no-untyped-def]
         products += a[j] * inside
         total += inside
     return products, total
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def _aim_rows(G, W, rows, pull, weight, inverse, out):  # type: ignore[no-untyped-def]
+    for i in range(rows.size):
+        row = rows[i]
+        for j in range(out.shape[1]):
+            out[i, j] = G[row, j] - inverse * W[row, j] + weight * pull[i, j]
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)

@@ -105,9 +105,12 @@ def blocks_for(n_rows: int, row_size: int, xp: Any) -> list[slice]:
 
 
 def row_blocks(n_rows: int, row_size: int, per_block: int = BLOCK) -> list[slice]:
-    """Blocks of about ``per_block`` entries that cover the rows, whatever the number of threads."""
+    """Blocks of about ``per_block`` entries that cover the rows, whatever the number of threads.
+
+    No rows are one empty block.
+    """
     rows = max(1, per_block // max(1, row_size))
-    return [slice(start, min(start + rows, n_rows)) for start in range(0, n_rows, rows)]
+    return [slice(start, min(start + rows, n_rows)) for start in range(0, max(n_rows, 1), rows)]
 
 
 def over_rows(kernel: Callable[..., None], n_rows: int, row_size: int, *arguments: Any) -> None:

@@ -21,7 +21,6 @@ __all__ = [
     "ascend",
     "cuda_is_there",
     "import_torch",
-    "inner",
     "nearest_anchor_weights",
     "newton_schulz_scales",
     "place_on",
@@ -44,7 +43,7 @@ STEPS_UNASKED = 4
 PIECE = 256
 
 # Singular values below this share of the Frobenius norm are not looked for by matrix products.
-SMALLEST_SHARE = 1e-7
+SMALLEST_SHARE = 1e-6
 
 
 def import_torch() -> Any:
@@ -138,11 +137,6 @@ def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     tied = xp.astype(border >= E, E.dtype)
     uniform = tied / xp.sum(tied, axis=1, keepdims=True)
     return xp.where(total > 0, gaps / xp.where(total > 0, total, xp.ones_like(total)), uniform)
-
-
-def inner(A: Array, B: Array, *, xp: Any) -> float:
-    """See `viewmend.backend.agnostic.inner`; summed in double precision."""
-    return float(xp.sum(A * B, dtype=xp.float64))
 
 
 def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:

@@ -33,8 +33,8 @@ class Steps:
 
     Attributes
     ----------
-    project : (target, previous) -> rows on the simplex
-        For the missing rows of ``Z``.
+    project : (target, Z_v, rows) -> rows on the simplex
+        For the missing rows of ``Z_v``.
     fuse : (game, state, problem) -> Fusion
     shrink : (Y, tau, out) -> (G, norm of G)
     align : (Z, P, T) -> (T, <P, Z_v T_v>)
@@ -46,9 +46,9 @@ class Steps:
         Whether missing rows of ``Z`` are updated at all.
     """
 
-    project: Callable[[Array, Array], Array]
+    project: Callable[[Array, Array, Array], Array]
     fuse: Callable[[Array, State, Problem], Fusion]
-    shrink: Callable[[Array, float, Array], tuple[Array, float]]
+    shrink: Callable[[Array, float, Array], tuple[Array, Array]]
     align: Callable[[Array, Array, Array], tuple[Array, np.ndarray]]
     rotate: Callable[[Array, Array, Array], Array]
     rotate_back: Callable[[Array, Array], Array]
@@ -135,9 +135,9 @@ def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
         v, rows = missing
         Z_v, G_v, W_v, T_v = (array[v, ...] for array in (state.Z, state.G, state.W, state.T))
         weight = problem.lam * float(state.alpha[v]) ** 2
-        pull = weight * steps.rotate_back(state.P[rows], T_v)
-        aim = G_v[rows] - (W_v[rows] - pull) / state.eta
-        Z_v[rows] = steps.project(aim, Z_v[rows])
+        pull = steps.rotate_back(state.P[rows], T_v)
+        aim = dispatch.aim_rows(G_v, W_v, rows, pull, weight, state.eta)
+        Z_v[rows] = steps.project(aim, Z_v, rows)
 
     if steps.impute:
         for_each(impute, problem.missing_rows, array_namespace(state.Z))
@@ -194,7 +194,7 @@ def _game(A: Array, state: State, problem: Problem) -> Game:
 
 
 PAPER = Steps(
-    project=lambda aim, _: project_simplex(aim),
+    project=lambda aim, _Z_v, _rows: project_simplex(aim),
     fuse=fuse_adversarially,
     shrink=prox_tnn,
     align=lambda Z, P, _T: align_anchors(Z, P),
@@ -203,7 +203,7 @@ PAPER = Steps(
 )
 RELEASED = replace(
     PAPER,
-    project=released.project_positive,
+    project=lambda aim, Z_v, rows: released.project_positive(aim, Z_v[rows]),
     fuse=released.fuse,
     shrink=released.prox_tnn,
 )

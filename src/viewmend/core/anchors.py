@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 
+from viewmend.backend.threads import parallel_map
 from viewmend.core.bipartite import anchor_graph, anchor_graphs
 from viewmend.core.graph_fourier import (
     diffusion_coordinates,
@@ -56,7 +59,11 @@ def balanced_hierarchical(X_v: np.ndarray, n_anchors: int, rng: np.random.Genera
     n_levels = n_anchors.bit_length() - 1
     for level in range(n_levels):
         split = _split_freely if level == n_levels - 1 else _split_in_half
-        parts = [half for rows in parts for half in _two_means(X_v, rows, split, rng)]
+        # Drawn in the order of the parts, whoever splits them.
+        starts = [_split_in_half(rng.permutation(len(rows))) for rows in parts]
+        halve = partial(_two_means, X_v, split=split)
+        halves = parallel_map(lambda task: halve(*task), zip(parts, starts, strict=True))
+        parts = [half for pair in halves for half in pair]
     return np.stack([X_v[rows].mean(axis=0) for rows in parts])
 
 
@@ -141,28 +148,32 @@ def _group_means(
     weights[np.arange(len(common)), common.argmax(axis=1)] += 1
     for j in np.flatnonzero(weights.sum(axis=0) == 0):
         weights[np.argmin(np.sum((places - centres[j]) ** 2, axis=1)), j] = 1
-    return (weights.T @ X_v) / weights.sum(axis=0)[:, None]
+    # Nearly all weights are zero.
+    return (csr_array(weights).T @ X_v) / weights.sum(axis=0)[:, None]
 
 
 def _two_means(
     X_v: np.ndarray,
     rows: np.ndarray,
+    left: np.ndarray,
     split: Callable[[np.ndarray], np.ndarray],
-    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split ``rows`` in two by Lloyd's rounds from a random balanced start."""
+    """Split ``rows`` in two by Lloyd's rounds; ``left`` (n_rows,) of bool is the start."""
     X = X_v[rows]
-    left = _split_in_half(rng.permutation(len(rows)))
+    total = X.sum(axis=0)
     for _ in range(SPLIT_ROUNDS):
-        left_old, left = left, split(_distance_gap(X, left))
+        left_old, left = left, split(_distance_gap(X, total, left))
         if np.array_equal(left, left_old):
             break
     return rows[left], rows[~left]
 
 
-def _distance_gap(X: np.ndarray, left: np.ndarray) -> np.ndarray:
+def _distance_gap(X: np.ndarray, total: np.ndarray, left: np.ndarray) -> np.ndarray:
     """``q_i = |x_i - c_1|^2 - |x_i - c_2|^2`` for the means of the two sides."""
-    centre_1, centre_2 = X[left].mean(axis=0), X[~left].mean(axis=0)
+    n_left = np.count_nonzero(left)
+    # A product with the mask reads the rows once and copies none.
+    sum_1 = left.astype(X.dtype) @ X
+    centre_1, centre_2 = sum_1 / n_left, (total - sum_1) / (len(X) - n_left)
     return 2 * X @ (centre_2 - centre_1) + centre_1 @ centre_1 - centre_2 @ centre_2
 
 

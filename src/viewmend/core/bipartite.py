@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.threads import blocks_for, for_each
 
 __all__ = ["anchor_graph", "anchor_graphs"]
 
@@ -31,7 +32,16 @@ def anchor_graph(X_v: Array, anchors_v: Array, k: int) -> Array:
         Rows on the simplex with at most ``k`` non-zeros; where the ``k + 1`` nearest anchors are
         equally far, uniform over all that are.
     """
-    return dispatch.nearest_anchor_weights(dispatch.squared_distances(X_v, anchors_v), k)
+    xp = array_namespace(X_v, anchors_v)
+
+    def weights(rows: slice) -> Array:
+        return dispatch.nearest_anchor_weights(
+            dispatch.squared_distances(X_v[rows, :], anchors_v), k
+        )
+
+    blocks = blocks_for(X_v.shape[0], anchors_v.shape[0], xp)
+    parts = for_each(weights, blocks, xp)
+    return xp.concat(parts) if len(parts) != 1 else parts[0]
 
 
 def anchor_graphs(

@@ -129,7 +129,7 @@ def best_response(game: Game, alpha: np.ndarray) -> Array:
 
 def agreements(A: Array, P: Array) -> np.ndarray:
     """``<P, A_v>`` for every view, (n_views,)."""
-    return np.array([dispatch.inner(P, A[v, ...]) for v in range(A.shape[0])])
+    return dispatch.inners([(P, A[v, ...]) for v in range(A.shape[0])])
 
 
 def answer(game: Game, alpha: np.ndarray) -> Answer:

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
@@ -106,12 +107,14 @@ def graph_spectrum(N: np.ndarray, n_frequencies: int) -> Spectrum:
     N = N.astype(np.float64, copy=False)
     degrees = N.sum(axis=1)
     S = N * anchor_scale(N) / np.sqrt(degrees)[:, None]
-    mu, R = np.linalg.eigh(S.T @ S)
-    mu, R = mu[::-1][:n_frequencies], R[:, ::-1][:, :n_frequencies]
+    gram, size = dispatch.gram(S, np.ones(len(S))), S.shape[1]
+    mu, R = scipy.linalg.eigh(gram, subset_by_index=(max(0, size - n_frequencies), size - 1))
+    mu, R = mu[::-1], R[:, ::-1]
     kept = mu > SMALLEST_FREQUENCY * mu[0]
-    # Columns of S R are orthogonal up to rounding over mu; the QR step makes them so to rounding.
-    U, triangle = np.linalg.qr(S @ R[:, kept])
-    return Spectrum(U * np.sign(np.diag(triangle)), mu[kept], degrees)
+    U = dispatch.multiply(S, R[:, kept] / np.sqrt(mu[kept]))
+    # Orthonormal up to rounding over mu; dividing by the Cholesky factor makes them so to rounding.
+    factor = np.linalg.cholesky(dispatch.gram(U, np.ones(len(U))))
+    return Spectrum(dispatch.multiply(U, np.linalg.inv(factor).T), mu[kept], degrees)
 
 
 def diffusion_coordinates(spectrum: Spectrum) -> np.ndarray:
@@ -144,7 +147,7 @@ def graph_norm(Y: Array, U: Array) -> float:
     return float(xp.sum(sigma) + xp.sum(rest)) / Y.shape[1] ** 0.5
 
 
-def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[Array, float]:
+def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[Array, Array]:
     """Argmin over ``G`` of ``tau |G|_graph + |G - Y|_F^2 / 2``, and ``|G|_graph`` of that ``G``.
 
     Parameters
@@ -159,7 +162,8 @@ def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[
     Returns
     -------
     G : array (n_views, n_samples, n_anchors)
-    norm : float
+    norm : array ()
+        On the device of ``Y``, so that nobody waits for it.
     """
     xp = array_namespace(Y)
     scale = Y.shape[1] ** -0.5
@@ -175,7 +179,7 @@ def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[
         G[:, rows, :] = _mixed(Y[:, rows, :], mixing, xp) + U[rows, :] @ change
 
     for_each(restore, _blocks(Y, xp), xp)
-    return G, scale * (float(xp.sum(norms)) + norm_rest)
+    return G, scale * (xp.sum(norms) + norm_rest)
 
 
 def _blocks(Y: Array, xp: Any) -> list[slice]:
@@ -203,7 +207,7 @@ def _mixed(Y: Array, mixing: Array, xp: Any) -> Array:
     return xp.reshape(xp.astype(mixing, Y.dtype) @ xp.reshape(Y, (Y.shape[0], -1)), Y.shape)
 
 
-def _shrinkage(gram: Array, tau: float, xp: Any) -> tuple[Array, float]:
+def _shrinkage(gram: Array, tau: float, xp: Any) -> tuple[Array, Array]:
     """What lowers singular values by ``tau``, as a mixing of the views, and the sum that is left.
 
     Parameters
@@ -216,14 +220,14 @@ def _shrinkage(gram: Array, tau: float, xp: Any) -> tuple[Array, float]:
     -------
     mixing : array (n_views, n_views)
         ``R diag((1 - tau/sigma)_+) R^T``.
-    left : float
+    left : array ()
     """
     squares, R = xp.linalg.eigh(xp.astype(gram, xp.float64))
     zeros = xp.zeros_like(squares)
     sigma = xp.sqrt(xp.maximum(squares, zeros))
     left = xp.maximum(sigma - tau, zeros)
     share = left / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
-    return (R * share[None, :]) @ R.T, float(xp.sum(left))
+    return (R * share[None, :]) @ R.T, xp.sum(left)
 
 
 def _observed_part(Z: np.ndarray, observed: np.ndarray) -> np.ndarray:

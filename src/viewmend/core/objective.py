@@ -41,8 +41,8 @@ def objective_terms(state: State, problem: Problem, eta: float, sums: Sums) -> d
     return {
         "propagation": propagation_gain(state.F, state.Q, state.P, problem),
         "fusion": problem.lam * float(state.alpha**2 @ sums.agreed),
-        "smoothing": -problem.beta * dispatch.inner(state.P, state.P),
-        "low_rank": -problem.rho * state.norm_G,
+        "smoothing": -problem.beta * float(dispatch.inners([(state.P, state.P)])[0]),
+        "low_rank": -problem.rho * float(state.norm_G),
         "multiplier": -sums.along_W,
         "penalty": -0.5 * eta * sums.squared_gap,
     }
@@ -51,6 +51,8 @@ def objective_terms(state: State, problem: Problem, eta: float, sums: Sums) -> d
 def propagation_gain(F: Array, Q: Array, P: Array, problem: Problem) -> float:
     """``R = 2 tr(F^T P Lambda^{-1/2} Q) + 2 tr(F^T B Y) - tr((I + B) (F F^T + Q Q^T))``."""
     B_n, B_m = problem.B_samples[:, None], problem.B_anchors[:, None]
-    smooth = 2 * dispatch.inner(F, dispatch.multiply(P, anchor_scale(P)[:, None] * Q))
-    fit = dispatch.inner(F * B_n, 2 * problem.Y - F) - dispatch.inner(F, F)
-    return smooth + fit - dispatch.inner((1 + B_m) * Q, Q)
+    spread = dispatch.multiply(P, anchor_scale(P)[:, None] * Q)
+    smooth, fit, size_F, size_Q = dispatch.inners(
+        [(F, spread), (F * B_n, 2 * problem.Y - F), (F, F), ((1 + B_m) * Q, Q)]
+    )
+    return float(2 * smooth + fit - size_F - size_Q)

@@ -50,7 +50,7 @@ def project_positive(aim: Array, previous: Array) -> Array:
     return dispatch.project_positive_rows(aim, previous)
 
 
-def prox_tnn(Y: Array, tau: float, out: Array = None) -> tuple[Array, float]:
+def prox_tnn(Y: Array, tau: float, out: Array = None) -> tuple[Array, Array]:
     """`viewmend.core.tensor_nuclear.prox_tnn` with the highest frequency of odd ``n`` cut twice.
 
     Two shrinkages by ``tau`` are one by ``2 tau``.
@@ -143,9 +143,10 @@ def _answer(A: Array, state: State, problem: Problem, P: Array) -> Array:
 def _cost(A: Array, state: State, problem: Problem, P: Array) -> Callable[[np.ndarray], float]:
     """Cost as a function of the weights, for a given ``P``."""
     F, Q = state.F, state.Q
-    smoothness = dispatch.inner(F, P @ (anchor_scale(P)[:, None] * Q))
-    roughness = dispatch.inner(F, F) + dispatch.inner(Q, Q) - 2 * smoothness
-    offset = -roughness - problem.beta * dispatch.inner(P, P)
+    smooth, size_F, size_Q, size_P = dispatch.inners(
+        [(F, P @ (anchor_scale(P)[:, None] * Q)), (F, F), (Q, Q), (P, P)]
+    )
+    offset = 2 * smooth - size_F - size_Q - problem.beta * size_P
     gains = problem.lam * agreements(A, P)
     return lambda alpha: float(offset + np.sum(alpha**2 * gains))
 

@@ -128,7 +128,7 @@ class State:
     G: Array
     W: Array
     eta: float
-    norm_G: float = 0.0
+    norm_G: Array = 0.0
     # Room for the aligned graphs, which every round makes anew.
     A: Array = None
 

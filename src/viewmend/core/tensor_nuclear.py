@@ -26,10 +26,11 @@ def tnn(Y: Array) -> float:
     xp = array_namespace(Y)
     # Not through Gram matrices: their square roots turn zeros of rounding size into 1e-8.
     slices = xp.permute_dims(xp.fft.rfft(Y, axis=1), (1, 2, 0))
-    return _mean_over_frequencies(xp.sum(xp.linalg.svdvals(slices), axis=1), Y.shape[1], xp)
+    norms = xp.sum(xp.linalg.svdvals(slices), axis=1)
+    return float(_mean_over_frequencies(norms, Y.shape[1], xp))
 
 
-def prox_tnn(Y: Array, tau: Any, out: Array = None) -> tuple[Array, float]:
+def prox_tnn(Y: Array, tau: Any, out: Array = None) -> tuple[Array, Array]:
     """Argmin over ``G`` of ``tau |G|_tnn + |G - Y|_F^2 / 2``, and ``|G|_tnn`` of that ``G``.
 
     Singular values of every Fourier slice fall by ``tau``. With the ``1/n`` of Definition 1 this
@@ -47,13 +48,14 @@ def prox_tnn(Y: Array, tau: Any, out: Array = None) -> tuple[Array, float]:
     Returns
     -------
     G : array (n_views, n_samples, n_anchors)
-    norm : float
+    norm : array ()
+        On the device of ``Y``, so that nobody waits for it.
     """
     G, norms = dispatch.shrink_fourier(Y, tau, out)
     return G, _mean_over_frequencies(norms, Y.shape[1], array_namespace(Y))
 
 
-def _mean_over_frequencies(norms: Array, n_samples: int, xp: Any) -> float:
+def _mean_over_frequencies(norms: Array, n_samples: int, xp: Any) -> Array:
     # Every frequency stands for itself and its mirror image, but those that are their own.
     twice = 2 * xp.sum(norms) - norms[0] - (norms[-1] if n_samples % 2 == 0 else 0)
-    return float(twice) / n_samples
+    return twice / n_samples
