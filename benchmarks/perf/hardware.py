@@ -23,7 +23,7 @@ import numpy as np
 import scipy.fft
 
 from viewmend.backend import agnostic, dispatch
-from viewmend.backend.namespace import allocating_beside, array_namespace
+from viewmend.backend.namespace import array_namespace
 from viewmend.backend.threads import available_threads
 from viewmend.backend.torch_gpu import import_torch
 
@@ -210,10 +210,9 @@ def kernel_row(
 ) -> dict[str, Any]:
     """Seconds, rate and share of one kernel, and the seconds of its readable version."""
     seconds = {}
-    with allocating_beside(kernel.arguments[0]):
-        for version in (kernel.ours, kernel.readable):
-            version()
-            seconds[version.__name__] = best_seconds(version, args.repeats, args.device)
+    for version in (kernel.ours, kernel.readable):
+        version()
+        seconds[version.__name__] = best_seconds(version, args.repeats, args.device)
     rate = kernel.amount / seconds["ours"]
     return {
         "kernel": kernel.name,

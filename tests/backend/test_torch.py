@@ -56,6 +56,7 @@ CALLS = [
     ("nearest_anchor_weights", (DISTANCES, 3)),
     ("nearest_anchor_weights", (DISTANCES, 8)),
     ("nearest_anchor_weights", (TIES, 2)),
+    ("multiply", (GRAPHS, GRAPHS[:, :6])),
     ("solve_spd", (SPD, A.T)),
     ("polar_factors", (np.stack([SPD + A[:4], A[4:8]]),)),
     ("answer_rows", (GRAPHS, LABELS, np.array([0.5, 0.3, 0.2]), 0.7)),

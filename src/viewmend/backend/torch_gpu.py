@@ -21,6 +21,7 @@ __all__ = [
     "ascend",
     "cuda_is_there",
     "import_torch",
+    "multiply",
     "nearest_anchor_weights",
     "newton_schulz_scales",
     "place_on",
@@ -137,6 +138,11 @@ def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     tied = xp.astype(border >= E, E.dtype)
     uniform = tied / xp.sum(tied, axis=1, keepdims=True)
     return xp.where(total > 0, gaps / xp.where(total > 0, total, xp.ones_like(total)), uniform)
+
+
+def multiply(A: Array, B: Array, *, out: Array = None, xp: Any) -> Array:
+    """See `viewmend.backend.agnostic.multiply`."""
+    return xp.matmul(A, B, out=out)
 
 
 def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:

@@ -145,14 +145,14 @@ def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
 
 def fuse_graphs(state: State, problem: Problem, steps: Steps) -> Fusion:
     """``alpha`` and ``P``: Algorithm 1 on the aligned graphs (Eq. min_max_problem)."""
-    state.A = steps.rotate(state.Z, state.T, state.A)
-    return steps.fuse(state.A, state, problem)
+    # Until the tensor step fills it anew, nothing reads G, and its room is free.
+    A = steps.rotate(state.Z, state.T, state.G if steps.impute else None)
+    return steps.fuse(A, state, problem)
 
 
 def shrink_graphs(state: State, problem: Problem, steps: Steps) -> None:
     """``G``: proximal step of the tensor norm at ``Z + W / eta`` (Eq. update_G1)."""
     if steps.impute:
-        # Nothing reads the old G any more: it makes room for what the new one comes from.
         Y = dispatch.shifted(state.Z, state.W, 1 / state.eta, out=state.G)
         state.G, state.norm_G = steps.shrink(Y, problem.rho / state.eta, Y)
 
@@ -169,6 +169,8 @@ def ascend_multiplier(state: State, problem: Problem, steps: Steps) -> tuple[flo
 def fuse_adversarially(A: Array, state: State, problem: Problem) -> Fusion:
     """Algorithm 1 from the weights of the last round."""
     game = _game(A, state, problem)
+    # The soft-label distances were all that the old P was for.
+    state.P = None
     return fuse(game, state.alpha, problem.inner_tol, problem.inner_max_iter)
 
 

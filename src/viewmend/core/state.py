@@ -129,8 +129,6 @@ class State:
     W: Array
     eta: float
     norm_G: Array = 0.0
-    # Room for the aligned graphs, which every round makes anew.
-    A: Array = None
 
 
 @dataclass(frozen=True)
