@@ -61,8 +61,8 @@ def balanced_hierarchical(X_v: np.ndarray, n_anchors: int, rng: np.random.Genera
         split = _split_freely if level == n_levels - 1 else _split_in_half
         # Drawn in the order of the parts, whoever splits them.
         starts = [_split_in_half(rng.permutation(len(rows))) for rows in parts]
-        halve = partial(_two_means, X_v, split=split)
-        halves = parallel_map(lambda task: halve(*task), zip(parts, starts, strict=True))
+        halve = partial(_two_means, X_v, split)
+        halves = parallel_map(halve, zip(parts, starts, strict=True))
         parts = [half for pair in halves for half in pair]
     return np.stack([X_v[rows].mean(axis=0) for rows in parts])
 
@@ -154,11 +154,15 @@ def _group_means(
 
 def _two_means(
     X_v: np.ndarray,
-    rows: np.ndarray,
-    left: np.ndarray,
     split: Callable[[np.ndarray], np.ndarray],
+    start: tuple[np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split ``rows`` in two by Lloyd's rounds; ``left`` (n_rows,) of bool is the start."""
+    """Split rows in two by Lloyd's rounds.
+
+    ``start`` are the rows (n_rows,) of int, and those of them that begin on the left, (n_rows,)
+    of bool.
+    """
+    rows, left = start
     X = X_v[rows]
     total = X.sum(axis=0)
     for _ in range(SPLIT_ROUNDS):
