@@ -1,4 +1,4 @@
-"""LabelSearchCV: folds, what a fold may know, sharing, the race, the margin, errors."""
+"""LabelSearchCV: folds, what a fold may know, sharing, common graphs, the race, errors."""
 
 import warnings
 from collections import Counter
@@ -18,15 +18,17 @@ from viewmend.core.canonical import canonical_order
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.labels import Labels
-from viewmend.models.search import (
-    Run,
+from viewmend.models.search_contests import (
+    CONFIRMING,
+    CommonGraphs,
     SharedGeometry,
-    label_folds,
-    leader,
+    ShortFits,
+    classes_found,
+    contest_for,
+    learned_graph,
     short_limits,
-    still_racing,
-    surely_better,
 )
+from viewmend.models.search_runs import Run, label_folds, leader, still_racing, surely_better
 
 N_SAMPLES = 120
 BLOBS = make_multiview_blobs(N_SAMPLES, n_views=3, noise=3.0, random_state=0)
@@ -41,6 +43,10 @@ def small(**parameters):
 def poor(**parameters):
     """Labels do not travel: all but the labelled samples are guessed."""
     return small(spreading=0.0, n_rounds=0, **parameters)
+
+
+def order_free(**parameters):
+    return AGFTIClassifier(**({"n_anchors": 16, "random_state": 0} | parameters))
 
 
 def shared(estimator, y=TASK.y):
@@ -77,6 +83,19 @@ def fits(monkeypatch):
         fit(self, geometry, labels)
 
     monkeypatch.setattr(MendClassifier, "_fit_labels", recorded)
+    return seen
+
+
+@pytest.fixture
+def solved(monkeypatch):
+    """Rounds asked for, labels, and precision of every solution of AGF-TI, in turn."""
+    seen, solve = [], AGFTIClassifier._solve
+
+    def recorded(self, problem):
+        seen.append((self.max_iter, int(problem.Y.sum()), problem.Z.dtype))
+        return solve(self, problem)
+
+    monkeypatch.setattr(AGFTIClassifier, "_solve", recorded)
     return seen
 
 
@@ -120,6 +139,19 @@ def test_folds_follow_the_samples_through_a_permutation(codes, seed):
     moved = label_folds(codes[rows], np.argsort(rows)[order], 3)
     for fold, other in zip(label_folds(codes, order, 3), moved, strict=True):
         np.testing.assert_array_equal(fold, rows[other])
+
+
+@given(CODES, st.permutations(range(4)), st.integers(0, 2**32 - 1))
+@settings(max_examples=50, deadline=None)
+def test_other_names_of_the_classes_give_the_same_folds(codes, names, seed):
+    if np.bincount(codes[codes >= 0], minlength=1).max() < 2:
+        return
+    order = np.random.default_rng(seed).permutation(len(codes))
+    renamed = np.r_[names, -1][codes]
+    for fold, other in zip(
+        label_folds(codes, order, 3), label_folds(renamed, order, 3), strict=True
+    ):
+        np.testing.assert_array_equal(fold, other)
 
 
 # ------------------------------------------------------------------ what a fold may know
@@ -169,15 +201,43 @@ def _order(data, codes):
     return canonical_order(data.views, data.observed, codes)
 
 
+SEARCHES = {
+    "mend": LabelSearchCV(small(n_rounds=1), GRID, margin=0.0),
+    "agfti": LabelSearchCV(
+        order_free(max_iter=3, tol=0.0), {"graph_smoothing": [1.0, 30.0]}, margin=0.0
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", SEARCHES)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_order_of_the_samples_does_not_matter(seed):
+def test_order_of_the_samples_does_not_matter(name, seed):
     rows = np.random.default_rng(seed).permutation(N_SAMPLES)
-    one = LabelSearchCV(poor(), GRID).fit(TASK.data, TASK.y)
-    two = LabelSearchCV(poor(), GRID).fit(TASK.data[rows], TASK.y[rows])
+    one = clone(SEARCHES[name]).fit(TASK.data, TASK.y)
+    two = clone(SEARCHES[name]).fit(TASK.data[rows], TASK.y[rows])
     assert one.best_params_ == two.best_params_
+    assert_same_scores(one, two)
+    np.testing.assert_array_equal(one.label_distributions_[rows], two.label_distributions_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", SEARCHES)
+def test_names_of_the_classes_do_not_matter(name):
+    # One class is left with five labels, so that the next one is dealt from another fold on.
+    y = TASK.y.copy()
+    y[np.flatnonzero(y == 0)[0]] = -1
+    names = np.array([2, 0, 1])
+    one = clone(SEARCHES[name]).fit(TASK.data, y)
+    two = clone(SEARCHES[name]).fit(TASK.data, np.r_[names, -1][y])
+    assert one.best_params_ == two.best_params_
+    assert_same_scores(one, two)
+    np.testing.assert_array_equal(names[one.transduction_], two.transduction_)
+
+
+def assert_same_scores(one, two):
     for key in ("mean_test_score", "full_test_score", "rank_test_score", "split1_test_score"):
         np.testing.assert_array_equal(one.cv_results_[key], two.cv_results_[key])
-    np.testing.assert_array_equal(one.label_distributions_[rows], two.label_distributions_)
 
 
 # ------------------------------------------------------------------ sharing
@@ -244,6 +304,159 @@ def test_seeds_that_are_generators_are_told_apart_by_their_state(built):
     one, other, again = (model.label_distributions_ for model in found)
     np.testing.assert_array_equal(one, again)
     assert not np.array_equal(one, other)
+
+
+# ------------------------------------------------------------------ common graphs of AGF-TI
+
+
+def no_labels(search):
+    return Labels(search.labels.classes, np.full_like(search.labels.codes, -1))
+
+
+def test_graphs_that_labels_cannot_shape_are_those_of_fits_with_labels():
+    """Held to zero on all but labelled samples, soft labels are equally far from all anchors.
+
+    Then what a fold finds over the common graph is what a fit without its labels finds.
+    """
+    estimator = order_free(propagation_damping=1e12, tol=0.0)
+    search, folds = shared(estimator)
+    contest = CommonGraphs(search, folds, {"max_iter": 2})
+    for point in ({"graph_smoothing": 1.0}, {"low_rank_weight": 1.0}, {"class_prior": None}):
+        run = Run(point)
+        for k, fold in enumerate(folds):
+            fit = search.fit_without(fold, point, {"max_iter": 2})
+            geometry = search.geometry(fit)
+            P = learned_graph(fit, geometry, no_labels(search))
+            np.testing.assert_allclose(P, fit.fused_graph_[geometry.order], atol=1e-4)
+            found = np.argmax(fit.label_distributions_[fold], axis=1)
+            expected = found == search.labels.codes[fold]
+            np.testing.assert_array_equal(contest.short_hits(k, run), expected)
+
+
+def test_the_last_comparison_is_of_fits_with_the_other_labels():
+    search, folds = shared(order_free(propagation_damping=0.01, tol=0.0))
+    contest = CommonGraphs(search, folds, {"max_iter": 2})
+    for point in ({"graph_smoothing": 1.0}, {"final_damping": None}):
+        for k, fold in enumerate(folds):
+            expected = search.hits(fold, point, CONFIRMING)
+            np.testing.assert_array_equal(contest.longer_hits(k, Run(point)), expected)
+
+
+def test_labels_do_shape_graphs_else():
+    search, (fold, *_) = shared(order_free(propagation_damping=0.01, tol=0.0))
+    fit = search.fit_without(fold, {}, {"max_iter": 2})
+    geometry = search.geometry(fit)
+    P = learned_graph(fit, geometry, no_labels(search))
+    assert np.abs(P - fit.fused_graph_[geometry.order]).max() > 1e-2
+
+
+def test_over_a_common_graph_a_fold_cannot_see_the_labels_it_holds_out():
+    """If these were others, every soft label would be the same, and only the hits change."""
+    estimator = order_free()
+    search, folds = shared(estimator)
+    codes = search.labels.codes.copy()
+    codes[folds[0]] = (codes[folds[0]] + 1) % 3
+    wrong = SharedGeometry(estimator, search.data, Labels(search.labels.classes, codes))
+    runs = Run({}), Run({})
+    contests = [CommonGraphs(s, folds, {"max_iter": 2}) for s in (search, wrong)]
+    hits = [contest.short_hits(0, run) for contest, run in zip(contests, runs, strict=True)]
+    soft = [contest._soft[run] for contest, run in zip(contests, runs, strict=True)]
+    np.testing.assert_array_equal(soft[0][0], soft[1][0])
+    assert not np.array_equal(soft[0][1], soft[1][1])
+    assert hits[0].any()
+    assert not np.any(hits[0] & hits[1])
+
+
+@pytest.mark.parametrize("prior", [None, "labeled"])
+def test_samples_that_no_label_reaches_get_the_largest_class(prior):
+    labels = Labels(np.arange(3), np.array([0, 1, 2, 2, -1, -1]))
+    soft = np.vstack([np.eye(3)[[0, 1, 2, 2]], [0.2, 0.1, 0.1], np.zeros(3)])
+    found = classes_found(soft, labels, order_free(class_prior=prior))
+    np.testing.assert_array_equal(found[[0, 1, 2, 3, 5]], [0, 1, 2, 2, 2])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_race_solves_once_per_point_and_without_labels(solved):
+    estimator = order_free(max_iter=4, tol=0.0)
+    grid = {"low_rank_weight": [1.0, 10.0], "graph_smoothing": [1.0, 2.0, 4.0]}
+    search = LabelSearchCV(estimator, grid, margin=0.0).fit(TASK.data, TASK.y)
+    n_points, n_labels = len(search.cv_results_["params"]), int(np.sum(TASK.y >= 0))
+    assert sorted(search.cv_results_["n_folds"]) == [1] * 4 + [2] + [3, 3]
+    assert solved[:n_points] == [(2, 0, np.float32)] * n_points
+    assert all(n == (3, n_labels * 2 // 3, np.float32) for n in solved[n_points:-1])
+    assert len(solved[n_points:-1]) in (0, 2, 4, 6)
+    assert solved[-1] == (4, n_labels, np.float64)
+
+
+def test_points_that_need_labels_to_differ_are_fitted_with_labels():
+    """Over common graphs they would be one and the same point."""
+    search, folds = shared(order_free())
+    points = [{"propagation_damping": 1.0}, {"propagation_damping": 0.01}]
+    runs = [Run(point) for point in points]
+    common = CommonGraphs(search, folds, {"max_iter": 2})
+    for run in runs:
+        common.short_hits(0, run)
+    np.testing.assert_array_equal(*(common._soft[run][0] for run in runs))
+    assert isinstance(contest_for(search, folds, points), ShortFits)
+    fits = [search.fit_without(folds[0], point, {"max_iter": 2}) for point in points]
+    one, other = (fit.label_distributions_ for fit in fits)
+    assert not np.allclose(one, other, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "contest"),
+    [
+        (order_free(), {"graph_smoothing": 1.0, "n_neighbors": 5}, CommonGraphs),
+        (order_free(), {"graph_smoothing": 1.0, "tol": 0.1}, ShortFits),
+        (order_free(), {"imputation": "fourier"}, ShortFits),
+        (AGFTIClassifier.from_paper(), {"graph_smoothing": 1.0}, ShortFits),
+        (small(), {"spreading": 0.5}, ShortFits),
+    ],
+)
+def test_common_graphs_are_for_grids_that_they_tell_apart(estimator, grid, contest):
+    search, folds = shared(estimator)
+    assert type(contest_for(search, folds, [grid])) is contest
+
+
+class Script(CommonGraphs):
+    """Hits of the longer fits as they are written down, instead of fits."""
+
+    def __init__(self, **hits):
+        self.folds, self.written, self.asked = range(3), hits, []
+
+    def longer_hits(self, fold, run):
+        self.asked.append((run.point["name"], fold))
+        return self.written[run.point["name"]][fold]
+
+
+@pytest.mark.parametrize(
+    ("in_race", "in_fits", "n_folds", "better"),
+    [
+        # Not better in the race by more than one standard error.
+        (([1, 0], [0, 0], [0, 0]), None, 0, False),
+        (([1, 1], [1, -1], [0, 0]), None, 0, False),
+        # Confirmed in every fold.
+        (([1, 1], [1, 0], [0, 0]), ([1, 1], [1, 0], [0, 0]), 3, True),
+        # Three labels more than the other are one after the first fold, none after the second.
+        (([1, 1], [1, 0], [0, 0]), ([0, 0], [0, 0], [1, 1]), 2, False),
+        # In the end one more, which is no more than one standard error.
+        (([1, 1], [1, 0], [0, 0]), ([0, 0], [1, 0], [0, 0]), 3, False),
+    ],
+)
+def test_the_last_comparison_goes_on_while_the_rival_is_better(in_race, in_fits, n_folds, better):
+    """Entries are labels that only the rival finds (1), or only the estimator as given (-1)."""
+    own, rival = (
+        Run({"name": name}, [np.array(fold) * sign > 0 for fold in in_race])
+        for name, sign in (("own", -1), ("rival", 1))
+    )
+    script = Script(
+        own=[np.array(fold) < 0 for fold in in_fits or ()],
+        rival=[np.array(fold) > 0 for fold in in_fits or ()],
+    )
+    best = script.last_comparison(own, rival, margin=1.0)
+    assert (best is rival) is better
+    assert script.asked == [(name, k) for k in range(n_folds) for name in ("own", "rival")]
+    assert len(own.full_hits) == len(rival.full_hits) == n_folds
 
 
 # ------------------------------------------------------------------ the race
@@ -428,14 +641,28 @@ def test_threads_do_not_change_the_choice():
     np.testing.assert_array_equal(*(search.label_distributions_ for search in searches))
 
 
-def test_agfti_is_searched_as_well():
-    estimator = AGFTIClassifier(n_anchors=16, max_iter=5, tol=1e-2, random_state=0)
+@pytest.mark.parametrize("imputation", ["graph", "fourier"])
+def test_agfti_is_searched_as_well(imputation):
+    estimator = order_free(max_iter=5, tol=1e-2, imputation=imputation)
     grid = {"low_rank_weight": [1.0, 100.0], "n_neighbors": [5]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search = LabelSearchCV(estimator, grid, margin=0.0).fit(TASK.data, TASK.y)
         plain = clone(estimator).set_params(**search.best_params_).fit(TASK.data, TASK.y)
     np.testing.assert_array_equal(search.label_distributions_, plain.label_distributions_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_poor_agfti_is_replaced():
+    """Two anchors cannot tell three classes apart."""
+    truth, free = TASK.y_true, TASK.unlabelled
+    poor = order_free(n_anchors=2, max_iter=4)
+    search = LabelSearchCV(poor, {"n_anchors": [2, 16]}).fit(TASK.data, TASK.y)
+    assert search.best_index_ > 0
+    before = np.mean((poor.fit(TASK.data, TASK.y).transduction_ == truth)[free])
+    assert np.mean((search.transduction_ == truth)[free]) > before + 0.05
+    full = search.cv_results_["full_test_score"]
+    assert search.best_score_ == full[search.best_index_] > full[0]
 
 
 # ------------------------------------------------------------------ errors

@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import math
-import pickle
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.backend.threads import limited_threads
-from viewmend.containers import MultiViewData
 from viewmend.core.canonical import canonical_order
-from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
-from viewmend.labels import Labels
+from viewmend.exceptions import InvalidParameterError
 from viewmend.models.base import TwoStepClassifier
+from viewmend.models.search_contests import SharedGeometry, content, contest_for
+from viewmend.models.search_runs import Point, Run, label_folds, leader, share, still_racing
 from viewmend.parameters import Integer, Real, Rule, check_parameters
 
-__all__ = [
-    "LabelSearchCV",
-    "Point",
-    "Run",
-    "SharedGeometry",
-    "label_folds",
-    "leader",
-    "short_limits",
-    "still_racing",
-    "surely_better",
-]
+__all__ = ["LabelSearchCV"]
 
-# Values by name of parameter.
-Point = Mapping[str, Any]
-
-# Share of the points that survive a fold.
-SURVIVORS = 1 / 3
 # Parameters that decide how the data is read, which happens once.
 READING = ("dtype", "view_sizes")
 # What the search takes over from the best estimator.
@@ -62,9 +42,14 @@ class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     unlabelled and scored; no other label is ever looked at. Three things make this cheap: points
     of the grid share the neighbours, anchors and kernels of the samples; they race, two thirds of
     them leaving after each fold; and they race with fewer rounds than the final fit. One thing
-    makes it safe: the winner meets the estimator as given once more, in full, and replaces it only
-    if it is better by more than ``margin`` standard errors, because a few labels cannot tell small
-    differences.
+    makes it safe: the winner meets the estimator as given once more, in longer fits, and replaces
+    it only if it is better by more than ``margin`` standard errors, because a few labels cannot
+    tell small differences.
+
+    The order-free AGF-TI, whose graphs hardly depend on labels, learns in the race one graph per
+    point from no label, which all folds share; and its winner has to be better by the margin
+    already there. Grids over parameters that this cannot tell apart, such as
+    ``propagation_damping``, are searched by a fit per point and fold.
 
     Parameters
     ----------
@@ -86,7 +71,7 @@ class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     best_params_ : dict
         Its values of the parameters in the grid.
     best_score_ : float
-        Share of the held-out labels that it found in full fits.
+        Share of the held-out labels that it found, of each fold in the longest fits.
     best_index_ : int
         Its entry in ``cv_results_``; zero where the estimator as given was kept.
     cv_results_ : dict
@@ -94,7 +79,8 @@ class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         change. ``params`` and ``param_NAME``; ``split0_test_score`` and so on, NaN for folds after
         a point had left the race; ``mean_test_score``, over all labels of its folds, and
         ``std_test_score``, between its folds; ``rank_test_score``, by the folds survived, then by
-        the mean; ``n_folds``; and ``full_test_score``, of those that came to the last comparison.
+        the mean; ``n_folds``; and ``full_test_score``, of those that came to the last comparison,
+        in its folds.
     classes_, transduction_, label_distributions_, n_features_in_, view_n_features_, view_names_
         Of ``best_estimator_``.
 
@@ -126,16 +112,13 @@ class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         data, labels = model._check_fit(X, y, mask, model.dtype)
         order = canonical_order(data.views, data.observed, labels.codes)
         folds = label_folds(labels.codes, order, self.cv)
-        limits = short_limits(self.estimator, [run.point for run in runs[1:]])
         shared = SharedGeometry(self.estimator, data, labels)
+        contest = contest_for(shared, folds, [run.point for run in runs[1:]])
         with limited_threads(self.estimator.n_jobs):
-            for held_out in folds:
+            for fold in range(len(folds)):
                 for run in still_racing(runs):
-                    run.hits.append(shared.hits(held_out, run.point, limits))
-            own, rival = runs[0], leader(runs)
-            for run in (own, rival):
-                run.full_hits = run.full_hits or shared.full_hits(run, folds, limits)
-            best = rival if surely_better(rival, own, self.margin) else own
+                    run.hits.append(contest.short_hits(fold, run))
+            best = contest.last_comparison(runs[0], leader(runs), self.margin)
             self.best_estimator_ = shared.fit(best.point, labels)
         self._store(runs, best)
         return self
@@ -178,165 +161,10 @@ class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _store(self, runs: Sequence[Run], best: Run) -> None:
         self.best_index_ = next(i for i, run in enumerate(runs) if run is best)
         self.best_params_ = dict(best.point)
-        self.best_score_ = _share(best.full_hits)
+        self.best_score_ = share(best.best_known)
         self.cv_results_ = _results(runs)
         for name in TAKEN_OVER:
             setattr(self, name, getattr(self.best_estimator_, name))
-
-
-@dataclass(eq=False)
-class Run:
-    """A point of the grid, and which held-out labels it found.
-
-    Attributes
-    ----------
-    point : dict
-    hits : list of array (n_held_out,) of bool
-        One per fold that it was in, of short fits.
-    full_hits : list of array (n_held_out,) of bool
-        One per fold, of full fits; empty for points that did not come that far.
-    """
-
-    point: Point
-    hits: list[np.ndarray] = field(default_factory=list)
-    full_hits: list[np.ndarray] = field(default_factory=list)
-
-    @property
-    def score(self) -> float:
-        """Share of the labels held out so far that it found."""
-        return _share(self.hits)
-
-
-class SharedGeometry:
-    """Fits of points of a grid that compute once what does not depend on labels.
-
-    Parameters
-    ----------
-    estimator : TwoStepClassifier
-    data : MultiViewData
-    labels : Labels
-    """
-
-    def __init__(self, estimator: TwoStepClassifier, data: MultiViewData, labels: Labels) -> None:
-        self.estimator, self.data, self.labels = estimator, data, labels
-        self._known: dict[bytes, Any] = {}
-
-    def fit(self, point: Point, labels: Labels) -> TwoStepClassifier:
-        """The estimator with the parameters of a point and its callbacks, fitted to the labels."""
-        model = clone(self.estimator).set_params(**point)
-        model.set_callbacks(*getattr(self.estimator, "_callbacks", ()))
-        model._remember_layout(self.data, labels)
-        model._fit_labels(self._geometry(model), labels)
-        return model
-
-    def fit_without(
-        self, held_out: np.ndarray, point: Point, limits: Mapping[str, int]
-    ) -> TwoStepClassifier:
-        """A silent fit to the other labels, with parameters cut down to their limits."""
-        model = clone(self.estimator).set_params(**point).set_params(verbose=0)
-        model.set_params(**{name: min(getattr(model, name), limits[name]) for name in limits})
-        rest = self._labels_without(held_out)
-        model._remember_layout(self.data, rest)
-        geometry = self._geometry(model)
-        with warnings.catch_warnings():
-            # A short fit need not converge, and the final one tells what is wrong with the labels.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", DataWarning)
-            model._fit_labels(geometry, rest)
-        return model
-
-    def hits(self, held_out: np.ndarray, point: Point, limits: Mapping[str, int]) -> np.ndarray:
-        """Which of the held-out labels a fit without them finds, (n_held_out,) of bool."""
-        model = self.fit_without(held_out, point, limits)
-        found = np.argmax(model.label_distributions_[held_out], axis=1)
-        return np.asarray(found == self.labels.codes[held_out])
-
-    def full_hits(
-        self, run: Run, folds: Sequence[np.ndarray], limits: Mapping[str, int]
-    ) -> list[np.ndarray]:
-        """What `hits` gives without limits, fold by fold; what it gave if there are none."""
-        return [self.hits(fold, run.point, {}) for fold in folds] if limits else run.hits
-
-    def _labels_without(self, held_out: np.ndarray) -> Labels:
-        codes = self.labels.codes.copy()
-        codes[held_out] = -1
-        return Labels(self.labels.classes, codes)
-
-    def _geometry(self, model: TwoStepClassifier) -> Any:
-        key = _content([getattr(model, name) for name in model._geometry_parameters])
-        if key not in self._known:
-            self._known[key] = model._geometry(self.data, self.labels)
-        return self._known[key]
-
-
-def label_folds(codes: np.ndarray, order: np.ndarray, n_folds: int) -> list[np.ndarray]:
-    """Deal the labelled samples into folds, class by class, in a given order.
-
-    A class with a single label stays out of all folds: held out, it would be unknown.
-
-    Parameters
-    ----------
-    codes : array (n_samples,) of int
-        Classes, -1 for unlabelled samples.
-    order : array (n_samples,) of int
-        Samples in the order in which they are dealt.
-    n_folds : int
-
-    Returns
-    -------
-    list of array of int
-        Samples held out together; folds that would be empty are left out.
-    """
-    several = np.flatnonzero(np.bincount(codes[codes >= 0]) > 1)
-    if len(several) == 0:
-        msg = (
-            "every class has a single label, so that none can be held out; label two samples of "
-            "some class, or use the estimator with its own parameters"
-        )
-        raise InvalidLabelsError(msg)
-    # One row of cards: where a class ends the next one goes on, so that folds are of one size.
-    cards = np.concatenate([order[codes[order] == code] for code in several])
-    return [cards[turn::n_folds] for turn in range(min(n_folds, len(cards)))]
-
-
-def short_limits(estimator: TwoStepClassifier, points: Sequence[Point]) -> dict[str, int]:
-    """Limits on parameters, such as rounds, that make the fits of a race short.
-
-    A limit that would make two values of the grid the same is not set, for then it is these that
-    are to be compared; nor is one that would change nothing.
-    """
-    limits = {}
-    for name, limit in estimator._search_overrides.items():
-        tried = {point[name] for point in points if name in point}
-        distinct = len({min(value, limit) for value in tried}) == len(tried)
-        if distinct and max(tried | {getattr(estimator, name)}) > limit:
-            limits[name] = limit
-    return limits
-
-
-def still_racing(runs: Sequence[Run]) -> list[Run]:
-    """The first run, and of the others that were in every fold so far the best third."""
-    own, *others = runs
-    others = [run for run in others if len(run.hits) == len(own.hits)]
-    if own.hits:
-        kept = math.ceil(SURVIVORS * len(others))
-        others = sorted(others, key=lambda run: -run.score)[:kept]
-    return [own, *others]
-
-
-def leader(runs: Sequence[Run]) -> Run:
-    """The best of the runs that were in all folds, the first of equals."""
-    return max(still_racing(runs), key=lambda run: run.score)
-
-
-def surely_better(rival: Run, own: Run, margin: float) -> bool:
-    """Whether a run found more labels than another, by more than ``margin`` standard errors.
-
-    With ``w`` labels that only the one found and ``l`` that only the other did, ``w - l`` has the
-    standard error ``sqrt(w + l)`` if both are equally good (McNemar 1947).
-    """
-    gains = np.concatenate(rival.full_hits).astype(int) - np.concatenate(own.full_hits)
-    return bool(gains.sum() > margin * math.sqrt(np.abs(gains).sum()))
 
 
 def _check_names(names: Sequence[str], estimator: TwoStepClassifier) -> None:
@@ -352,16 +180,7 @@ def _check_names(names: Sequence[str], estimator: TwoStepClassifier) -> None:
 
 
 def _n_changes(point: Point, own: Point) -> int:
-    return sum(_content(point[name]) != _content(own[name]) for name in point)
-
-
-def _content(value: object) -> bytes:
-    """Equal for equal values, arrays and random generators among them."""
-    return pickle.dumps(value)
-
-
-def _share(hits: Sequence[np.ndarray]) -> float:
-    return float(np.concatenate(hits).mean()) if hits else math.nan
+    return sum(content(point[name]) != content(own[name]) for name in point)
 
 
 def _results(runs: Sequence[Run]) -> dict[str, Any]:
@@ -382,7 +201,7 @@ def _results(runs: Sequence[Run]) -> dict[str, Any]:
         "std_test_score": np.array([np.std(scores) for scores in folds]),
         "rank_test_score": np.array([1 + sum(b > a for b in standing) for a in standing]),
         "n_folds": np.array([len(run.hits) for run in runs]),
-        "full_test_score": np.array([_share(run.full_hits) for run in runs]),
+        "full_test_score": np.array([share(run.full_hits) for run in runs]),
     }
 
 

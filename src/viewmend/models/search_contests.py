@@ -1,0 +1,302 @@
+"""How the points of a grid are compared: by short fits, or by labels spread over common graphs."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from viewmend.containers import MultiViewData
+from viewmend.core.priors import class_weights
+from viewmend.core.propagation import propagate_labels
+from viewmend.exceptions import DataWarning
+from viewmend.labels import Labels, check_class_prior
+from viewmend.models.agfti import AGFTIClassifier
+from viewmend.models.agfti_geometry import Geometry
+from viewmend.models.base import TwoStepClassifier
+from viewmend.models.search_runs import Point, Run, surely_better
+
+__all__ = [
+    "CommonGraphs",
+    "Contest",
+    "SharedGeometry",
+    "ShortFits",
+    "content",
+    "contest_for",
+    "short_limits",
+]
+
+# Parameters of AGF-TI whose values look the same on a graph that no label has shaped, cut short.
+HIDDEN_WITHOUT_LABELS = {"imputation", "label_strength", "max_iter", "propagation_damping", "tol"}
+
+# Rounds after which AGF-TI's graph finds the held-out labels that it finds in the end, but for
+# one in a few hundred.
+CONFIRMING = {"max_iter": 3}
+
+# Share of the margin by which a rival must be better for the last comparison to go on: the hits of
+# the race, which stand for the folds to come, are almost but not quite those of fits with labels.
+PROMISING = 0.5
+
+
+class SharedGeometry:
+    """Fits of points of a grid that compute once what does not depend on labels.
+
+    Parameters
+    ----------
+    estimator : TwoStepClassifier
+    data : MultiViewData
+    labels : Labels
+    """
+
+    def __init__(self, estimator: TwoStepClassifier, data: MultiViewData, labels: Labels) -> None:
+        self.estimator, self.data, self.labels = estimator, data, labels
+        self._known: dict[bytes, Any] = {}
+
+    def fit(self, point: Point, labels: Labels) -> TwoStepClassifier:
+        """The estimator with the parameters of a point and its callbacks, fitted to the labels."""
+        model = clone(self.estimator).set_params(**point)
+        model.set_callbacks(*getattr(self.estimator, "_callbacks", ()))
+        model._remember_layout(self.data, labels)
+        model._fit_labels(self.geometry(model), labels)
+        return model
+
+    def fit_without(
+        self, held_out: np.ndarray, point: Point, limits: Mapping[str, int]
+    ) -> TwoStepClassifier:
+        """A silent fit to the other labels, with parameters cut down to their limits."""
+        model = self.limited(point, limits)
+        rest = self.labels_without(held_out)
+        model._remember_layout(self.data, rest)
+        geometry = self.geometry(model)
+        with warnings.catch_warnings():
+            # A short fit need not converge, and the final one tells what is wrong with the labels.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", DataWarning)
+            model._fit_labels(geometry, rest)
+        return model
+
+    def hits(self, held_out: np.ndarray, point: Point, limits: Mapping[str, int]) -> np.ndarray:
+        """Which of the held-out labels a fit without them finds, (n_held_out,) of bool."""
+        model = self.fit_without(held_out, point, limits)
+        found = np.argmax(model.label_distributions_[held_out], axis=1)
+        return np.asarray(found == self.labels.codes[held_out])
+
+    def limited(self, point: Point, limits: Mapping[str, int]) -> TwoStepClassifier:
+        """The estimator with the parameters of a point, none above its limit, and silent."""
+        model = clone(self.estimator).set_params(**point).set_params(verbose=0)
+        return model.set_params(
+            **{name: min(getattr(model, name), limits[name]) for name in limits}
+        )
+
+    def labels_without(self, held_out: np.ndarray) -> Labels:
+        """The labels of all other samples."""
+        codes = self.labels.codes.copy()
+        codes[held_out] = -1
+        return Labels(self.labels.classes, codes)
+
+    def geometry(self, model: TwoStepClassifier) -> Any:
+        """What the model computes before it sees a label."""
+        key = content([getattr(model, name) for name in model._geometry_parameters])
+        if key not in self._known:
+            self._known[key] = model._geometry(self.data, self.labels)
+        return self._known[key]
+
+
+class Contest(Protocol):
+    """How points are compared, fold by fold in a race, then the winner with the first run."""
+
+    def short_hits(self, fold: int, run: Run) -> np.ndarray:
+        """Which labels of a fold a point finds in the race, (n_held_out,) of bool."""
+
+    def last_comparison(self, own: Run, rival: Run, margin: float) -> Run:
+        """The rival if longer fits find it surely better, else the own run."""
+
+
+class ShortFits:
+    """The race by fits of few rounds, one for every point and fold; the last comparison in full.
+
+    Parameters
+    ----------
+    shared : SharedGeometry
+    folds : sequence of array of int
+    limits : dict of int
+        Upper limits of parameters in the race, see `short_limits`.
+    """
+
+    def __init__(
+        self, shared: SharedGeometry, folds: Sequence[np.ndarray], limits: Mapping[str, int]
+    ) -> None:
+        self.shared, self.folds, self.limits = shared, folds, limits
+
+    def short_hits(self, fold: int, run: Run) -> np.ndarray:
+        return self.shared.hits(self.folds[fold], run.point, self.limits)
+
+    def last_comparison(self, own: Run, rival: Run, margin: float) -> Run:
+        for run in (own, rival):
+            run.full_hits = run.full_hits or self._full_hits(run)
+        return rival if surely_better(rival, own, margin) else own
+
+    def _full_hits(self, run: Run) -> list[np.ndarray]:
+        """Hits without limits, fold by fold; those of the race if there are none."""
+        if not self.limits:
+            return run.hits
+        return [self.shared.hits(fold, run.point, {}) for fold in self.folds]
+
+
+class CommonGraphs:
+    """The race of AGF-TI with one graph per point, which all folds spread their labels over.
+
+    Labels enter the learning of a graph only through the distances ``H``, and at the default
+    damping some 99 of 100 held-out labels are found alike over graphs that never saw one. So the
+    race learns every graph once, of no label at all; no fold can know there what it holds out. In
+    the last comparison the other labels of the fold shape its graph. It begins only if the rival
+    is surely better in the race, and ends with the fold after which it is not so by half the
+    margin.
+
+    Parameters
+    ----------
+    shared : SharedGeometry
+        Of an `AGFTIClassifier`.
+    folds : sequence of array of int
+    limits : dict of int
+        Upper limits of parameters in the race, see `short_limits`.
+    """
+
+    def __init__(
+        self, shared: SharedGeometry, folds: Sequence[np.ndarray], limits: Mapping[str, int]
+    ) -> None:
+        self.shared, self.folds, self.limits = shared, folds, limits
+        self._rests = [shared.labels_without(fold) for fold in folds]
+        self._soft: dict[Run, list[np.ndarray]] = {}
+
+    def short_hits(self, fold: int, run: Run) -> np.ndarray:
+        model, geometry = self._start(run, self.limits)
+        if run not in self._soft:
+            none = Labels(self.shared.labels.classes, np.full_like(self.shared.labels.codes, -1))
+            P = learned_graph(model, geometry, none)
+            self._soft[run] = [spread_over(P, model, geometry, rest) for rest in self._rests]
+        return self._hits(fold, self._soft[run][fold], model, geometry)
+
+    def last_comparison(self, own: Run, rival: Run, margin: float) -> Run:
+        if not surely_better(rival, own, margin):
+            return own
+        for fold in range(len(self.folds)):
+            for run in (own, rival):
+                run.full_hits.append(self.longer_hits(fold, run))
+            if not surely_better(rival, own, PROMISING * margin):
+                return own
+        return rival if surely_better(rival, own, margin) else own
+
+    def longer_hits(self, fold: int, run: Run) -> np.ndarray:
+        """Which labels of a fold are found over a graph that the other labels shaped."""
+        model, geometry = self._start(run, CONFIRMING)
+        rest = self._rests[fold]
+        P = learned_graph(model, geometry, rest)
+        return self._hits(fold, spread_over(P, model, geometry, rest), model, geometry)
+
+    def _start(self, run: Run, limits: Mapping[str, int]) -> tuple[AGFTIClassifier, Geometry]:
+        model = self.shared.limited(run.point, limits)
+        return model, self.shared.geometry(model)
+
+    def _hits(
+        self, fold: int, soft: np.ndarray, model: AGFTIClassifier, geometry: Geometry
+    ) -> np.ndarray:
+        # Like all sums over the samples, those of the weights are taken in the geometry's order.
+        found = np.empty_like(self.shared.labels.codes)
+        found[geometry.order] = classes_found(soft, self._rests[fold], model)
+        held_out = self.folds[fold]
+        return np.asarray(found[held_out] == self.shared.labels.codes[held_out])
+
+
+def contest_for(
+    shared: SharedGeometry, folds: Sequence[np.ndarray], points: Sequence[Point]
+) -> Contest:
+    """The cheapest contest in which all the points look different."""
+    limits = short_limits(shared.estimator, points)
+    kind = CommonGraphs if graphs_tell_apart(shared.estimator, points) else ShortFits
+    return kind(shared, folds, limits)
+
+
+def short_limits(estimator: TwoStepClassifier, points: Sequence[Point]) -> dict[str, int]:
+    """Limits on parameters, such as rounds, that make the fits of a race short.
+
+    A limit that would make two values of the grid the same is not set, for then it is these that
+    are to be compared; nor is one that would change nothing.
+    """
+    limits = {}
+    for name, limit in estimator._search_overrides.items():
+        tried = {point[name] for point in points if name in point}
+        distinct = len({min(value, limit) for value in tried}) == len(tried)
+        if distinct and max(tried | {getattr(estimator, name)}) > limit:
+            limits[name] = limit
+    return limits
+
+
+def graphs_tell_apart(estimator: TwoStepClassifier, points: Sequence[Point]) -> bool:
+    """Whether graphs of few rounds without labels are enough to compare points.
+
+    They are for AGF-TI with "graph", which starts near its end; with "fourier" it starts anew.
+    """
+    names = {name for point in points for name in point}
+    return (
+        isinstance(estimator, AGFTIClassifier)
+        and estimator.imputation == "graph"
+        and not names & HIDDEN_WITHOUT_LABELS
+    )
+
+
+def learned_graph(model: AGFTIClassifier, geometry: Geometry, labels: Labels) -> np.ndarray:
+    """The fused graph (n_samples, n_anchors) of ``max_iter`` rounds in single precision.
+
+    Soft labels are spread over it in double precision, where they are as exact as in any fit.
+    """
+    problem = model._make_problem(geometry, labels).converted(_in_single_precision)
+    # Without labels little is left to change, and the first round would seem to converge.
+    learner = clone(model).set_params(tol=0.0, final_damping=None)
+    return learner._solve(problem).P.astype(np.float64)
+
+
+def spread_over(
+    P: np.ndarray, model: AGFTIClassifier, geometry: Geometry, labels: Labels
+) -> np.ndarray:
+    """Soft labels (n_samples, n_classes) that a model gives out over a graph.
+
+    Parameters
+    ----------
+    P : array (n_samples, n_anchors)
+        Like the answer in the order of the geometry.
+    model : AGFTIClassifier
+    geometry : Geometry
+    labels : Labels
+        In the order of the data.
+    """
+    ordered = Labels(labels.classes, labels.codes[geometry.order])
+    final = model.final_damping
+    damping = model.propagation_damping if final is None else final
+    B = model._damped(damping, ordered.labelled, P[None])
+    return propagate_labels(P, ordered.one_hot(), *B)[0]
+
+
+def classes_found(soft: np.ndarray, labels: Labels, model: AGFTIClassifier) -> np.ndarray:
+    """Codes (n_samples,) of soft labels that are weighted to meet the class prior of a model.
+
+    Samples that no label reaches have zero rows, and get the largest class of the labels.
+    """
+    prior = check_class_prior(model.class_prior, labels)
+    weights = 1.0 if prior is None else class_weights(soft, prior)
+    reached = soft.any(axis=1, keepdims=True)
+    return np.argmax(np.where(reached, soft * weights, labels.shares()), axis=1)
+
+
+def content(value: object) -> bytes:
+    """Equal for equal values, arrays and random generators among them."""
+    return pickle.dumps(value)
+
+
+def _in_single_precision(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float32) if array.dtype.kind == "f" else array
