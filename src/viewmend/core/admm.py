@@ -18,7 +18,7 @@ from viewmend.core.graph_fourier import prox_graph_norm
 from viewmend.core.objective import Sums, objective_terms
 from viewmend.core.propagation import propagate_labels, soft_label_distances
 from viewmend.core.simplex import project_simplex
-from viewmend.core.state import Problem, Result, Round, State
+from viewmend.core.state import InnerStep, Problem, Result, Round, State
 from viewmend.core.tensor_nuclear import prox_tnn
 
 __all__ = ["COMPATIBILITY", "Callback", "Steps", "initialise", "solve"]
@@ -97,14 +97,13 @@ def _run(
     while status is None and len(history) < max_iter:
         old = state.F, state.Q, state.alpha
         impute_graphs(state, problem, steps)
-        fusion = fuse_graphs(state, problem, steps)
-        state.P, state.alpha = fusion.P, fusion.alpha
+        inner = fuse_graphs(state, problem, steps)
         state.F, state.Q = _propagate(state.P, problem)
         shrink_graphs(state, problem, steps)
         state.T, agreed = steps.align(state.Z, state.P, state.T)
         eta, (along_W, squared_gap) = state.eta, ascend_multiplier(state, problem, steps)
         terms = objective_terms(state, problem, eta, Sums(agreed, along_W, squared_gap))
-        history.append(_round(len(history) + 1, state, old, fusion, terms, squared_gap**0.5))
+        history.append(_round(len(history) + 1, state, old, inner, terms, squared_gap**0.5))
         stops = [callback(history[-1], state) for callback in callbacks]
         status = _status(history[-1].change, tol, any(stops))
     return _result(state, status or "max_iter", history)
@@ -143,11 +142,13 @@ def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
         for_each(impute, problem.missing_rows, array_namespace(state.Z))
 
 
-def fuse_graphs(state: State, problem: Problem, steps: Steps) -> Fusion:
-    """``alpha`` and ``P``: Algorithm 1 on the aligned graphs (Eq. min_max_problem)."""
+def fuse_graphs(state: State, problem: Problem, steps: Steps) -> tuple[InnerStep, ...]:
+    """``alpha`` and ``P``: Algorithm 1 on the aligned graphs (Eq. min_max_problem); its steps."""
     # Until the tensor step fills it anew, nothing reads G, and its room is free.
     A = steps.rotate(state.Z, state.T, state.G if steps.impute else None)
-    return steps.fuse(A, state, problem)
+    fusion = steps.fuse(A, state, problem)
+    state.P, state.alpha = fusion.P, fusion.alpha
+    return fusion.steps
 
 
 def shrink_graphs(state: State, problem: Problem, steps: Steps) -> None:
@@ -239,7 +240,7 @@ def _round(
     iteration: int,
     state: State,
     old: tuple[Array, Array, np.ndarray],
-    fusion: Fusion,
+    inner: tuple[InnerStep, ...],
     objective: dict[str, float],
     residual: float,
 ) -> Round:
@@ -256,7 +257,7 @@ def _round(
         alpha=tuple(float(a) for a in state.alpha),
         objective=objective,
         primal_residual=residual,
-        inner=fusion.steps,
+        inner=inner,
     )
 
 
