@@ -1,4 +1,4 @@
-"""GEGCN: graphs, shrinking, sparse gradients, the four networks, and fits."""
+"""GEGCN: graphs, the four networks against dense ones, their epochs, and fits."""
 
 import dataclasses
 
@@ -9,9 +9,11 @@ from sklearn.preprocessing import normalize
 
 torch = pytest.importorskip("torch")
 
+from viewmend.backend.threads import limited_threads  # noqa: E402
 from viewmend.baselines import gegcn  # noqa: E402
-from viewmend.baselines.gegcn import GEGCNClassifier, Networks  # noqa: E402
-from viewmend.baselines.gegcn_steps import CompiledPairs, Pairs, shrink  # noqa: E402
+from viewmend.baselines.gegcn import GEGCNClassifier  # noqa: E402
+from viewmend.baselines.gegcn_steps import CompiledNetworks  # noqa: E402
+from viewmend.baselines.gegcn_torch import Problem, Settings, TorchNetworks, shrink  # noqa: E402
 from viewmend.baselines.torch_support import TorchRun  # noqa: E402
 from viewmend.containers import MultiViewData  # noqa: E402
 from viewmend.datasets import hide, make_multiview_blobs  # noqa: E402
@@ -32,71 +34,174 @@ SMALL = {
 }
 MODEL = GEGCNClassifier(**SMALL).fit(TASK.data, TASK.y)
 RNG = np.random.default_rng(0)
-GRAPHS = [gegcn.pruned_graph(X, 6) for X in BLOBS.views]
-PATTERN = csr_array(GRAPHS[0] + GRAPHS[1])
-X_BOTH = torch.tensor(np.hstack([normalize(X) for X in BLOBS.views]), dtype=torch.float32)
-TARGETS = torch.tensor(np.where(TASK.labelled, TASK.y_true, -1))
+ROWS = np.flatnonzero(TASK.labelled)
+PROBLEM = Problem(
+    np.hstack([normalize(X) for X in BLOBS.views]).astype(np.float32),
+    [gegcn.pruned_graph(X, 6) for X in BLOBS.views],
+    ROWS,
+    TASK.y_true[ROWS],
+)
+SIZES = 24, 8, 12, 3
+NO_DROPOUT = Settings(1e-3, 1e-3, 1e-2, 1e-2, 0.0)
 
 
-EVERYONE = torch.arange(90)
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Arrays so small are not worth a second one, least of all where others are at work."""
+    with limited_threads(1):
+        yield
 
 
-def networks(pattern=PATTERN, seed=0, kind=CompiledPairs):
-    run = TorchRun.start("cpu", np.random.default_rng(seed))
-    return GEGCNClassifier(**SMALL)._networks(run, kind(run, pattern), 15, 3)
+def start(kind, problem=PROBLEM, weights=None, settings=NO_DROPOUT):
+    """Networks of either kind, from the same weights by default."""
+    weights = (
+        gegcn.first_weights(problem, SIZES, np.random.default_rng(0))
+        if weights is None
+        else weights
+    )
+    rng = np.random.default_rng(1)
+    source = TorchRun.start("cpu", rng) if kind is TorchNetworks else rng
+    return kind(problem, weights, settings, source)
 
 
-def logits_of(net, A, Z):
-    return net.classify(A, Z @ net.C1, EVERYONE)
+both_kinds = pytest.mark.parametrize("kind", [TorchNetworks, CompiledNetworks])
 
 
 class DenseNetworks:
-    """The four networks with dense arrays and PyTorch's own gradients."""
+    """The four networks as the paper has them, with dense arrays and PyTorch's own gradients."""
 
-    def __init__(self, net):
-        self.net = net
-        self.first, self.second = net.pairs.first.long(), net.pairs.second.long()
-        V = torch.rand(90, 90)
-        V[self.second, self.first], V[self.first, self.second] = net.critic.detach()
+    def __init__(self):
+        arrays = dataclasses.asdict(gegcn.first_weights(PROBLEM, SIZES, np.random.default_rng(0)))
+        pattern = PROBLEM.pattern.tocoo()
+        self.i, self.j = (torch.tensor(ends).long() for ends in (pattern.row, pattern.col))
+        V = torch.rand(90, 90, generator=torch.Generator().manual_seed(0))
+        # The entry (i, j) has V_ji.
+        V[self.j, self.i] = torch.tensor(arrays.pop("critic"))
         self.V = V.requires_grad_()
+        for name, array in arrays.items():
+            setattr(self, name, torch.tensor(array).requires_grad_())
+        self.X, self.real = (
+            torch.tensor(PROBLEM.X),
+            [torch.tensor(A.toarray(), dtype=torch.float32) for A in PROBLEM.graphs],
+        )
+        self.rows, self.known = torch.tensor(PROBLEM.rows), torch.tensor(PROBLEM.known)
 
     def matrix(self, values):
-        A = torch.zeros(90, 90).index_put((self.first, self.second), values)
-        return A + A.T
+        return torch.zeros(90, 90).index_put((self.i, self.j), values)
 
     def edges(self, Z):
-        mean = (Z[self.first] + Z[self.second]) / 2
-        H = torch.cat([mean, mean], 1) @ self.net.W1
-        H = torch.nn.functional.batch_norm(
-            H, None, None, self.net.scale, self.net.shift, training=True
-        )
-        return (H.relu() @ self.net.W2 + self.net.b2)[:, 0]
+        mean = (Z[self.i] + Z[self.j]) / 2
+        H = torch.cat([mean, mean], 1) @ self.W1
+        H = torch.nn.functional.batch_norm(H, None, None, self.scale, self.shift, training=True)
+        return H.relu() @ self.W2 + self.b2
 
-    def classify(self, values, Z):
-        A = self.matrix(shrink(values, self.net.theta.sigmoid() / 2, 0.1)) + torch.eye(90)
+    def mismatch(self, values, Z):
+        A = self.matrix(shrink(values, self.theta.sigmoid() / 2, 0.1)) + torch.eye(90)
         # Constants in the gradients.
         degrees = A.detach().sum(1)
         A = A / (degrees[:, None] * degrees).sqrt()
-        return (A @ (A @ Z @ self.net.C1).relu() @ self.net.C2).relu()
-
-    def mismatch(self, values, Z):
-        logits = self.classify(values, Z)
-        return torch.nn.functional.cross_entropy(logits, TARGETS, ignore_index=-1)
+        logits = (A @ (A @ Z @ self.C1).relu() @ self.C2).relu()
+        return torch.nn.functional.cross_entropy(logits[self.rows], self.known)
 
     def reconstruction(self, Z):
-        return (X_BOTH - (Z @ self.net.U + self.net.u).relu()).square().sum() / 2
+        return (self.X - (Z @ self.U.T + self.u).relu()).square().sum() / 2
 
-    def doubt(self, values, truth):
-        scores = torch.diag(self.matrix(values) @ self.V).sigmoid()
+    def doubt(self, A, truth):
+        scores = torch.diag(A @ self.V).sigmoid()
         return torch.nn.functional.binary_cross_entropy(scores, torch.full((90,), truth))
 
 
-def dense(pairs, values):
-    return pairs.array(values).toarray()
+def naive_epochs(net, n_pretraining, n_epochs):
+    """The epochs of the paper, one after the other, with nothing shared between them."""
+    embedding, generator, evaluator, classifier = (
+        torch.optim.Adam(parameters, rate, weight_decay=decay)
+        for parameters, rate, decay in (
+            ([net.W, net.U, net.u], 1e-3, 5e-5),
+            ([net.W1, net.scale, net.shift, net.W2, net.b2], 1e-3, 5e-4),
+            ([net.V], 1e-2, 5e-4),
+            ([net.theta, net.C1, net.C2], 1e-2, 5e-4),
+        )
+    )
+
+    def step(optimiser, loss):
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        return loss.item()
+
+    history = [step(embedding, net.reconstruction(net.W.relu())) for _ in range(n_pretraining)]
+    for _ in range(n_epochs):
+        Z = net.W.relu().detach()
+        moving = net.W.relu()
+        loss = net.mismatch(net.edges(moving), moving) + net.reconstruction(moving)
+        history.append(step(embedding, loss))
+        values = net.edges(Z).sigmoid()
+        step(generator, net.doubt(net.matrix(values), 1.0) + net.mismatch(values, Z))
+        values = net.edges(Z).sigmoid().detach()
+        real = sum(net.doubt(A, 1.0) for A in net.real) / len(net.real)
+        step(evaluator, (real + net.doubt(net.matrix(values), 0.0)) / 2)
+        step(classifier, net.mismatch(values, Z))
+    return history
 
 
-def array(tensor):
-    return tensor.detach().numpy()
+def epochs(net, n_pretraining, n_epochs):
+    history = [net.pretrain() for _ in range(n_pretraining)]
+    return [float(loss) for loss in history + [net.train() for _ in range(n_epochs)]]
+
+
+@both_kinds
+def test_epochs_equal_naive_ones(kind):
+    naive, net = DenseNetworks(), start(kind)
+    expected = naive_epochs(naive, 5, 25)
+    np.testing.assert_allclose(epochs(net, 5, 25), expected, rtol=1e-4)
+    found = net.outcome()
+    A = naive.edges(naive.W.relu()).sigmoid()
+    np.testing.assert_allclose(found.graph.toarray(), naive.matrix(A).detach(), atol=1e-3)
+    np.testing.assert_allclose(found.threshold, naive.theta.sigmoid().item() / 2, rtol=1e-3)
+    # Each network must have moved, or else its steps would not have been seen.
+    before = DenseNetworks()
+    for name in ("W", "U", "W1", "W2", "V", "theta", "C1", "C2"):
+        old, new = (getattr(nets, name).detach().numpy() for nets in (before, naive))
+        assert np.abs(new - old).max() > 1e-3, name
+
+
+def permuted(problem, weights, order):
+    """The same problem and start with the samples in another order."""
+    graphs = [csr_array(A[order][:, order]) for A in problem.graphs]
+    place = np.argsort(order)
+    moved = Problem(problem.X[order], graphs, place[problem.rows], problem.known)
+    pattern = problem.pattern
+    critic = csr_array((weights.critic, pattern.indices, pattern.indptr), pattern.shape)
+    critic = csr_array(critic[order][:, order])
+    critic.sort_indices()
+    return moved, dataclasses.replace(weights, W=weights.W[order].copy(), critic=critic.data)
+
+
+@both_kinds
+def test_samples_permute(kind):
+    order = RNG.permutation(90)
+    weights = gegcn.first_weights(PROBLEM, SIZES, np.random.default_rng(0))
+    copies = dataclasses.asdict(weights)
+    moved = start(kind, *permuted(PROBLEM, type(weights)(**copies), order))
+    plain = start(kind, weights=weights)
+    np.testing.assert_allclose(epochs(moved, 3, 15), epochs(plain, 3, 15), rtol=1e-5)
+    one, other = plain.outcome(), moved.outcome()
+    np.testing.assert_allclose(other.logits, one.logits[order], atol=1e-4)
+    np.testing.assert_allclose(
+        other.graph.toarray(), one.graph.toarray()[order][:, order], atol=1e-4
+    )
+
+
+@both_kinds
+def test_classes_permute(kind):
+    order = np.array([2, 0, 1])
+    weights = gegcn.first_weights(PROBLEM, SIZES, np.random.default_rng(0))
+    renamed = dataclasses.replace(PROBLEM, known=np.argsort(order)[PROBLEM.known])
+    copies = dataclasses.asdict(weights) | {"C2": weights.C2[:, order].copy()}
+    moved = start(kind, renamed, type(weights)(**copies))
+    plain = start(kind, weights=weights)
+    np.testing.assert_allclose(epochs(moved, 3, 15), epochs(plain, 3, 15), rtol=1e-5)
+    np.testing.assert_allclose(moved.outcome().logits, plain.outcome().logits[:, order], atol=1e-4)
 
 
 def test_graph_equals_a_naive_one():
@@ -135,141 +240,6 @@ def test_shrink_has_the_gradient_of_its_threshold():
     assert torch.autograd.gradcheck(lambda A, t1: shrink(A, t1, 0.1), (weights, low))
 
 
-def assert_same(found, expected, parameters):
-    """Equal values, and equal gradients by the parameters."""
-    np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-4)
-    fast, naive = (torch.autograd.grad(loss, parameters) for loss in (found, expected))
-    for one, other in zip(fast, naive, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-3 * other.abs().max().item())
-
-
-def test_loss_of_the_embedding_equals_the_dense_one():
-    net = networks()
-    naive, Z = DenseNetworks(net), net.coordinates()
-    logits = logits_of(net, net.edges(Z), Z)
-    found = torch.nn.functional.cross_entropy(logits, TARGETS, ignore_index=-1)
-    # Weighed, or else the gradient of the reconstruction would hide the other.
-    found = 1e3 * found + net.reconstruction(Z, X_BOTH)
-    Z = net.coordinates()
-    expected = 1e3 * naive.mismatch(naive.edges(Z), Z) + naive.reconstruction(Z)
-    assert_same(found, expected, net.embedding)
-
-
-def test_loss_of_the_generator_equals_the_dense_one():
-    net = networks()
-    naive, Z = DenseNetworks(net), net.coordinates().detach()
-    A = net.edges(Z).sigmoid()
-    logits = logits_of(net, A, Z)
-    found = torch.nn.functional.cross_entropy(logits, TARGETS, ignore_index=-1)
-    A_naive = naive.edges(Z).sigmoid()
-    expected = naive.doubt(A_naive, 1.0) + naive.mismatch(A_naive, Z)
-    assert_same(gegcn.doubt(net, A) + found, expected, net.generator)
-
-
-def test_loss_of_the_evaluator_equals_the_dense_one():
-    """``diag(A V)`` with V on all pairs needs its entries on the edges only."""
-    net = networks()
-    naive = DenseNetworks(net)
-    edges = [net.pairs.values_of(graph) for graph in GRAPHS]
-    made = net.edges(net.coordinates()).sigmoid().detach()
-    found = gegcn.critique(net, torch.stack(edges, 1), made)
-    real = (naive.doubt(edges[0], 1.0) + naive.doubt(edges[1], 1.0)) / 2
-    expected = (real + naive.doubt(made, 0.0)) / 2
-    np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-4)
-    (fast,) = torch.autograd.grad(found, net.critic)
-    (full,) = torch.autograd.grad(expected, naive.V)
-    joined = torch.stack([full[naive.second, naive.first], full[naive.first, naive.second]])
-    np.testing.assert_allclose(fast, joined, atol=1e-6)
-    full[naive.second, naive.first] = full[naive.first, naive.second] = 0
-    np.testing.assert_array_equal(full, 0)
-
-
-def test_loss_of_the_classifier_equals_the_dense_one():
-    net = networks()
-    naive, Z = DenseNetworks(net), net.coordinates().detach()
-    # Weights below, on and above the ramp, or else the threshold would have no gradient.
-    A = torch.tensor(RNG.uniform(0, 0.4, net.pairs.n_pairs), dtype=torch.float32)
-    found = torch.nn.functional.cross_entropy(logits_of(net, A, Z), TARGETS, ignore_index=-1)
-    assert_same(found, naive.mismatch(A, Z), net.classifier)
-
-
-def naive_history(net, n_epochs):
-    """The epochs of the paper, one after the other, with nothing shared between them."""
-    naive = DenseNetworks(net)
-    edges = [net.pairs.values_of(graph) for graph in GRAPHS]
-    adam = torch.optim.Adam
-    embedding = adam(net.embedding, 1e-3, weight_decay=5e-5)
-    generator = adam(net.generator, 1e-3, weight_decay=5e-4)
-    evaluator = adam([naive.V], 1e-2, weight_decay=5e-4)
-    classifier = adam(net.classifier, 1e-2, weight_decay=5e-4)
-
-    def step(optimiser, loss):
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        return loss.item()
-
-    history = []
-    for _ in range(n_epochs):
-        Z = net.coordinates().detach()
-        moving = net.coordinates()
-        loss = naive.mismatch(naive.edges(moving), moving) + naive.reconstruction(moving)
-        history.append(step(embedding, loss))
-        A = naive.edges(Z).sigmoid()
-        step(generator, naive.doubt(A, 1.0) + naive.mismatch(A, Z))
-        A = naive.edges(Z).sigmoid().detach()
-        real = sum(naive.doubt(values, 1.0) for values in edges) / 2
-        step(evaluator, (real + naive.doubt(A, 0.0)) / 2)
-        step(classifier, naive.mismatch(A, Z))
-    return history
-
-
-@pytest.mark.parametrize("kind", [Pairs, CompiledPairs])
-def test_epochs_equal_naive_ones(kind):
-    n_epochs = 12
-    model = GEGCNClassifier(**SMALL | {"dropout": 0.0, "max_iter": n_epochs})
-    net = networks(kind=kind)
-    embedding = net.run.adam(net.embedding, 1e-3, gegcn.EMBEDDING_DECAY)
-    edges = torch.stack([net.pairs.values_of(graph) for graph in GRAPHS], 1)
-    found = model._train(net, embedding, X_BOTH, edges, TARGETS)
-    expected = naive_history(networks(), n_epochs)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
-    np.testing.assert_raises(
-        AssertionError, np.testing.assert_allclose, expected[1:], expected[:-1], rtol=1e-4
-    )
-
-
-def test_rows_permute_with_the_same_weights():
-    order = RNG.permutation(90)
-    net = networks()
-    permuted = networks(csr_array(PATTERN[order][:, order]))
-    shared = {
-        field.name: getattr(net, field.name)
-        for field in dataclasses.fields(Networks)
-        if field.name not in ("run", "pairs", "W", "critic")
-    }
-    permuted = dataclasses.replace(permuted, W=net.W[torch.tensor(order)], **shared)
-    Z, Z_permuted = net.coordinates(), permuted.coordinates()
-    A, A_permuted = net.edges(Z).sigmoid(), permuted.edges(Z_permuted).sigmoid()
-    np.testing.assert_allclose(
-        dense(permuted.pairs, A_permuted), dense(net.pairs, A)[order][:, order], atol=1e-5
-    )
-    np.testing.assert_allclose(
-        array(logits_of(permuted, A_permuted, Z_permuted)),
-        array(logits_of(net, A, Z))[order],
-        atol=1e-5,
-    )
-
-
-def test_a_step_changes_the_parameters_of_its_own_network_only():
-    net = networks()
-    before = {name: array(getattr(net, name)).copy() for name in ("W", "W1", "critic", "C1")}
-    loss = gegcn.doubt(net, net.edges(net.coordinates()).sigmoid())
-    net.run.step(net.run.adam(net.generator, 1e-3), loss)
-    changed = {name for name, old in before.items() if (array(getattr(net, name)) != old).any()}
-    assert changed == {"W1"}
-
-
 def test_imputed_rows_count_by_their_angle():
     """Completion leaves rows of any length; as in the authors' program they are scaled to one."""
     short = SMALL | {"pretrain_iter": 10, "max_iter": 5}
@@ -288,7 +258,7 @@ def test_imputed_rows_count_by_their_angle():
 
 
 def test_both_losses_decrease_towards_what_relu_cannot_reach():
-    floor = X_BOTH.clamp_max(0).square().sum().item() / 2
+    floor = np.square(PROBLEM.X.clip(max=0)).sum() / 2
     assert len(MODEL.pretraining_history_) == 150
     assert len(MODEL.history_) == MODEL.n_iter_ == 100
     pretraining, history = (
@@ -316,6 +286,29 @@ def test_a_seed_fixes_the_fit_and_global_states_stay():
     assert first.history_ == again.history_ != other.history_
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.get_num_threads() == threads
+
+
+def test_a_fit_does_not_depend_on_the_number_of_threads():
+    short = SMALL | {"pretrain_iter": 10, "max_iter": 10}
+    fits = []
+    for n_jobs in (1, -1):
+        with limited_threads(n_jobs):
+            fits.append(GEGCNClassifier(**short).fit(TASK.data, TASK.y))
+    assert fits[0].history_ == fits[1].history_
+    np.testing.assert_array_equal(fits[0].label_distributions_, fits[1].label_distributions_)
+
+
+def test_on_the_processor_nothing_is_asked_of_pytorch(monkeypatch):
+    def refuse():
+        raise ImportError("PyTorch is needed here")
+
+    monkeypatch.setattr("viewmend.baselines.torch_support.import_torch", refuse)
+    monkeypatch.setattr("viewmend.backend.torch_gpu.import_torch", refuse)
+    short = SMALL | {"pretrain_iter": 2, "max_iter": 2}
+    for device in ("cpu", "auto"):
+        GEGCNClassifier(**short | {"device": device}).fit(TASK.data, TASK.y)
+    with pytest.raises(ImportError, match="PyTorch is needed"):
+        GEGCNClassifier(**short | {"device": "cuda"}).fit(TASK.data, TASK.y)
 
 
 def test_parameters_are_checked():

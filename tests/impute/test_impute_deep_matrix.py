@@ -5,8 +5,9 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 from sklearn.base import clone
 
+from viewmend.backend.threads import limited_threads
 from viewmend.containers import MultiViewData
-from viewmend.impute import ColumnMeanImputer, DeepMatrixFactorization
+from viewmend.impute import ColumnMeanImputer, DeepMatrixFactorization, deep_matrix
 from viewmend.impute.deep_matrix import Network, random_weights
 
 
@@ -38,10 +39,10 @@ MODEL = DeepMatrixFactorization(
 )
 
 
-def small_problem():
+def small_problem(data=SMALL):
     rng = np.random.default_rng(1)
     unknown = [rng.normal(size=(8, 3)), *random_weights((3, 4, 21), rng)]
-    return Network(SMALL, 0.03, 0.02, 4, "float64"), unknown
+    return Network(data, 0.03, 0.02, 4, "float64"), unknown
 
 
 def naive_loss(Z, W1, W2):
@@ -78,6 +79,43 @@ def test_gradient_of_the_latent_rows_alone_is_the_same():
     network, (Z, *weights) = small_problem()
     together = network.loss([Z, *weights])[1][0].copy()
     np.testing.assert_allclose(network.latent_loss(Z, weights)[1][0], together, atol=1e-14)
+
+
+def test_blocks_of_samples_add_up(monkeypatch):
+    """Also where a block misses a view altogether."""
+    observed = SMALL.observed.copy()
+    observed[:2] = [True, False, False]
+    data = MultiViewData(tuple(X[:8] for X in FULL), observed, SMALL.names)
+    whole, unknown = small_problem(data)
+    monkeypatch.setattr(deep_matrix, "_BLOCK_ROWS", 2)
+    parts, _ = small_problem(data)
+    assert [len(network.blocks) for network in (whole, parts)] == [1, 4]
+    assert any(len(rows) == 0 for block in parts.blocks for rows in block.rows)
+    for name, arguments in {"loss": (unknown,), "latent_loss": (unknown[0], unknown[1:])}.items():
+        (loss, gradients), (expected, others) = (
+            getattr(network, name)(*arguments) for network in (parts, whole)
+        )
+        np.testing.assert_allclose(loss, expected, rtol=1e-12)
+        for one, other in zip(gradients, others, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-13)
+    for one, other in zip(
+        parts.views(unknown[0], unknown[1:]), whole.views(unknown[0], unknown[1:]), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-13)
+
+
+def test_a_fit_does_not_depend_on_the_number_of_threads(monkeypatch):
+    """To the last bit, also where linear algebra would use several for sums of this length."""
+    monkeypatch.setattr(deep_matrix, "_BLOCK_ROWS", 25)
+    data, _ = nonlinear_data(3000)
+    found = []
+    for n_jobs in (1, -1):
+        with limited_threads(n_jobs):
+            model = clone(MODEL).set_params(n_components=8, max_iter=4)
+            found.append((model.fit_transform(data), model.history_))
+    assert found[0][1] == found[1][1]
+    for one, other in zip(found[0][0].views, found[1][0].views, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_first_weights_are_uniform_and_as_wide_as_the_layers_ask():

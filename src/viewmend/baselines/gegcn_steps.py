@@ -1,371 +1,323 @@
-"""Sums over the pairs of a graph with their gradients: what the steps of GEGCN are made of.
+"""The four networks of GEGCN on the processor, with gradients written by hand.
 
-Each is written twice: with PyTorch for any device, and compiled for the processor.
+Sums over edges are compiled (`viewmend.backend.edges`), and all work is cut into blocks that are
+the same whatever the number of threads. `viewmend.baselines.gegcn_torch` says the same in fewer
+words, for a GPU.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix, triu
 
 from viewmend.backend import edges
-from viewmend.backend.torch_gpu import import_torch
-from viewmend.baselines.torch_support import TorchRun, arrays_of
+from viewmend.backend.threads import serial_blas
+from viewmend.baselines.gegcn_parts import (
+    Adam,
+    Dropout,
+    Entries,
+    blocks_of,
+    cross_entropy,
+    on_blocks,
+    sigmoid,
+)
+from viewmend.baselines.gegcn_torch import (
+    DECAY,
+    EMBEDDING_DECAY,
+    RAMP,
+    STABILISER,
+    Outcome,
+    Problem,
+    Settings,
+    Weights,
+)
 
-__all__ = ["CompiledPairs", "Pairs", "pairs_of", "shrink"]
+__all__ = ["CompiledNetworks"]
 
 
-def pairs_of(run: TorchRun, pattern: csr_array) -> Pairs:
-    """Pairs whose sums are compiled where the run is on the processor."""
-    return (CompiledPairs if run.device.type == "cpu" else Pairs)(run, pattern)
+class CompiledNetworks:
+    """The networks and their steps, as `viewmend.baselines.gegcn_torch.TorchNetworks`.
 
-
-class Pairs:
-    """Symmetric matrices with zero diagonal, all with the same pattern, one value per pair.
-
-    Parameters
-    ----------
-    run : TorchRun
-    pattern : sparse array (n_samples, n_samples)
-        Symmetric; its non-zero entries are the pairs.
-
-    Attributes
-    ----------
-    first, second : tensor (n_pairs,)
-        Samples of every pair, in rising order of (first, second).
-    degrees : tensor (n_samples,)
-        Pairs of every sample.
+    The weights given are where the networks start, and change with every step.
     """
 
-    def __init__(self, run: TorchRun, pattern: csr_array) -> None:
-        upper = csr_array(triu(pattern, k=1, format="csr"))
-        upper.sort_indices()
-        self.n_samples, self.n_pairs = pattern.shape[0], upper.nnz
-        # Position among the pairs and, below the diagonal, n_pairs more; one more again, as a
-        # zero would not be stored.
-        numbers = np.arange(1.0, upper.nnz + 1)
-        above = csr_array((numbers, upper.indices, upper.indptr), upper.shape)
-        below = csr_array((numbers + upper.nnz, upper.indices, upper.indptr), upper.shape).T
-        both = csr_array(above + below)
-        both.sort_indices()
-        sided = both.data.astype(np.int32) - 1
-        rows = np.repeat(np.arange(self.n_samples, dtype=np.int32), np.diff(upper.indptr))
-        self._run = run
-        self.first, self.second = run.tensor(rows), run.tensor(upper.indices.astype(np.int32))
-        self.degrees = run.tensor(np.diff(both.indptr).astype(float))
-        # Stored entries of the full matrix, row by row: column, pair, and pair with its side.
-        self._starts = run.tensor(both.indptr.astype(np.int32))
-        self._columns = run.tensor(both.indices.astype(np.int32))
-        self._pairs = run.tensor(sided % max(upper.nnz, 1))
-        self._sided = run.tensor(sided)
-        self._upper_starts = run.tensor(upper.indptr.astype(np.int32))
-        self.ones, self.no_loops = (
-            run.tensor(np.full(size, value))
-            for size, value in ((self.n_pairs, 1.0), (self.n_samples, 0.0))
+    def __init__(
+        self, problem: Problem, weights: Weights, settings: Settings, rng: np.random.Generator
+    ) -> None:
+        self.entries = entries = Entries(problem.pattern)
+        self.embedding = Embedding(weights, problem.X, settings.embedding)
+        self.generator = Generator(weights, entries, settings.generator)
+        self.evaluator = Evaluator(weights, entries, problem.graphs, settings.evaluator)
+        self.classifier = Classifier(weights, entries, problem, settings.classifier)
+        self._rate, self._rng = settings.dropout, rng
+
+    def pretrain(self) -> float:
+        """A step of the embedding on ``R``; its value before."""
+        with serial_blas():
+            R = self.embedding.reconstruct()
+            self.embedding.step()
+        return R
+
+    def train(self) -> float:
+        """A step of each network in turn, with the others held fixed; ``CE + R`` before."""
+        with serial_blas():
+            embedding, generator, classifier = self.embedding, self.generator, self.classifier
+            M = generator.first_layer()
+            R = embedding.reconstruct((M, generator.halves), (classifier.C1, classifier.H))
+            edge_weights = generator.weigh()
+            # The embedding is trained on the weights before the sigmoid, as the authors do.
+            CE = classifier.mismatch(edge_weights, self._dropout())
+            by_halves, _ = generator.gradients(classifier.edge_gradient(edge_weights))
+            embedding.step((by_halves, M), (classifier.unit_gradient(), classifier.C1))
+            # From here on with the coordinates before that step.
+            self._step_generator(sigmoid(edge_weights))
+            generator.read(embedding.Z)
+            A = sigmoid(generator.weigh())
+            self.evaluator.step(A)
+            classifier.mismatch(A, self._dropout())
+            classifier.step(A, embedding.Z)
+        return CE + R
+
+    def outcome(self) -> Outcome:
+        """Of the networks as they are, with all hidden units."""
+        with serial_blas():
+            Z = np.maximum(self.embedding.W, 0)
+            self.generator.read(Z)
+            np.matmul(Z, self.classifier.C1, out=self.classifier.H)
+            A = sigmoid(self.generator.weigh())
+            logits = self.classifier.logits(A)
+        return Outcome(logits, Z, self.entries.array(A), self.classifier.threshold)
+
+    def _step_generator(self, A: np.ndarray) -> None:
+        """On ``CE - log score(A)``."""
+        self.classifier.mismatch(A, self._dropout())
+        by_A = self.classifier.edge_gradient(A)
+        self.evaluator.add_doubt(A, by_A)
+        by_A *= A * (1 - A)
+        self.generator.step(self.embedding.Z, by_A)
+
+    def _dropout(self) -> Dropout:
+        return Dropout.draw(self.classifier.H.shape, self._rate, self._rng)
+
+
+class Embedding:
+    """Coordinates ``Z = relu(W)``, and the loss ``R = 1/2 |X - relu(Z U^T + u)|^2``."""
+
+    def __init__(self, weights: Weights, X: np.ndarray, rate: float) -> None:
+        self.X, self.W, self.U, self.u = X, weights.W, weights.U, weights.u
+        self.Z, self._by_Z, self._gaps = map(np.empty_like, (self.W, self.W, X))
+        self._blocks = blocks_of(len(X))
+        self._adams = [Adam(w, rate, EMBEDDING_DECAY) for w in (self.W, self.U, self.u)]
+
+    def reconstruct(self, *maps: tuple[np.ndarray, np.ndarray]) -> float:
+        """``R``; leaves its gradients, and ``Z C`` in ``out`` for all maps ``(C, out)``."""
+        parts = on_blocks(lambda rows: self._rows(rows, maps), self._blocks)
+        squares, by_U, by_u = zip(*parts, strict=True)
+        self._by_U, self._by_u = sum(by_U[1:], start=by_U[0]), sum(by_u[1:], start=by_u[0])
+        return sum(squares) / 2
+
+    def step(self, *products: tuple[np.ndarray, np.ndarray]) -> None:
+        """With ``B C^T`` added to the gradient by ``Z`` for all products ``(B, C)``."""
+
+        def add(rows: slice) -> None:
+            by_Z = self._by_Z[rows]
+            for B, C in products:
+                by_Z += B[rows] @ C.T
+            edges.where_positive(by_Z, self.Z[rows], np.float32(1))
+
+        on_blocks(add, self._blocks)
+        gradients = self._by_Z, self._by_U, self._by_u
+        for adam, gradient in zip(self._adams, gradients, strict=True):
+            adam.step(gradient)
+
+    def _rows(self, rows: slice, maps: Any) -> tuple[float, np.ndarray, np.ndarray]:
+        """Squares of the gaps of some rows, and their part of the gradients by ``U`` and ``u``."""
+        gaps, by_u = self._gaps[rows], np.empty_like(self.u)
+        Z = np.maximum(self.W[rows], 0, out=self.Z[rows])
+        for C, out in maps:
+            np.matmul(Z, C, out=out[rows])
+        np.matmul(Z, self.U.T, out=gaps)
+        squares = edges.decoder_gaps(gaps, self.u, self.X[rows], by_u)
+        np.matmul(gaps, self.U, out=self._by_Z[rows])
+        return squares, gaps.T @ Z, by_u
+
+
+class Generator:
+    """Weights of all edges before the sigmoid.
+
+    The first layer and the normalisation over edges are linear in the mean of the ends, so that
+    they are done once per sample: halves ``h_i``, with ``h_i + h_j`` the unit of an edge.
+    """
+
+    def __init__(self, weights: Weights, entries: Entries, rate: float) -> None:
+        self.entries, self.W1 = entries, weights.W1
+        self.scale, self.shift, self.W2, self.b2 = (
+            getattr(weights, name) for name in ("scale", "shift", "W2", "b2")
         )
+        shape = entries.n_samples, len(self.scale)
+        self.halves, self._pull, self._slopes = (np.empty(shape, np.float32) for _ in range(3))
+        parameters = self.W1, self.scale, self.shift, self.W2, self.b2
+        self._adams = [Adam(w, rate, DECAY) for w in parameters]
 
-    def values_of(self, graph: csr_array) -> Any:
-        """Entries (n_pairs,) of a symmetric sparse matrix at the pairs."""
-        # The older sparse class, as the newer one answers differently from version to version.
-        return self._run.tensor(np.asarray(csr_matrix(graph)[self._numpy_ends()]).ravel())
+    def first_layer(self) -> np.ndarray:
+        """The first layer on a mean that is written twice, of which a half of ``W1`` reads each."""
+        upper, lower = np.split(self.W1, 2)
+        return (upper + lower) / 2
 
-    def array(self, values: Any) -> csr_array:
-        """SciPy's form of one value per pair, (n_samples, n_samples)."""
-        stored = values.detach().double().cpu().numpy()
-        upper = csr_array((stored, self._numpy_ends()), (self.n_samples, self.n_samples))
-        return csr_array(upper + upper.T)
+    def read(self, Z: np.ndarray) -> None:
+        """Halves of all samples, from their coordinates."""
+        np.matmul(Z, self.first_layer(), out=self.halves)
 
-    def _numpy_ends(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.first.cpu().numpy().copy(), self.second.cpu().numpy().copy()
+    def weigh(self) -> np.ndarray:
+        """Weights of all entries, (size,), from the halves, which are centred."""
+        entries, h = self.entries, self.halves
+        h -= entries.degrees @ h / (2 * entries.n_edges)
+        # The squares of h_i + h_j, added over all edges, are h times (degrees + neighbours) h.
+        entries.run(edges.graph_product, (entries.ones, entries.degrees), h, self._pull)
+        squares = np.einsum("ic,ic->c", h, self._pull)
+        self._deviations = np.sqrt(np.maximum(squares, 0) / entries.n_edges + STABILISER)
+        self._units = h * (self.scale / self._deviations) + self.shift / 2
+        out = entries.empty()
+        entries.run(edges.relu_of_sums, self._units, self.W2, out)
+        out += self.b2
+        return out
 
-    # With gradients.
+    def gradients(self, by_edges: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """By the halves before the normalisation, and by all parameters but ``W1``."""
+        entries, h = self.entries, self.halves
+        entries.run(edges.relu_slopes, by_edges, self._units, self._slopes)
+        # All sums over edges follow from two sums over samples, as those of the pull are zero.
+        slopes, along = self._slopes.sum(0), np.einsum("ic,ic->c", self._slopes, h)
+        gain = self.scale / self._deviations
+        by_scale = self.W2 * along / self._deviations
+        by_h = self._slopes * (self.W2 * gain)
+        by_h -= self._pull * (by_scale * gain / (entries.n_edges * self._deviations))
+        by_h -= np.outer(entries.degrees, self.W2 * gain * slopes / (2 * entries.n_edges))
+        by_W2 = gain * along + self.shift / 2 * slopes
+        # Every edge has two entries.
+        by_b2 = by_edges.sum(keepdims=True) / 2
+        return by_h, [by_scale, self.W2 * slopes / 2, by_W2, by_b2]
 
-    def neighbour_sums(self, H: Any) -> Any:
-        """Sums of ``h_j`` over the pairs of every sample, (n_samples, n_columns)."""
-        return _neighbour_sums().apply(self, H)
+    def step(self, Z: np.ndarray, by_edges: np.ndarray) -> None:
+        by_h, others = self.gradients(by_edges)
+        by_M = Z.T @ by_h
+        for adam, gradient in zip(self._adams, [np.vstack([by_M, by_M]) / 2, *others], strict=True):
+            adam.step(gradient)
 
-    def convolutions(self, graph: tuple[Any, Any], H: Any, kept: Any, C: Any, rows: Any) -> Any:
-        """Some rows of ``(A + D) [kept * relu((A + D) H)] C``, (n_rows, n_classes).
 
-        ``graph`` is the values of the pairs of ``A`` and the diagonal of ``D`` (n_samples,);
-        ``kept`` has the shape of ``H``. There are no gradients by ``D`` and ``kept``.
-        """
-        return _convolutions().apply(self, *graph, H, kept, C, rows)
+class Evaluator:
+    """Scores ``sigmoid(A V)_ii``: row sums of ``A`` times what the critic says of its entries."""
 
-    def row_sums(self, graphs: Any, sides: Any) -> Any:
-        """Row sums (n_samples, n_graphs) of several graphs (n_pairs, n_graphs) times ``sides``.
+    def __init__(self, weights: Weights, entries: Entries, graphs: Any, rate: float) -> None:
+        self.entries, self.critic = entries, entries.spread(weights.critic)
+        self._graphs = np.stack([*(entries.values_of(graph) for graph in graphs), entries.empty()])
+        self._scores, self._gradient = np.empty_like(entries.degrees), entries.empty()
+        self._adam = Adam(self.critic, rate, DECAY)
 
-        Of ``sides`` (2, n_pairs) the first row weighs the entries above the diagonal.
-        """
-        return _row_sums().apply(self, graphs, sides)
+    def add_doubt(self, A: np.ndarray, by_A: np.ndarray) -> None:
+        """Add the gradient of the mean of ``-log score(A)``: small where ``A`` seems real."""
+        self.entries.run_light(edges.row_scores, A, self.critic, self._scores)
+        slopes = -sigmoid(-self._scores) / self.entries.n_samples
+        self.entries.run_light(edges.add_doubts, self.critic, slopes, by_A)
 
-    def relu_of_sums(self, H: Any, weights: Any) -> Any:
-        """``sum_c weights_c relu(h_ic + h_jc)`` of every pair, (n_pairs,)."""
-        return _relu_of_sums().apply(self, H, weights)
+    def step(self, A: np.ndarray) -> None:
+        """The views' graphs are real, the made one is not."""
+        self._graphs[-1] = A
+        self.entries.run(edges.critic_gradients, self._graphs, self.critic, self._gradient)
+        self._adam.step(self._gradient)
 
-    def normalised(self, A: Any, low: Any, ramp: float) -> tuple[Any, Any]:
-        """``shrink(a_ij) root_i root_j`` of every pair, and the constants ``root`` (n_samples,).
 
-        ``root_i = (1 + sum_j shrink(a_ij))^(-1/2)``. Gradients are by ``A`` and by ``low``.
-        """
-        shrunk = shrink(A, low, ramp)
-        root = (1 + self._added(self._pairs, shrunk.detach()[:, None])[:, 0]).rsqrt()
-        ends = root.index_select(0, self.first) * root.index_select(0, self.second)
-        return shrunk * ends, root
+class Classifier:
+    """Two graph convolutions of ``H = Z C1``, on the graph without its weak edges."""
 
-    # Without gradients, for those above.
+    def __init__(self, weights: Weights, entries: Entries, problem: Problem, rate: float) -> None:
+        self.entries, self.rows, self.known = entries, problem.rows, problem.known
+        self.theta, self.C1, self.C2 = weights.theta, weights.C1, weights.C2
+        wide, narrow = ((entries.n_samples, C.shape[1]) for C in (self.C1, self.C2))
+        self.H, self._hidden, self._back, self._by_H = (np.empty(wide, np.float32) for _ in "1234")
+        self._inner, self._by_inner = np.empty(narrow, np.float32), np.empty(narrow, np.float32)
+        self._shrunk, self._values, self._by_values, self._by_A = (entries.empty() for _ in "1234")
+        self._roots = np.empty_like(entries.degrees)
+        self._adams = [Adam(w, rate, DECAY) for w in (self.theta, self.C1, self.C2)]
 
-    def product(self, values: Any, loops: Any, H: Any) -> Any:
-        """``(A + D) H``, with ``D`` the diagonal ``loops``."""
-        entries = values.index_select(0, self._pairs)
-        return self._added(self._columns, H, entries).addcmul_(loops[:, None], H)
+    @property
+    def threshold(self) -> float:
+        """Weight below which an edge is dropped."""
+        return float(sigmoid(self.theta)[0]) / 2
 
-    def rows_product(self, values: Any, loops: Any, H: Any, rows: Any) -> Any:
-        """Some rows of `product`."""
-        return self.product(values, loops, H).index_select(0, rows)
+    def logits(self, A: np.ndarray) -> np.ndarray:
+        """Of all samples, (n_samples, n_classes), with all hidden units."""
+        self._convolve(A, Dropout.none(self.H.shape))
+        out = np.empty_like(self._inner)
+        self.entries.run(edges.graph_product, self._graph, self._inner, out)
+        return np.maximum(out, 0)
 
-    def rows_gradients(
-        self, values: Any, loops: Any, H: Any, rows: Any, grad: Any
-    ) -> tuple[Any, Any]:
-        """Gradients of `rows_product` by ``H`` and by the values."""
-        whole = H.new_zeros(H.shape).index_copy_(0, rows, grad)
-        return self.product(values, loops, whole), self.inner_products(whole, H)
+    def mismatch(self, A: np.ndarray, dropout: Dropout) -> float:
+        """Cross-entropy of the labelled samples; leaves what its gradients are made from."""
+        self._convolve(A, dropout)
+        parts = self.entries.table, self._graph
+        logits = np.empty((len(self.rows), self.C2.shape[1]), np.float32)
+        edges.rows_product(*parts, self._inner, self.rows, logits)
+        loss, slopes = cross_entropy(np.maximum(logits, 0), self.known)
+        slopes *= logits > 0
+        self._by_inner.fill(0)
+        self._by_values.fill(0)
+        sides = self._inner, slopes
+        edges.rows_gradients(*parts, sides, self.rows, self._by_inner, self._by_values)
 
-    def inner_products(self, left: Any, right: Any) -> Any:
-        """``<left_i, right_j> + <left_j, right_i>`` of every pair, (n_pairs,)."""
-        there = left.index_select(0, self.first) * right.index_select(0, self.second)
-        back = left.index_select(0, self.second) * right.index_select(0, self.first)
-        return there.add_(back).sum(1)
+        def back(rows: slice) -> None:
+            np.matmul(self._by_inner[rows], self.C2.T, out=self._back[rows])
+            # A unit is on where it is positive and kept.
+            edges.where_positive(self._back[rows], self._hidden[rows], dropout.scale)
 
-    def relu_sums(self, H: Any, weights: Any) -> Any:
-        """Values of `relu_of_sums`."""
-        sums = H.index_select(0, self.first) + H.index_select(0, self.second)
-        return sums.relu_() @ weights
+        on_blocks(back, self.entries.light_blocks)
+        return loss
 
-    def relu_slopes(self, grad: Any, H: Any) -> Any:
-        """Sums of ``grad_p [h_ic + h_jc > 0]`` over the pairs p = {i, j} of every sample i."""
-        on = (H.index_select(0, self.first) + H.index_select(0, self.second)) > 0
-        return self._added(self._pairs, on * grad[:, None])
+    def unit_gradient(self) -> np.ndarray:
+        """Of the last mismatch by ``H``."""
+        self.entries.run(edges.graph_product, self._graph, self._back, self._by_H)
+        return self._by_H
 
-    def side_sums(self, graphs: Any, sides: Any) -> Any:
-        """Values of `row_sums`."""
-        return self._added(self._sided, (sides[:, :, None] * graphs).flatten(0, 1))
+    def edge_gradient(self, A: np.ndarray) -> np.ndarray:
+        """Of the last mismatch, which was of ``A``, by the edges; to be asked for once."""
+        sides, graph, values = (self.H, self._back), (A, self._roots), self._by_values
+        self.entries.run(edges.add_inner_products, A, self._bounds[0], sides, values)
+        self.entries.run(edges.shrink_gradients, graph, self._bounds, values, self._by_A)
+        return self._by_A
 
-    def pair_gradients(self, grad: Any, sides: Any) -> Any:
-        """Gradient of `row_sums` by the graphs, (n_pairs, n_graphs)."""
-        above, below = grad.index_select(0, self.first), grad.index_select(0, self.second)
-        return above * sides[0][:, None] + below * sides[1][:, None]
+    def step(self, A: np.ndarray, Z: np.ndarray) -> None:
+        """On the last mismatch, which was of ``A``."""
+        graph, sides = (A, self._roots), (self.H, self._back)
+        parts = self.entries.table, graph, self._bounds, self._by_values, sides
+        by_theta = edges.threshold_gradient(*parts) * self.threshold * (1 - 2 * self.threshold)
 
-    def side_gradients(self, grad: Any, graphs: Any) -> Any:
-        """Gradient of `row_sums` by the sides, (2, n_pairs)."""
-        ends = self._run.torch.stack([self.first, self.second])
-        return (grad[ends.long()] * graphs).sum(2)
+        def gradient_rows(rows: slice) -> np.ndarray:
+            ends = rows.start, rows.stop, self.entries.table
+            edges.graph_product(*ends, self._graph, self._back, self._by_H)
+            return Z[rows].T @ self._by_H[rows]
 
-    def _added(self, chosen: Any, table: Any, weights: Any | None = None) -> Any:
-        """Rows of a table, one chosen for each stored entry, added within each row."""
-        # Several times faster than products with a sparse tensor, which is checked and converted
-        # each time.
-        return self._run.torch.nn.functional.embedding_bag(
-            chosen, table, self._starts[:-1], mode="sum", per_sample_weights=weights
+        by_C2 = self._hidden.T @ self._by_inner
+        gradients = (
+            np.array([by_theta]),
+            sum(on_blocks(gradient_rows, self.entries.blocks)),
+            by_C2,
         )
+        for adam, gradient in zip(self._adams, gradients, strict=True):
+            adam.step(gradient)
 
+    def _convolve(self, A: np.ndarray, dropout: Dropout) -> None:
+        """The normalised graph, the hidden units, and these times ``C2``."""
+        table, roots, low = self.entries.table, self._roots, self.threshold
+        self._bounds = np.float32(low), np.float32(low + RAMP)
+        self.entries.run_light(edges.degree_roots, A, self._bounds, self._shrunk, roots)
+        self._graph = self._values, roots * roots
 
-class CompiledPairs(Pairs):
-    """`Pairs` on the processor: the same sums in one pass over the pairs each."""
+        def convolve(rows: slice) -> None:
+            ends, hidden = (rows.start, rows.stop, table), self._hidden[rows]
+            edges.normalised_rows(*ends, self._shrunk, roots, self._values)
+            edges.graph_product(*ends, self._graph, self.H, self._hidden)
+            edges.drop_units(hidden, dropout.bits[rows], dropout.cut, dropout.scale)
+            np.matmul(hidden, self.C2, out=self._inner[rows])
 
-    def __init__(self, run: TorchRun, pattern: csr_array) -> None:
-        super().__init__(run, pattern)
-        starts, columns = self._starts.numpy(), self._columns.numpy()
-        self._upper = self._upper_starts.numpy(), self.second.numpy()
-        self._full = starts, columns, self._pairs.numpy()
-        self._full_pairs, self._full_sided = (
-            (starts, self._pairs.numpy()),
-            (starts, self._sided.numpy()),
-        )
-
-    def product(self, values: Any, loops: Any, H: Any) -> Any:
-        out = H.new_empty(H.shape)
-        edges.graph_product(*self._full, *arrays_of(values, loops, H, out))
-        return out
-
-    def rows_product(self, values: Any, loops: Any, H: Any, rows: Any) -> Any:
-        out = H.new_empty(len(rows), H.shape[1])
-        edges.rows_product(*self._full, *arrays_of(values, loops, H, rows, out))
-        return out
-
-    def rows_gradients(
-        self, values: Any, loops: Any, H: Any, rows: Any, grad: Any
-    ) -> tuple[Any, Any]:
-        by_h, by_values = H.new_zeros(H.shape), H.new_zeros(self.n_pairs)
-        edges.rows_gradients(*self._full, *arrays_of(values, loops, H, rows, grad, by_h, by_values))
-        return by_h, by_values
-
-    def inner_products(self, left: Any, right: Any) -> Any:
-        out = left.new_empty(self.n_pairs)
-        edges.pair_products(*self._upper, *arrays_of(left, right, out))
-        return out
-
-    def relu_sums(self, H: Any, weights: Any) -> Any:
-        out = H.new_empty(self.n_pairs)
-        edges.relu_of_pairs(*self._upper, *arrays_of(H, weights, out))
-        return out
-
-    def relu_slopes(self, grad: Any, H: Any) -> Any:
-        out = H.new_empty(H.shape)
-        edges.relu_slopes(*self._full, *arrays_of(grad, H, out))
-        return out
-
-    def side_sums(self, graphs: Any, sides: Any) -> Any:
-        out = graphs.new_empty(self.n_samples, graphs.shape[1])
-        edges.side_sums(*self._full_sided, *arrays_of(graphs, sides.view(-1), out))
-        return out
-
-    def pair_gradients(self, grad: Any, sides: Any) -> Any:
-        out = grad.new_empty(self.n_pairs, grad.shape[1])
-        edges.pair_gradients(*self._upper, *arrays_of(grad, sides.view(-1), out))
-        return out
-
-    def side_gradients(self, grad: Any, graphs: Any) -> Any:
-        out = grad.new_empty(2, self.n_pairs)
-        edges.side_gradients(*self._upper, *arrays_of(grad, graphs, out.view(-1)))
-        return out
-
-    def normalised(self, A: Any, low: Any, ramp: float) -> tuple[Any, Any]:
-        return _normalised().apply(self, A, low, ramp)
-
-    def _bounds(self, low: Any, ramp: float) -> tuple[np.float32, np.float32]:
-        start = np.float32(low.item())
-        return start, start + np.float32(ramp)
-
-
-def shrink(A: Any, low: Any, ramp: float) -> Any:
-    """Zero below ``low``, a ramp up to ``low + ramp``, the identity above."""
-    high = low + ramp
-    return (high * (A - low).relu() - low * (A - high).relu()) / ramp
-
-
-# The functions below are made on first use, since their base class is PyTorch's.
-
-
-@functools.cache
-def _neighbour_sums() -> Any:
-    function: Any = import_torch().autograd.Function
-
-    class NeighbourSums(function):
-        @staticmethod
-        def forward(ctx, pairs, H):
-            ctx.pairs = pairs
-            return pairs.product(pairs.ones, pairs.no_loops, H)
-
-        @staticmethod
-        def backward(ctx, grad):
-            pairs = ctx.pairs
-            return None, pairs.product(pairs.ones, pairs.no_loops, grad)
-
-    return NeighbourSums
-
-
-@functools.cache
-def _convolutions() -> Any:
-    torch = import_torch()
-    function: Any = torch.autograd.Function
-
-    class Convolutions(function):
-        @staticmethod
-        def forward(ctx, pairs, values, loops, H, kept, C, rows):
-            hidden = pairs.product(values, loops, H).relu_().mul_(kept)
-            inner = hidden @ C
-            ctx.pairs = pairs
-            ctx.save_for_backward(values, loops, H, kept, C, rows, hidden, inner)
-            return pairs.rows_product(values, loops, inner, rows)
-
-        @staticmethod
-        def backward(ctx, grad):
-            values, loops, H, kept, C, rows, hidden, inner = ctx.saved_tensors
-            _, needs_values, _, needs_h, _, needs_c, _ = ctx.needs_input_grad
-            pairs, by_h = ctx.pairs, None
-            by_inner, by_values = pairs.rows_gradients(values, loops, inner, rows, grad)
-            # A unit is on where it is positive and kept, and then counts as much as it is kept.
-            by_first = torch.ops.aten.threshold_backward((by_inner @ C.T).mul_(kept), hidden, 0)
-            if needs_values:
-                by_values += pairs.inner_products(by_first, H)
-            if needs_h:
-                by_h = pairs.product(values, loops, by_first)
-            by_c = hidden.T @ by_inner if needs_c else None
-            return None, by_values, None, by_h, None, by_c, None
-
-    return Convolutions
-
-
-@functools.cache
-def _row_sums() -> Any:
-    function: Any = import_torch().autograd.Function
-
-    class RowSums(function):
-        @staticmethod
-        def forward(ctx, pairs, graphs, sides):
-            ctx.pairs = pairs
-            ctx.save_for_backward(graphs, sides)
-            return pairs.side_sums(graphs, sides)
-
-        @staticmethod
-        def backward(ctx, grad):
-            graphs, sides = ctx.saved_tensors
-            _, needs_graphs, needs_sides = ctx.needs_input_grad
-            by_graphs = ctx.pairs.pair_gradients(grad, sides) if needs_graphs else None
-            by_sides = ctx.pairs.side_gradients(grad, graphs) if needs_sides else None
-            return None, by_graphs, by_sides
-
-    return RowSums
-
-
-@functools.cache
-def _relu_of_sums() -> Any:
-    function: Any = import_torch().autograd.Function
-
-    class ReluOfSums(function):
-        @staticmethod
-        def forward(ctx, pairs, H, weights):
-            ctx.pairs = pairs
-            ctx.save_for_backward(H, weights)
-            return pairs.relu_sums(H, weights)
-
-        @staticmethod
-        def backward(ctx, grad):
-            H, weights = ctx.saved_tensors
-            # Both gradients need the same sums over the pairs of a sample, and nothing per pair.
-            total = ctx.pairs.relu_slopes(grad, H)
-            return None, total * weights, (total * H).sum(0)
-
-    return ReluOfSums
-
-
-@functools.cache
-def _normalised() -> Any:
-    function: Any = import_torch().autograd.Function
-
-    class Normalised(function):
-        @staticmethod
-        def forward(ctx, pairs, A, low, ramp):
-            bounds = pairs._bounds(low, ramp)
-            root, out = A.new_empty(pairs.n_samples), A.new_empty(pairs.n_pairs)
-            edges.shrunk_degrees(*pairs._full_pairs, *arrays_of(A), *bounds, *arrays_of(root))
-            edges.shrunk_graph(*pairs._upper, *arrays_of(A), *bounds, *arrays_of(root, out))
-            ctx.pairs, ctx.bounds = pairs, bounds
-            ctx.save_for_backward(A, root)
-            ctx.mark_non_differentiable(root)
-            return out, root
-
-        @staticmethod
-        def backward(ctx, grad, _):
-            A, root = ctx.saved_tensors
-            by_a, by_low = A.new_empty(A.shape), A.new_empty(root.shape)
-            edges.shrink_gradients(
-                *ctx.pairs._upper, *arrays_of(A), *ctx.bounds, *arrays_of(root, grad, by_a, by_low)
-            )
-            return None, by_a, by_low.sum(0, keepdim=True), None
-
-    return Normalised
+        on_blocks(convolve, self.entries.blocks)

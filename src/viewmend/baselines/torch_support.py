@@ -15,18 +15,10 @@ from scipy.sparse import csr_array
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 
-from viewmend.backend import edges
 from viewmend.backend.torch_gpu import import_torch
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = [
-    "DEVICES",
-    "SparseConstant",
-    "TorchRun",
-    "arrays_of",
-    "binary_graph",
-    "reconstruction",
-]
+__all__ = ["DEVICES", "SparseConstant", "TorchRun", "binary_graph"]
 
 # What the parameter `device` may be.
 DEVICES = ("auto", "cpu", "cuda")
@@ -84,20 +76,10 @@ class TorchRun:
         values = self.torch.empty(shape, device=self.device)
         return values.uniform_(low, high, generator=self.generator).requires_grad_()
 
-    def linear(self, n_in: int, n_out: int) -> tuple[Any, Any]:
-        """Weights (n_in, n_out) and biases (n_out,), uniform up to ``1 / sqrt(n_in)``."""
-        bound = n_in**-0.5
-        weights = self.uniform(n_in, n_out, low=-bound, high=bound)
-        return weights, self.uniform(n_out, low=-bound, high=bound)
-
     def glorot(self, n_in: int, n_out: int) -> Any:
         """Weights (n_in, n_out), uniform up to ``sqrt(6 / (n_in + n_out))``."""
         bound = (6 / (n_in + n_out)) ** 0.5
         return self.uniform(n_in, n_out, low=-bound, high=bound)
-
-    def constant(self, *shape: int, value: float = 0.0) -> Any:
-        """Parameter with all entries the same."""
-        return self.torch.full(shape, value, device=self.device).requires_grad_()
 
     def kept(self, n_rows: int, n_columns: int, rate: float) -> Any:
         """Factors of dropout: zero with probability ``rate``, else ``1 / (1 - rate)``."""
@@ -118,19 +100,11 @@ class TorchRun:
         # Fused: one pass over the parameters where the plain one takes about ten.
         return self.torch.optim.Adam(parameters, lr=rate, weight_decay=decay, fused=True)
 
-    def step(self, optimiser: Any, loss: Any, keep: bool = False) -> None:
-        """One step of an optimiser, with gradients of its own parameters only.
-
-        ``keep`` leaves what the gradients were made from, for the gradients of another loss.
-        """
+    def step(self, optimiser: Any, loss: Any) -> None:
+        """One step of an optimiser, with gradients of its own parameters only."""
         optimiser.zero_grad()
-        loss.backward(inputs=optimiser.param_groups[0]["params"], retain_graph=keep)
+        loss.backward(inputs=optimiser.param_groups[0]["params"])
         optimiser.step()
-
-
-def arrays_of(*tensors: Any) -> tuple[np.ndarray, ...]:
-    """NumPy's views of tensors on the processor; rows one after the other, as kernels want them."""
-    return tuple(tensor.detach().contiguous().numpy() for tensor in tensors)
 
 
 def binary_graph(X: np.ndarray, k: int) -> csr_array:
@@ -188,45 +162,3 @@ def _constant_product() -> Any:
             return None, ctx.constant.transpose @ grad.contiguous()
 
     return ConstantProduct
-
-
-def reconstruction(Z: Any, U: Any, u: Any, X: Any) -> Any:
-    """``1/2 |X - relu(Z U + u)|^2`` with gradients by ``Z``, ``U`` and ``u``, not by ``X``."""
-    return _reconstruction().apply(Z, U, u, X)
-
-
-def _plain_gaps(D: Any, u: Any, X: Any) -> tuple[Any, Any, Any]:
-    """``1/2 |X - relu(D + u)|^2``, its gradient by ``D``, and the column sums of that."""
-    D = D + u
-    gaps = D.relu().sub_(X)
-    R = gaps.square().sum() / 2
-    gaps.mul_(D > 0)
-    return R, gaps, gaps.sum(0)
-
-
-def _compiled_gaps(D: Any, u: Any, X: Any) -> tuple[Any, Any, Any]:
-    """`_plain_gaps` in one pass, with the gradient in the place of ``D``."""
-    sums = X.new_empty(edges.CHUNKS, X.shape[1] + 1)
-    edges.decoder_gaps(*arrays_of(D, u, X, sums))
-    totals = sums.sum(0)
-    return totals[-1] / 2, D, totals[:-1]
-
-
-@functools.cache
-def _reconstruction() -> Any:
-    """`reconstruction`; made on first use, since its base class is PyTorch's."""
-    function: Any = import_torch().autograd.Function
-
-    class Reconstruction(function):
-        @staticmethod
-        def forward(ctx, Z, U, u, X):
-            gaps_of = _compiled_gaps if X.device.type == "cpu" else _plain_gaps
-            R, gaps, by_u = gaps_of(Z @ U, u, X)
-            ctx.save_for_backward(gaps @ U.T, Z.T @ gaps, by_u)
-            return R
-
-        @staticmethod
-        def backward(ctx, grad):
-            return *(grad * part for part in ctx.saved_tensors), None
-
-    return Reconstruction

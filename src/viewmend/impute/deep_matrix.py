@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from viewmend.backend.threads import parallel_map, row_blocks, serial_blas
 from viewmend.containers import MultiViewData
 from viewmend.impute.base import ViewImputer
-from viewmend.impute.irprop import minimise_irprop
+from viewmend.impute.irprop import Function, IRpropResult, minimise_irprop
 from viewmend.parameters import Integer, OneOf, Real, Rule
 
 __all__ = ["DeepMatrixFactorization"]
@@ -22,6 +23,8 @@ __all__ = ["DeepMatrixFactorization"]
 _A, _B = 1.7159, 2 / 3
 # A fit this close is good enough, whatever its gradient.
 _ENOUGH = 1e-5
+# Samples are cut into at most so many blocks, of at least so many rows.
+_BLOCKS, _BLOCK_ROWS = 4, 256
 
 
 class DeepMatrixFactorization(ViewImputer):
@@ -108,9 +111,7 @@ class DeepMatrixFactorization(ViewImputer):
         latent = np.zeros((data.n_samples, self.n_components))
         network = Network(data, self.weight_decay, self.latent_decay, self.n_hidden, self.dtype)
         start = [array.astype(self.dtype) for array in (latent, *weights)]
-        found = minimise_irprop(
-            network.loss, start, max_iter=self.max_iter, tol=self.tol, enough=_ENOUGH
-        )
+        found = self._minimise(network.loss, start)
         self.latent_, *self.weights_ = found.parameters
         self.history_, self.status_ = found.losses, found.status
         self.n_iter_ = len(found.losses) - 1
@@ -119,14 +120,18 @@ class DeepMatrixFactorization(ViewImputer):
     def _complete(self, data: MultiViewData) -> list[np.ndarray]:
         network = Network(data, 0.0, self.latent_decay, self.n_hidden, self.dtype)
         start = np.zeros((data.n_samples, self.n_components), dtype=self.dtype)
-        found = minimise_irprop(
-            lambda unknown: network.latent_loss(unknown[0], self.weights_),
-            [start],
-            max_iter=self.max_iter,
-            tol=self.tol,
-            enough=_ENOUGH,
+        found = self._minimise(
+            lambda unknown: network.latent_loss(unknown[0], self.weights_), [start]
         )
         return network.views(found.parameters[0], self.weights_)
+
+    def _minimise(self, function: Function, start: list[np.ndarray]) -> IRpropResult:
+        # On one thread also between the blocks, so that all numbers are the same on any machine
+        # with the same linear algebra.
+        with serial_blas():
+            return minimise_irprop(
+                function, start, max_iter=self.max_iter, tol=self.tol, enough=_ENOUGH
+            )
 
 
 def random_weights(sizes: Sequence[int], rng: np.random.Generator) -> list[np.ndarray]:
@@ -142,90 +147,124 @@ class Network:
     """The objective of `DeepMatrixFactorization` on given data, with its gradients.
 
     Whole rows of a view are missing, so every view is one dense block of its observed rows: no
-    mask, and nothing is computed that is not compared. The large arrays are written in place.
+    mask, and nothing is computed that is not compared. Samples are taken in a few blocks, which are
+    the same whatever the number of threads, and the large arrays are written in place.
     """
 
     def __init__(self, data: MultiViewData, weight_decay, latent_decay, n_hidden, dtype):
         self.weight_decay = weight_decay
         self.latent_decay = latent_decay
         self.n_samples = data.n_samples
-        self.rows = [np.flatnonzero(seen) for seen in data.observed.T]
         ends = np.cumsum(data.n_features)
         self.columns = [slice(end - d, end) for end, d in zip(ends, data.n_features, strict=True)]
-        self.targets = [data.rows_seen(v).astype(dtype) for v in range(data.n_views)]
-        self._errors = [np.empty_like(target) for target in self.targets]
-        # [1, H]: the first column feeds the biases of the output.
-        self._hidden = np.ones((data.n_samples, n_hidden + 1), dtype)
-        self._back = np.empty((data.n_samples, n_hidden), dtype)
-        self._W2_gradient = np.empty((n_hidden + 1, sum(data.n_features)), dtype)
+        n_blocks = min(max(1, data.n_samples // _BLOCK_ROWS), _BLOCKS)
+        rows = row_blocks(data.n_samples, 1, -(-data.n_samples // n_blocks))
+        self.blocks = [Block(data, part, self.columns, n_hidden, dtype) for part in rows]
 
     def loss(self, unknown: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
         """Objective and its gradients for ``[Z, W1, W2]``."""
         Z, W1, W2 = unknown
-        loss, back = self._forward_backward(Z, W1, W2, self._W2_gradient)
-        W1_gradient = np.empty_like(W1)
-        back.sum(axis=0, out=W1_gradient[0])
-        np.matmul(Z.T, back, out=W1_gradient[1:])
-        W1_gradient /= self.n_samples
-        self._W2_gradient /= self.n_samples
-        for W, gradient in ((W1, W1_gradient), (W2, self._W2_gradient)):
+        gradients = [np.empty_like(Z), np.zeros_like(W1), np.zeros_like(W2)]
+
+        def part(block: Block) -> tuple[float, np.ndarray, np.ndarray]:
+            squares, by_W2 = block.compare(Z, W1, W2), block.output_gradient()
+            block.latent_gradient(Z, W1, self.latent_decay, gradients[0])
+            return squares, block.input_gradient(Z), by_W2
+
+        parts = parallel_map(part, self.blocks)
+        loss = sum(squares for squares, _, _ in parts) + self.latent_decay * _square(Z)
+        loss /= 2 * self.n_samples
+        gradients[0] /= self.n_samples
+        for k, W in enumerate((W1, W2), start=1):
+            for found in parts:
+                gradients[k] += found[k]
+            gradients[k] /= self.n_samples
             loss += self.weight_decay / 2 * _square(W[1:])
-            gradient[1:] += self.weight_decay * W[1:]
-        return loss, [self._latent_gradient(Z, W1, back), W1_gradient, self._W2_gradient]
+            gradients[k][1:] += self.weight_decay * W[1:]
+        return loss, gradients
 
     def latent_loss(
         self, Z: np.ndarray, weights: Sequence[np.ndarray]
     ) -> tuple[float, list[np.ndarray]]:
         """Objective, less the decay of the weights, and its gradient for ``Z`` alone."""
         W1, W2 = weights
-        loss, back = self._forward_backward(Z, W1, W2, None)
-        return loss, [self._latent_gradient(Z, W1, back)]
+        gradient = np.empty_like(Z)
+
+        def part(block: Block) -> float:
+            squares = block.compare(Z, W1, W2)
+            block.latent_gradient(Z, W1, self.latent_decay, gradient)
+            return squares
+
+        loss = sum(parallel_map(part, self.blocks)) + self.latent_decay * _square(Z)
+        gradient /= self.n_samples
+        return loss / (2 * self.n_samples), [gradient]
 
     def views(self, Z: np.ndarray, weights: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The views ``g(Z)``."""
         W1, W2 = weights
-        hidden = self._activate(Z, W1)
-        return [hidden @ W2[:, columns] for columns in self.columns]
+        parts = parallel_map(lambda block: block.activate(Z, W1) @ W2, self.blocks)
+        full = np.concatenate(parts)
+        return [full[:, columns] for columns in self.columns]
 
-    def _activate(self, Z: np.ndarray, W1: np.ndarray) -> np.ndarray:
+
+class Block:
+    """Some samples of a `Network`: forwards, and n times the gradients of their part backwards."""
+
+    def __init__(self, data: MultiViewData, samples: slice, columns, n_hidden, dtype):
+        self.samples = samples
+        self.columns = columns
+        data = data[samples]
+        self.rows = [np.flatnonzero(seen) for seen in data.observed.T]
+        self.targets = [data.rows_seen(v).astype(dtype) for v in range(data.n_views)]
+        self._errors = [np.empty_like(target) for target in self.targets]
+        # [1, H]: the first column feeds the biases of the output.
+        self._hidden = np.ones((data.n_samples, n_hidden + 1), dtype)
+        self._seen = [self._hidden[rows] for rows in self.rows]
+        self._back = np.empty((data.n_samples, n_hidden), dtype)
+        self._by_W2 = np.empty((n_hidden + 1, sum(data.n_features)), dtype)
+
+    def activate(self, Z: np.ndarray, W1: np.ndarray) -> np.ndarray:
         """``[1, H]``, in place."""
         H = self._hidden[:, 1:]
         scaled = _B * W1
-        np.matmul(Z, scaled[1:], out=H)
+        np.matmul(Z[self.samples], scaled[1:], out=H)
         H += scaled[0]
         np.tanh(H, out=H)
         H *= _A
         return self._hidden
 
-    def _forward_backward(self, Z, W1, W2, W2_gradient) -> tuple[float, np.ndarray]:
-        """Loss without weight decay, and n times its gradient at the input of the hidden layer.
-
-        Fills ``W2_gradient`` with n times the gradient for W2, unless it is None.
-        """
-        hidden, back = self._activate(Z, W1), self._back
+    def compare(self, Z: np.ndarray, W1: np.ndarray, W2: np.ndarray) -> float:
+        """Squared errors; leaves them, and the gradient at the input of the hidden layer."""
+        hidden, back, squares = self.activate(Z, W1), self._back, 0.0
         back.fill(0)
-        loss = self.latent_decay * _square(Z)
-        parts = zip(self.rows, self.columns, self.targets, self._errors, strict=True)
-        for rows, columns, target, error in parts:
-            seen = hidden if len(rows) == self.n_samples else hidden[rows]
+        parts = zip(self.rows, self._seen, self.columns, self.targets, self._errors, strict=True)
+        for rows, seen, columns, target, error in parts:
+            np.take(hidden, rows, axis=0, out=seen)
             np.matmul(seen, W2[:, columns], out=error)
             error -= target
-            loss += _square(error)
-            if W2_gradient is not None:
-                np.matmul(seen.T, error, out=W2_gradient[:, columns])
+            squares += _square(error)
             back[rows] += error @ W2[1:, columns].T
         H = hidden[:, 1:]
         np.multiply(H, H, out=H)
         H *= -_B / _A
         H += _A * _B
         back *= H
-        return loss / (2 * self.n_samples), back
+        return squares
 
-    def _latent_gradient(self, Z: np.ndarray, W1: np.ndarray, back: np.ndarray) -> np.ndarray:
-        gradient = back @ W1[1:].T
-        gradient += self.latent_decay * Z
-        gradient /= self.n_samples
-        return gradient
+    def output_gradient(self) -> np.ndarray:
+        """By ``W2``."""
+        for seen, columns, error in zip(self._seen, self.columns, self._errors, strict=True):
+            np.matmul(seen.T, error, out=self._by_W2[:, columns])
+        return self._by_W2
+
+    def input_gradient(self, Z: np.ndarray) -> np.ndarray:
+        """By ``W1``."""
+        return np.vstack([self._back.sum(axis=0), Z[self.samples].T @ self._back])
+
+    def latent_gradient(self, Z: np.ndarray, W1: np.ndarray, decay: float, out: np.ndarray) -> None:
+        """By the latent rows of the block, with their decay, written to those of ``out``."""
+        np.matmul(self._back, W1[1:].T, out=out[self.samples])
+        out[self.samples] += decay * Z[self.samples]
 
 
 def _square(array: np.ndarray) -> float:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["IRpropResult", "minimise_irprop"]
+from viewmend.backend.rprop import move_by_signs
+
+__all__ = ["Function", "IRpropResult", "minimise_irprop"]
 
 Function = Callable[[list[np.ndarray]], tuple[float, Sequence[np.ndarray]]]
 
@@ -68,22 +70,21 @@ def minimise_irprop(
         Stop below this loss.
     """
     point = np.concatenate([np.ravel(array) for array in start])
-    blocks = _blocks(point, start)
-    best, best_loss = np.empty_like(point), np.inf
-    gradient, move, memory = np.empty_like(point), np.zeros_like(point), np.zeros_like(point)
-    step = np.full_like(point, _FIRST_STEP)
+    blocks, best, best_loss = _blocks(point, start), np.empty_like(point), np.inf
+    parts = [block.reshape(-1) for block in blocks]
+    states = [(np.full_like(x, _FIRST_STEP), np.zeros_like(x), np.zeros_like(x)) for x in parts]
+    factors = tuple(point.dtype.type(factor) for factor in (_GROW, _SHRINK, _LONGEST_STEP))
     losses: list[float] = []
     for _ in range(max_iter + 1):
         loss, gradients = function(blocks)
-        np.concatenate([np.ravel(array) for array in gradients], out=gradient)
         losses.append(float(loss))
         if loss < best_loss:
             best[:], best_loss = point, loss
-        if _finished(losses, gradient, tol, enough):
+        if _finished(losses, gradients, tol, enough):
             return IRpropResult(_blocks(best, start), tuple(losses), "converged")
         rose = len(losses) > 1 and losses[-1] > losses[-2]
-        _update_move(move, step, memory, gradient, rose)
-        point += move
+        for x, gradient, state in zip(parts, gradients, states, strict=True):
+            move_by_signs(x, gradient.reshape(-1), state, factors, rose)
     return IRpropResult(_blocks(best, start), tuple(losses), "max_iter")
 
 
@@ -94,33 +95,8 @@ def _blocks(point: np.ndarray, like: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [part.reshape(array.shape) for part, array in zip(parts, like, strict=True)]
 
 
-def _finished(losses: list[float], gradient: np.ndarray, tol: float, enough: float) -> bool:
+def _finished(
+    losses: list[float], gradients: Sequence[np.ndarray], tol: float, enough: float
+) -> bool:
     stalled = len(losses) > 1 and 0 < losses[-2] - losses[-1] < tol
-    return stalled or losses[-1] < enough or bool(np.abs(gradient).max() < tol)
-
-
-def _update_move(
-    move: np.ndarray, step: np.ndarray, memory: np.ndarray, gradient: np.ndarray, rose: bool
-) -> None:
-    """The next move, in place, with the steps and the gradient that is remembered.
-
-    Parameters
-    ----------
-    move, step, memory, gradient : array (n_parameters,)
-        Last move, step lengths, gradient remembered from the last round (zero where its sign
-        turned), and present gradient.
-    rose : bool
-        Whether the last move raised the loss.
-    """
-    # Arithmetic on whole arrays: selecting the coordinates by mask takes three times as long.
-    agreement = np.multiply(memory, gradient, out=memory)
-    same, turned = (agreement > 0).astype(step.dtype), (agreement < 0).astype(step.dtype)
-    step *= 1 + (_GROW - 1) * same - (1 - _SHRINK) * turned
-    np.minimum(step, _LONGEST_STEP, out=step)
-    np.multiply(gradient, 1 - turned, out=memory)
-    if rose:
-        move *= turned
-    else:
-        move.fill(0)
-    move += step * np.sign(memory)
-    np.negative(move, out=move)
+    return stalled or losses[-1] < enough or all(np.abs(g).max() < tol for g in gradients)
