@@ -1,0 +1,155 @@
+"""Fitted models to files and back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sklearn.utils.validation import check_is_fitted
+
+from viewmend.exceptions import InvalidParameterError
+from viewmend.models.base import TwoStepClassifier
+from viewmend.models.search import LabelSearchCV
+from viewmend.parameters import check_parameters
+from viewmend.persistence.archive import Document, read_archive, write_archive
+from viewmend.persistence.consistency import check_model
+from viewmend.persistence.errors import DAMAGED, ModelFileError, expect
+from viewmend.persistence.registry import LAYOUTS, RUNTIME, Layout, check_types
+from viewmend.persistence.tree import Reader, Writer
+
+__all__ = ["load", "save"]
+
+
+def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] | BinaryIO) -> None:
+    """Write a fitted model to a file that `load` reads, and that holds no code.
+
+    The same model gives the same bytes. A file of that name is replaced once the new one is
+    whole. Callbacks are not saved.
+
+    Parameters
+    ----------
+    model : AGFTIClassifier, MendClassifier, or LabelSearchCV
+        Of a search, its best estimator is saved.
+    file : path, or binary file open for writing
+
+    Raises
+    ------
+    NotFittedError
+    ModelFileError
+        If a label or a parameter is no number, string, boolean, date, or tuple of them.
+    """
+    document = describe(model)
+    # What cannot be read again is better found now than by whoever loads it.
+    rebuild(document)
+    if not isinstance(file, (str, os.PathLike)):
+        write_archive(file, document)
+        return
+    path = Path(file)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as stream:
+            write_archive(stream, document)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
+    """Read a model that `save` wrote; safe on files of any origin.
+
+    Predictions, ``transduction_``, ``label_distributions_`` and ``history_`` are those of the
+    model that was saved, bit for bit on the same machine.
+
+    Parameters
+    ----------
+    file : path, or seekable binary file open for reading
+
+    Returns
+    -------
+    AGFTIClassifier or MendClassifier
+
+    Raises
+    ------
+    ModelFileError
+        If the file is truncated, damaged, of another kind, or of a newer schema.
+    """
+    if not isinstance(file, (str, os.PathLike)):
+        return rebuild(read_archive(file))
+    with Path(file).open("rb") as stream:
+        return rebuild(read_archive(stream))
+
+
+def describe(model: Any) -> Document:
+    """A fitted model as trees and arrays."""
+    check_is_fitted(model)
+    if isinstance(model, LabelSearchCV):
+        return describe(model.best_estimator_)
+    name = type(model).__name__
+    layout = LAYOUTS.get(name)
+    if layout is None or layout.model is not type(model):
+        msg = f"model must be one of {sorted(LAYOUTS)} or a LabelSearchCV of them, got {name}"
+        raise ModelFileError(msg)
+    given = model.get_params(deep=False)
+    fitted = {k: v for k, v in vars(model).items() if k not in given and k not in RUNTIME}
+    write = Writer()
+    parameters = _written(name, given, write)
+    return Document(name, parameters, _written(name, fitted, write), write.arrays)
+
+
+def _written(owner: str, values: Mapping[str, Any], write: Writer) -> dict[str, Any]:
+    trees = {}
+    for name, value in values.items():
+        try:
+            trees[name] = write(value)
+        except ModelFileError as error:
+            msg = f"{name} of {owner}: {error}"
+            raise ModelFileError(msg) from error
+    return trees
+
+
+def rebuild(document: Document) -> Any:
+    """The model that trees and arrays describe, if they do."""
+    name = document.class_name
+    known = isinstance(name, str) and name in LAYOUTS
+    expect(known, "class", f"one of {sorted(LAYOUTS)}", name)
+    layout, read = LAYOUTS[name], Reader(document.arrays)
+    try:
+        model = _with_parameters(layout, _values("parameters", document.parameters, read))
+        _set_fitted(model, layout, _values("fitted", document.fitted, read))
+    except RecursionError as error:
+        msg = f"trees of a model file must be shallow, got one too deep to read; {DAMAGED}"
+        raise ModelFileError(msg) from error
+    unused = sorted(set(document.arrays) - read.used)
+    expect(not unused, "arrays", "named by the trees", unused)
+    check_model(model)
+    return model
+
+
+def _values(what: str, trees: Any, read: Reader) -> dict[str, Any]:
+    expect(isinstance(trees, dict), what, "an object", trees)
+    return {name: read(tree) for name, tree in trees.items()}
+
+
+def _with_parameters(layout: Layout, values: Mapping[str, Any]) -> Any:
+    model: Any = layout.model()
+    known = sorted(model.get_params(deep=False))
+    expect(sorted(values) == known, "parameters", str(known), sorted(values))
+    model.set_params(**values)
+    try:
+        check_parameters(model, model._rules)
+    except InvalidParameterError as error:
+        msg = f"parameters of a model file must be valid, got {error}; {DAMAGED}"
+        raise ModelFileError(msg) from error
+    return model
+
+
+def _set_fitted(model: Any, layout: Layout, values: Mapping[str, Any]) -> None:
+    unknown = sorted(set(values) - set(layout.fitted))
+    absent = sorted(set(layout.fitted) - set(values) - layout.optional)
+    expect(not unknown, "fitted attributes", f"among {sorted(layout.fitted)}", unknown)
+    expect(not absent, "fitted attributes", "complete", f"none of {absent}")
+    check_types(type(model).__name__, values, layout.fitted)
+    for name, value in values.items():
+        setattr(model, name, value)

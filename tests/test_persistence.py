@@ -1,0 +1,533 @@
+"""Model files: what was saved comes back, and nothing else does harm."""
+
+import copy
+import io
+import json
+import pickle
+import zipfile
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier
+from viewmend.baselines.union_graph import UnionGraphClassifier
+from viewmend.core.mend_geometry import NeighbourRule
+from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.persistence import ModelFileError, load, save
+from viewmend.persistence.archive import SCHEMA, read_archive, write_archive
+from viewmend.persistence.arrays import ArraySpec, array_bytes, array_from_bytes, spec_of
+from viewmend.persistence.tree import Reader, Writer
+
+BLOBS = make_multiview_blobs(36, n_features=(3, 2), noise=2.0, random_state=0)
+TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.3, label_rate=0.25, random_state=0)
+# Some with one view only.
+NEW = hide(
+    make_multiview_blobs(24, n_features=(3, 2), noise=4.0, random_state=1).views,
+    np.arange(24) % 3,
+    missing_rate=0.5,
+    label_rate=0.5,
+    random_state=1,
+).data
+
+MODELS = {
+    "agfti": AGFTIClassifier(random_state=0, tol=1e6),
+    "agfti of the paper": AGFTIClassifier.from_paper(
+        n_anchors=8, tol=1e6, random_state=np.random.default_rng(3)
+    ),
+    "agfti in float32": AGFTIClassifier(dtype="float32", tol=1e6, propagation_damping=[1.0, 0.5]),
+    "mend": MendClassifier(n_rounds=2, n_landmarks=9, edge_power=1.0),
+    "mend without evidence": MendClassifier(
+        n_rounds=0, n_landmarks=9, representations=("unit", "hellinger"), class_prior="uniform"
+    ),
+}
+NAMES = np.array(["blue", "green", "red"])
+LABELS = {
+    "ints": [3, 5, 2**40],
+    "strings": ["Ångström", "b\x00c", "longer than the others"],
+    "bools": [True, False, True],
+    "dates": np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="M8[D]"),
+    "big endian": np.array([1, 2, 3], dtype=">i4"),
+    "mixed": [("a", 1), "b", 2.5],
+}
+
+
+def fitted(model, y=TASK.y):
+    return copy.deepcopy(model).fit(TASK.data, y)
+
+
+def saved(model):
+    file = io.BytesIO()
+    save(model, file)
+    return file.getvalue()
+
+
+def loaded(data):
+    return load(io.BytesIO(data))
+
+
+def relabelled(values):
+    """Labels in place of the codes 0, 1, 2, and None where there is none."""
+    y = np.full(len(TASK.y), None, dtype=object)
+    for i in np.flatnonzero(TASK.y >= 0):
+        y[i] = values[TASK.y[i]]
+    return y
+
+
+def assert_same_bits(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    assert a.dtype == b.dtype
+    assert a.shape == b.shape
+    assert a.tobytes() == b.tobytes()
+
+
+@pytest.fixture(scope="module")
+def files():
+    return {name: saved(fitted(model)) for name, model in MODELS.items()}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_predicts_the_same_bits(name):
+    model = fitted(MODELS[name])
+    data = saved(model)
+    again = loaded(data)
+    assert type(again) is type(model)
+    for views in (NEW, list(BLOBS.views)):
+        assert_same_bits(again.predict_proba(views), model.predict_proba(views))
+    assert_same_bits(again.transduction_, model.transduction_)
+    assert_same_bits(again.label_distributions_, model.label_distributions_)
+    assert again.history_ == model.history_
+    assert saved(again) == data
+
+
+@pytest.mark.parametrize("name", ["agfti of the paper", "mend"])
+def test_a_loaded_model_fits_again_as_the_saved_one_does(name):
+    model = fitted(MODELS[name])
+    again = loaded(saved(model))
+    assert saved(again.fit(TASK.data, TASK.y)) == saved(model.fit(TASK.data, TASK.y))
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_of_any_plain_type_come_back_with_their_type(name):
+    model = fitted(MODELS["mend"], relabelled(LABELS[name]))
+    again = loaded(saved(model))
+    assert again.classes_.dtype == model.classes_.dtype
+    assert [type(label) for label in again.classes_] == [type(label) for label in model.classes_]
+    for found, expected in (
+        (again.classes_, model.classes_),
+        (again.transduction_, model.transduction_),
+        (again.predict(NEW), model.predict(NEW)),
+    ):
+        assert found.tolist() == expected.tolist()
+
+
+def test_labels_and_states_without_a_plain_form_are_refused():
+    dates = [date(2020, 1, 1), date(2021, 1, 1), date(2022, 1, 1)]
+    with pytest.raises(ModelFileError, match=r"classes_ of MendClassifier: .* of type date"):
+        saved(fitted(MODELS["mend"], relabelled(dates)))
+    legacy = np.random.Generator(np.random.MT19937(0))
+    with pytest.raises(ModelFileError, match=r"random_state of AGFTIClassifier: .* MT19937"):
+        saved(fitted(AGFTIClassifier(random_state=legacy, tol=1e6)))
+
+
+def test_a_class_prior_keyed_by_labels_comes_back():
+    prior = {"blue": 0.5, "green": 0.25, "red": 0.25}
+    model = fitted(
+        MendClassifier(n_rounds=1, n_landmarks=9, class_prior=prior), relabelled(NAMES.tolist())
+    )
+    assert loaded(saved(model)).class_prior == prior
+
+
+def test_a_search_is_saved_by_its_best_estimator():
+    search = LabelSearchCV(MODELS["mend without evidence"], {"spreading": [0.5]}, cv=2)
+    search.fit(TASK.data, TASK.y)
+    again = loaded(saved(search))
+    assert again.get_params() == search.best_estimator_.get_params()
+    assert_same_bits(again.predict_proba(NEW), search.predict_proba(NEW))
+
+
+def test_arrays_that_a_model_shares_are_stored_once_and_shared_again(files):
+    again = loaded(files["agfti"])
+    assert all(a is b for a, b in zip(again.anchors_, again._induction.anchors, strict=True))
+
+
+def test_numpy_reads_the_file_too(files):
+    with np.load(io.BytesIO(files["mend"]), allow_pickle=False) as archive:
+        manifest = json.loads(archive["model.json"])
+        name = manifest["fitted"]["label_distributions_"]["array"]
+        stored = archive[f"arrays/{name}"]
+    assert_same_bits(stored, loaded(files["mend"]).label_distributions_)
+
+
+def test_save_replaces_a_file_only_by_a_whole_one(tmp_path):
+    path, model = tmp_path / "model.vmend", fitted(MODELS["mend without evidence"])
+    save(model, path)
+    before = path.read_bytes()
+    model.label_distributions_ = np.full_like(model.label_distributions_, np.nan)
+    with pytest.raises(ModelFileError, match="label_distributions_ of MendClassifier: NaN"):
+        save(model, path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model.vmend"]
+    assert_same_bits(load(str(path)).predict_proba(NEW), model.predict_proba(NEW))
+
+
+def test_only_fitted_models_of_the_table_are_saved():
+    with pytest.raises(NotFittedError):
+        saved(MendClassifier())
+    with pytest.raises(ModelFileError, match="got UnionGraphClassifier"):
+        saved(fitted(UnionGraphClassifier()))
+
+    class Impostor(MendClassifier):
+        pass
+
+    Impostor.__name__ = "MendClassifier"
+    with pytest.raises(ModelFileError, match="model must be one of"):
+        saved(fitted(Impostor(n_rounds=0, n_landmarks=9)))
+
+
+plain = st.none() | st.booleans() | st.integers() | st.text() | st.floats()
+shapes = st.lists(st.integers(0, 3), max_size=3).map(tuple)
+
+
+@given(
+    st.recursive(
+        plain,
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.lists(inner, max_size=3).map(tuple)
+            | st.dictionaries(plain, inner, max_size=3)
+        ),
+        max_leaves=12,
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_every_plain_value_survives_its_tree(value):
+    write = Writer()
+    text = json.dumps(write(value), allow_nan=False)
+    again = Reader(write.arrays)(json.loads(text))
+    # repr tells -0.0 from 0.0, 1 from True and a list from a tuple, and NaN equals itself.
+    assert repr(again) == repr(value)
+
+
+@given(
+    shapes,
+    st.sampled_from(["<f4", "<f8", ">f8", "|b1", "<i4", "|u1", "<U3", "|S2", "<M8[s]"]),
+    st.permutations(range(3)),
+    st.integers(0, 9),
+)
+@settings(max_examples=100, deadline=None)
+def test_arrays_survive_their_bytes_and_are_those_of_numpy(shape, dtype, axes, seed):
+    drawn = np.random.default_rng(seed).integers(0, 2, shape).astype(dtype)
+    array = drawn.transpose([axis for axis in axes if axis < len(shape)])
+    spec = spec_of("x", array)
+    raw = spec.header + bytes(array_bytes(spec, array))
+    again = array_from_bytes("x", spec, raw)
+    assert_same_bits(again, array)
+    if array.flags.f_contiguous:
+        assert again.flags.f_contiguous
+    assert_array_equal(np.load(io.BytesIO(raw), allow_pickle=False), array)
+    assert ArraySpec.from_json("x", json.loads(json.dumps(spec.to_json()))) == spec
+
+
+def edited(data, edit):
+    """The file with its members changed by ``edit(members)``, with valid checksums."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members = edit(members) or members
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def with_manifest(data, edit):
+    def edit_members(members):
+        manifest = json.loads(members["model.json"])
+        edit(manifest)
+        members["model.json"] = json.dumps(manifest).encode()
+
+    return edited(data, edit_members)
+
+
+def test_foreign_files_are_told_from_truncated_ones(files):
+    data = files["mend"]
+    for foreign in (b"", b"\x89PNG\r\n", pickle.dumps(NeighbourRule()), data[5:]):
+        with pytest.raises(ModelFileError, match="a model file starts with"):
+            loaded(foreign)
+    for size in (4, 100, len(data) // 2, len(data) - 1):
+        with pytest.raises(ModelFileError, match="truncated"):
+            loaded(data[:size])
+    other = io.BytesIO()
+    np.savez(other, a=np.zeros(3))
+    with pytest.raises(ModelFileError, match=r"without; |stored without"):
+        load(other)
+
+
+MISSING = "nothing"
+CHANGES = {
+    "a newer schema": (("schema",), SCHEMA + 1, "upgrade viewmend"),
+    "schema true": (("schema",), True, "schema must be a positive integer"),
+    "another format": (("format",), "pickle", "format must be 'viewmend model'"),
+    "an unknown key": (("extra",), 1, "keys of model.json"),
+    "a class by path": (("class",), "os.system", "class must be one of"),
+    "a missing parameter": (("parameters", "spreading"), MISSING, "parameters must be"),
+    "an unknown parameter": (("parameters", "fit"), 1, "parameters must be"),
+    "a bad parameter": (("parameters", "spreading"), 2.0, "spreading of MendClassifier"),
+    "an unknown attribute": (("fitted", "__class__"), "x", "fitted attributes must be among"),
+    "a method": (("fitted", "predict"), "x", "fitted attributes must be among"),
+    "a missing attribute": (("fitted", "history_"), MISSING, "fitted attributes must be complete"),
+    "another type": (("fitted", "n_iter_"), "3", "n_iter_ of MendClassifier"),
+    "an unknown tag": (("fitted", "n_iter_"), {"pickle": "gA=="}, "tag must be one of"),
+    "an unknown record": (("fitted", "_induction", "record", 0), "Popen", "a record must be"),
+    "an unknown function": (
+        ("fitted", "_induction", "record", 1, "settings", "record", 1, "weigh"),
+        {"function": "os.system"},
+        "a function must be one of",
+    ),
+    "a graph too wide": (("fitted", "graph_", "csr", 1), 2**70, "shape of a sparse array"),
+    "an array of objects": (("arrays", "a0", "dtype"), "|O", "dtype of a0"),
+    "a structured array": (("arrays", "a0", "dtype"), "<f8,<f8", "dtype of a0"),
+    "a huge array": (("arrays", "a0", "shape"), [2**61], "a0 after its header"),
+    "a shape that overflows": (("arrays", "a0", "shape"), [2**40, 2**40], "a0 after its header"),
+    "an array without a member": (
+        ("arrays", "a9999"),
+        {"dtype": "<f8", "shape": [1], "fortran": False},
+        "members must be",
+    ),
+    "an unused array": (("fitted", "off_graph_", "array"), "a0", "arrays must be named"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_the_tables_do_not_know_is_an_error_that_says_so(files, name):
+    path, value, message = CHANGES[name]
+
+    def edit(manifest):
+        node = manifest
+        for key in path[:-1]:
+            node = node[key]
+        if value is MISSING:
+            del node[path[-1]]
+        else:
+            node[path[-1]] = value
+
+    with pytest.raises(ModelFileError, match=message):
+        loaded(with_manifest(files["mend"], edit))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"{", b"[1]", b'{"a": 1, "a": 1}', b'{"a": NaN}', b'{"a": 1e999}', b"[" * 10**6, b"\xff"],
+)
+def test_strange_json_is_an_error(files, text):
+    with pytest.raises(ModelFileError, match=r"model\.json"):
+        loaded(edited(files["agfti"], lambda members: members | {"model.json": text}))
+
+
+def test_a_tree_too_deep_is_an_error(files):
+    deep = '{"tuple": [' * 900 + "1" + "]}" * 900
+
+    def edit(members):
+        text = members["model.json"].decode()
+        members["model.json"] = text.replace('"n_iter_": ', f'"n_iter_": {deep}, "x": ').encode()
+
+    with pytest.raises(ModelFileError):
+        loaded(edited(files["agfti"], edit))
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../a.npy", "arrays/", "arrays/extra.npy"])
+def test_members_of_other_names_are_an_error(files, name):
+    with pytest.raises(ModelFileError, match="members must be"):
+        loaded(edited(files["agfti"], lambda members: members | {name: b"x"}))
+
+
+def test_repeated_and_compressed_members_are_errors(files):
+    twice = io.BytesIO(files["agfti"])
+    with zipfile.ZipFile(twice, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("model.json", "{}")
+    with pytest.raises(ModelFileError, match="names of members must be distinct"):
+        load(twice)
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.json", bytes(10**7))
+    with pytest.raises(ModelFileError, match="stored without compression"):
+        load(bomb)
+
+
+def test_members_that_overlap_are_an_error(files):
+    data = bytearray(files["agfti"])
+    # The central directory claims that the second member is as long as the whole file.
+    at = data.index(b"PK\x01\x02", data.index(b"PK\x01\x02") + 4)
+    data[at + 20 : at + 28] = 2 * len(data).to_bytes(4, "little")
+    with pytest.raises(ModelFileError, match="the members must be at most"):
+        loaded(bytes(data))
+
+
+def with_array(data, pick, change):
+    """The file with the array that ``pick(model)`` is replaced by ``change`` of it."""
+    document = read_archive(io.BytesIO(data))
+    target = pick(loaded(data))
+    name = next(
+        name
+        for name, array in document.arrays.items()
+        if array.dtype == target.dtype and np.array_equal(array, target)
+    )
+    file = io.BytesIO()
+    document.arrays[name] = change(document.arrays[name])
+    write_archive(file, document)
+    return file.getvalue()
+
+
+def set_last(value):
+    def change(array):
+        array = array.copy()
+        array[(-1,) * array.ndim] = value
+        return array
+
+    return change
+
+
+WRONG_ARRAYS = {
+    "NaN": (lambda m: m._induction.stage.P, set_last(np.nan), "finite"),
+    "columns out of range": (lambda m: m.graph_.indices, set_last(36), "below 36"),
+    "negative columns": (lambda m: m._induction.stage.W.indices, set_last(-1), "below 36"),
+    "row ends that fall": (
+        lambda m: m.graph_.indptr,
+        lambda indptr: np.concatenate([indptr[:1], indptr[-1:] + 0 * indptr[2:], indptr[-1:]])[
+            [0, 1, 0, *range(3, len(indptr))]
+        ],
+        "ascending",
+    ),
+    "neighbours out of range": (
+        lambda m: m._induction.geometry.views[0].neighbours["unit"].indices,
+        set_last(99),
+        "neighbours",
+    ),
+    "rows not observed": (
+        lambda m: m._induction.geometry.views[0].rows,
+        lambda rows: rows[::-1],
+        "rows must be those observed",
+    ),
+    "classes out of range": (lambda m: m._induction.stage.classes, set_last(3), "classes"),
+    "landmarks too narrow": (
+        lambda m: m._induction.geometry.views[0].features.map.landmarks["standard"],
+        lambda landmarks: landmarks[:, :-1],
+        "shape of landmarks",
+    ),
+    "float classes": (
+        lambda m: m._induction.stage.classes,
+        lambda classes: classes.astype(float),
+        "dtype of classes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_ARRAYS)
+def test_arrays_that_compiled_code_must_not_see_are_errors(files, name):
+    pick, change, message = WRONG_ARRAYS[name]
+    with pytest.raises(ModelFileError, match=message):
+        loaded(with_array(files["mend"], pick, change))
+
+
+def test_more_neighbours_than_anchors_are_an_error(files):
+    def edit(manifest):
+        manifest["fitted"]["_induction"]["record"][1]["k"] = 8
+
+    with pytest.raises(ModelFileError, match="k must be between"):
+        loaded(with_manifest(files["agfti"], edit))
+
+
+def mutated(data, rng):
+    """The bytes with one to three small accidents."""
+    data = bytearray(data)
+    for _ in range(rng.integers(1, 4)):
+        # Half of them where the structure is: in the directory at the end, or at the beginning.
+        low, high = [(0, len(data)), (0, len(data)), (0, 4000), (len(data) - 3000, len(data))][
+            rng.integers(4)
+        ]
+        at = int(rng.integers(max(low, 0), max(min(high, len(data)), 1)))
+        length = int(rng.integers(1, 9))
+        accident = rng.integers(6)
+        if accident == 0:
+            data[at:] = b""
+        elif accident == 1:
+            del data[at : at + length]
+        elif accident == 2:
+            data[at:at] = rng.bytes(length)
+        elif accident == 3:
+            data[at : at + length] = data[:length]
+        elif at < len(data):
+            data[at] ^= 1 << int(rng.integers(8))
+    return bytes(data)
+
+
+def error_or_equal(original, data):
+    """Whether the file loads, and then to the model that was saved."""
+    try:
+        model = loaded(data)
+    except ModelFileError:
+        return False
+    assert saved(model) == original
+    return True
+
+
+def test_a_damaged_file_is_an_error_or_the_same_model(files):
+    rng = np.random.default_rng(0)
+    same = 0
+    for i in range(400):
+        original = files[["agfti", "mend without evidence"][i % 2]]
+        same += error_or_equal(original, mutated(original, rng))
+    # Both happen: dates and permissions of a member, for example, do not matter.
+    assert 0 < same < 200
+
+
+JUNK = [None, True, 0, -1, 7, 2**70, 0.5, "", "a0", "a1", [], {}, [1, 2], {"tuple": []}]
+JUNK += [{"array": "a0"}, {"array": "a2"}, {"float": "nan"}, {"list": [[]]}, {"scalar": "a0"}]
+
+
+def forged(data, rng):
+    """The file with one value of its document replaced, under valid checksums."""
+
+    def edit(manifest):
+        spots = []
+        stack = [manifest]
+        while stack:
+            node = stack.pop()
+            keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+            spots += [(node, key) for key in keys]
+            stack += [node[key] for key in keys if isinstance(node[key], (dict, list))]
+        node, key = spots[rng.integers(len(spots))]
+        if rng.integers(4) == 0:
+            del node[key]
+        elif rng.integers(3) == 0:
+            other, there = spots[rng.integers(len(spots))]
+            node[key] = copy.deepcopy(other[there])
+        else:
+            node[key] = JUNK[rng.integers(len(JUNK))]
+
+    return with_manifest(data, edit)
+
+
+def error_or_usable(data):
+    """Whether the file loads; predictions may fail, as long as Python survives them."""
+    try:
+        model = loaded(data)
+    except ModelFileError:
+        return False
+    try:
+        model.predict_proba(NEW)
+    except (ArithmeticError, LookupError, TypeError, ValueError, Warning):
+        return False
+    return True
+
+
+def test_a_forged_file_is_an_error_or_a_model_that_python_survives(files):
+    rng = np.random.default_rng(0)
+    usable = [error_or_usable(forged(files[["agfti", "mend"][i % 2]], rng)) for i in range(300)]
+    # Most forgeries are found; those of a number are another model.
+    assert 0 < sum(usable) < 150
