@@ -190,8 +190,9 @@ def fuse(game: Game, alpha: np.ndarray, tol: float = 1e-4, max_iter: int = 100) 
             at.cost
         ):
             break
-        before, at = at, _descend(game, at, direction)
-        steps.append(inner_step(before.alpha, at.alpha, before.P, at.P, at.cost))
+        moved = _descend(game, at, direction)
+        steps.append(inner_step(at.alpha, moved.alpha, at.P, moved.P, moved.cost))
+        at = moved
     return Fusion(at.P, at.alpha, tuple(steps))
 
 
