@@ -53,21 +53,6 @@ def test_sparse_cells_become_dense(tmp_path):
     np.testing.assert_array_equal(dataset.views[1], VIEWS[0])
 
 
-def test_mat_of_version_73_names_the_remedy(tmp_path):
-    path = tmp_path / "large.mat"
-    header = b"MATLAB 7.3 MAT-file".ljust(124) + (0x0200).to_bytes(2, "little") + b"IM"
-    path.write_bytes(header.ljust(512, b"\0") + b"\x89HDF\r\n\x1a\n")
-    with pytest.raises(InvalidViewsError, match=r"large.mat is .* version 7.3 .*'-v7'"):
-        load_mat(path)
-
-
-def test_other_files_are_not_taken_for_mat(tmp_path):
-    path = tmp_path / "notes.mat"
-    path.write_text("not a MATLAB file, but long enough to have a header " * 10)
-    with pytest.raises(InvalidViewsError, match=r"notes.mat is not a MATLAB file"):
-        load_mat(path)
-
-
 @pytest.mark.parametrize(
     ("variables", "error", "message"),
     [
