@@ -77,7 +77,8 @@ CALLS = [
 
 
 def test_every_torch_kernel_has_a_case():
-    assert {name for name, _ in CALLS} == set(dispatch.TORCH_KERNELS)
+    # Lists of rows are compared in test_parts.py.
+    assert {name for name, _ in CALLS} | {"split_parts"} == set(dispatch.TORCH_KERNELS)
 
 
 @pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-12), ("float32", 1e-4)])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from viewmend.backend.namespace import Array, to_numpy
+from viewmend.backend.threads import for_each
 
 __all__ = [
     "aim_rows",
@@ -22,6 +23,7 @@ __all__ = [
     "cross_products",
     "gram",
     "inners",
+    "leading_eigenvectors",
     "multiply",
     "nearest_anchor_weights",
     "polar_factors",
@@ -32,9 +34,14 @@ __all__ = [
     "shrink_fourier",
     "shrink_slices",
     "solve_spd",
+    "sparse_cross_products",
+    "split_parts",
     "squared_distances",
     "squared_gap",
 ]
+
+# Rounds of one two-way split; the authors' number, and splits settle earlier as a rule.
+SPLIT_ROUNDS = 10
 
 
 def project_simplex_rows(B: Array, *, xp: Any) -> Array:
@@ -127,6 +134,81 @@ def multiply(A: Array, B: Array, *, out: Array = None, xp: Any) -> Array:  # noq
 def cross_products(A: Array, B: Array, *, xp: Any) -> Array:
     """``A_v^T B`` of a tall ``A_v`` (n, p), one or a stack, and ``B`` (n, q)."""
     return xp.matrix_transpose(A) @ B
+
+
+def sparse_cross_products(A: Array, B: Array, *, xp: Any) -> Array:
+    """``A^T B`` of a tall ``A`` (n, p), nearly all of whose entries are zero, and ``B`` (n, q)."""
+    return A.T @ xp.astype(B, A.dtype, copy=False)
+
+
+def leading_eigenvectors(A: Array, size: int, *, xp: Any) -> tuple[Array, Array]:
+    """The ``size`` largest eigenvalues of a symmetric ``A`` (m, m), falling, and their vectors."""
+    values, vectors = xp.linalg.eigh(A)
+    size = min(size, A.shape[0])
+    return xp.flip(values)[:size], xp.flip(vectors, axis=1)[:, :size]
+
+
+def split_parts(
+    X: Array, parts: Sequence[Array], starts: Sequence[np.ndarray], balanced: bool, *, xp: Any
+) -> list[Array]:
+    """Split every part of the rows in two by Lloyd's rounds.
+
+    Parameters
+    ----------
+    X : array (n, d)
+    parts : sequence of array (n_rows,) of int
+        Rows of ``X``, at least two in a part.
+    starts : sequence of array (n_rows,) of bool
+        Rows of every part that begin on the left, some of them and not all.
+    balanced : bool
+        Whether the sides are of one size; else a row goes to the centre it is nearer to.
+
+    Returns
+    -------
+    list of array of int
+        Left and right side of the first part, of the second, ...
+    """
+
+    def halves(part: tuple[Array, np.ndarray]) -> tuple[Array, Array]:
+        rows, start = part
+        left = xp.asarray(start, device=X.device)
+        left = _two_means(xp.take(X, rows, axis=0), left, balanced, xp)
+        return rows[left], rows[~left]
+
+    pairs = for_each(halves, zip(parts, starts, strict=True), xp)
+    return [side for pair in pairs for side in pair]
+
+
+def _two_means(X: Array, left: Array, balanced: bool, xp: Any) -> Array:
+    """Rows (n,) of bool that end on the left."""
+    total = xp.sum(X, axis=0)
+    for _ in range(SPLIT_ROUNDS):
+        gap = _distance_gap(X, total, left, xp)
+        before, left = left, gap < 0
+        # On equal rows no distance tells the sides apart, and none may be empty.
+        if balanced or not bool(xp.any(left)) or bool(xp.all(left)):
+            left = _lower_half(gap, xp)
+        if bool(xp.all(before == left)):
+            break
+    return left
+
+
+def _distance_gap(X: Array, total: Array, left: Array, xp: Any) -> Array:
+    """``q_i = |x_i - c_1|^2 - |x_i - c_2|^2`` for the means of the two sides."""
+    n_left = int(xp.sum(xp.astype(left, xp.int64)))
+    # A product with the mask reads the rows once and copies none.
+    sum_1 = xp.astype(left, X.dtype) @ X
+    centre_1, centre_2 = sum_1 / n_left, (total - sum_1) / (X.shape[0] - n_left)
+    return 2 * (X @ (centre_2 - centre_1)) + centre_1 @ centre_1 - centre_2 @ centre_2
+
+
+def _lower_half(gap: Array, xp: Any) -> Array:
+    """The floor(n / 2) rows with the smallest gap; of equal ones the first."""
+    size = gap.shape[0] // 2
+    cut = xp.sort(gap)[size - 1]
+    below, at = gap < cut, gap == cut
+    left_over = size - xp.sum(xp.astype(below, xp.int64))
+    return below | (at & (xp.cumulative_sum(xp.astype(at, xp.int64)) <= left_over))
 
 
 def gram(A: Array, weights: Array, *, xp: Any) -> Array:

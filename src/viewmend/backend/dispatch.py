@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from viewmend.backend import agnostic, numba_cpu, numba_rounds, numpy_products, torch_gpu
+from viewmend.backend import (
+    agnostic,
+    numba_cpu,
+    numba_rounds,
+    numpy_products,
+    torch_gpu,
+    torch_parts,
+)
 from viewmend.backend.namespace import Array, array_namespace, is_numpy, is_torch
 
 __all__ = [
@@ -23,6 +30,7 @@ __all__ = [
     "cross_products",
     "gram",
     "inners",
+    "leading_eigenvectors",
     "multiply",
     "nearest_anchor_weights",
     "polar_factors",
@@ -33,6 +41,8 @@ __all__ = [
     "shrink_fourier",
     "shrink_slices",
     "solve_spd",
+    "sparse_cross_products",
+    "split_parts",
     "squared_distances",
     "squared_gap",
 ]
@@ -61,6 +71,8 @@ NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "multiply": numpy_products.multiply,
     "cross_products": numpy_products.cross_products,
     "gram": numpy_products.gram,
+    "leading_eigenvectors": numpy_products.leading_eigenvectors,
+    "sparse_cross_products": numpy_products.sparse_cross_products,
     "shifted": numpy_products.shifted,
     "polar_factors": numpy_products.polar_factors,
     "shrink_slices": numba_rounds.shrink_slices,
@@ -79,6 +91,7 @@ TORCH_KERNELS: dict[str, Callable[..., Any]] = {
     "shifted": torch_gpu.shifted,
     "shrink_slices": torch_gpu.shrink_slices,
     "shrink_fourier": torch_gpu.shrink_fourier,
+    "split_parts": torch_parts.split_parts,
 }
 
 
@@ -136,6 +149,20 @@ def multiply(A: Array, B: Array, out: Array = None) -> Array:
 
 def cross_products(A: Array, B: Array) -> Array:
     return _kernel("cross_products", A, B)(A, B)
+
+
+def sparse_cross_products(A: Array, B: Array) -> Array:
+    return _kernel("sparse_cross_products", A, B)(A, B)
+
+
+def leading_eigenvectors(A: Array, size: int) -> tuple[Array, Array]:
+    return _kernel("leading_eigenvectors", A)(A, size)  # type: ignore[no-any-return]
+
+
+def split_parts(
+    X: Array, parts: Sequence[Array], starts: Sequence[np.ndarray], balanced: bool
+) -> list[Array]:
+    return _kernel("split_parts", X)(X, parts, starts, balanced)  # type: ignore[no-any-return]
 
 
 def gram(A: Array, weights: Array) -> Array:

@@ -10,10 +10,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.linalg
+from scipy.sparse import csr_array
 
 from viewmend.backend.threads import parallel_map, row_blocks
 
-__all__ = ["cross_products", "gram", "multiply", "polar_factors", "shifted"]
+__all__ = [
+    "cross_products",
+    "gram",
+    "leading_eigenvectors",
+    "multiply",
+    "polar_factors",
+    "shifted",
+    "sparse_cross_products",
+]
 
 # Partial sums over the rows: enough for many threads, few enough to cost no memory.
 N_PARTS = 8
@@ -49,6 +59,19 @@ def gram(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return half.T @ half
 
     return _summed_over_rows(A, part)
+
+
+def sparse_cross_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """See `viewmend.backend.agnostic.sparse_cross_products`."""
+    product: np.ndarray = csr_array(A).T @ B
+    return product
+
+
+def leading_eigenvectors(A: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """See `viewmend.backend.agnostic.leading_eigenvectors`; finds no others."""
+    last = A.shape[0] - 1
+    values, vectors = scipy.linalg.eigh(A, subset_by_index=(max(0, last + 1 - size), last))
+    return values[::-1], vectors[:, ::-1]
 
 
 def polar_factors(C: np.ndarray) -> np.ndarray:

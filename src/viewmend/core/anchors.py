@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 
-from viewmend.backend.threads import parallel_map
+from viewmend.backend import dispatch
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.core.bipartite import anchor_graph, anchor_graphs
 from viewmend.core.graph_fourier import (
     diffusion_coordinates,
@@ -26,10 +25,8 @@ __all__ = [
     "random_anchors",
 ]
 
-Select = Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
+Select = Callable[[Array, int, np.random.Generator], Array]
 
-# Rounds of one two-way split; the authors' number, and splits settle earlier as a rule.
-SPLIT_ROUNDS = 10
 # The first correspondence comes from anchors that have none, and is worth a second look; a third
 # changed nothing on the data we tried. Waves beyond these are noise with a few thousand samples.
 CORRESPONDENCE_ROUNDS = 2
@@ -38,7 +35,7 @@ N_WAVES = 80
 NEIGHBOUR_SHARE = 0.1
 
 
-def balanced_hierarchical(X_v: np.ndarray, n_anchors: int, rng: np.random.Generator) -> np.ndarray:
+def balanced_hierarchical(X_v: Array, n_anchors: int, rng: np.random.Generator) -> Array:
     """Balanced hierarchical 2-means (BKHK): halve the rows again and again.
 
     All splits are balanced but those of the last level, which follow the distances alone. The
@@ -55,27 +52,26 @@ def balanced_hierarchical(X_v: np.ndarray, n_anchors: int, rng: np.random.Genera
     -------
     array (n_anchors, n_features)
     """
-    parts = [np.arange(X_v.shape[0])]
+    xp = array_namespace(X_v)
+    parts = [xp.arange(X_v.shape[0], device=X_v.device)]
     n_levels = n_anchors.bit_length() - 1
     for level in range(n_levels):
-        split = _split_freely if level == n_levels - 1 else _split_in_half
         # Drawn in the order of the parts, whoever splits them.
-        starts = [_split_in_half(rng.permutation(len(rows))) for rows in parts]
-        halve = partial(_two_means, X_v, split)
-        halves = parallel_map(halve, zip(parts, starts, strict=True))
-        parts = [half for pair in halves for half in pair]
-    return np.stack([X_v[rows].mean(axis=0) for rows in parts])
+        starts = [rng.permutation(rows.shape[0]) < rows.shape[0] // 2 for rows in parts]
+        parts = dispatch.split_parts(X_v, parts, starts, level < n_levels - 1)
+    return xp.stack([xp.mean(xp.take(X_v, rows, axis=0), axis=0) for rows in parts])
 
 
-def kmeans_anchors(X_v: np.ndarray, n_anchors: int, rng: np.random.Generator) -> np.ndarray:
-    """Centres of k-means, (n_anchors, n_features)."""
-    seed = int(rng.integers(2**31))
-    return KMeans(n_anchors, n_init=1, random_state=seed).fit(X_v).cluster_centers_
+def kmeans_anchors(X_v: Array, n_anchors: int, rng: np.random.Generator) -> Array:
+    """Centres of k-means, (n_anchors, n_features); found on the host."""
+    means = KMeans(n_anchors, n_init=1, random_state=int(rng.integers(2**31))).fit(to_numpy(X_v))
+    return array_namespace(X_v).asarray(means.cluster_centers_, device=X_v.device)
 
 
-def random_anchors(X_v: np.ndarray, n_anchors: int, rng: np.random.Generator) -> np.ndarray:
+def random_anchors(X_v: Array, n_anchors: int, rng: np.random.Generator) -> Array:
     """Rows drawn without replacement, (n_anchors, n_features)."""
-    return X_v[rng.choice(X_v.shape[0], n_anchors, replace=False)]
+    rows, xp = rng.choice(X_v.shape[0], n_anchors, replace=False), array_namespace(X_v)
+    return xp.take(X_v, xp.asarray(rows, device=X_v.device), axis=0)
 
 
 ANCHOR_METHODS: dict[str, Select] = {
@@ -86,13 +82,13 @@ ANCHOR_METHODS: dict[str, Select] = {
 
 
 def corresponding_anchors(
-    views: Sequence[np.ndarray],
-    observed: np.ndarray,
-    own: Sequence[np.ndarray],
+    views: Sequence[Array],
+    observed: Array,
+    own: Sequence[Array],
     k: int,
     select: Select,
     rng: np.random.Generator,
-) -> tuple[list[np.ndarray], np.ndarray]:
+) -> tuple[list[Array], Array]:
     """Anchors of all views such that anchor ``j`` of one view is anchor ``j`` of the others.
 
     Anchors that every view draws for itself are numbered at random, so that ``T_v = I`` joins
@@ -121,74 +117,33 @@ def corresponding_anchors(
     common : array (n_samples, n_anchors)
         Anchor graph of the common space: what is known of a sample where its view is missing.
     """
-    n_anchors = len(own[0])
+    n_anchors, dtype = own[0].shape[0], views[0].dtype
+    xp = array_namespace(*views)
     N = stacked_graph(anchor_graphs(views, observed, own, k), observed)
     for _ in range(CORRESPONDENCE_ROUNDS):
         places = diffusion_coordinates(graph_spectrum(N, N_WAVES))
         centres = select(places, n_anchors, rng)
         common = anchor_graph(places, centres, k)
         anchors = [
-            _group_means(X_v[seen], places[seen], common[seen], centres)
-            for X_v, seen in zip(views, observed.T, strict=True)
+            _group_means(X_v[observed[:, v]], places, common, centres, observed[:, v])
+            for v, X_v in enumerate(views)
         ]
         N = summed_graph(anchor_graphs(views, observed, anchors, k), observed)
-    return anchors, common.astype(views[0].dtype, copy=False)
+    return anchors, xp.astype(common, dtype, copy=False)
 
 
-def _group_means(
-    X_v: np.ndarray, places: np.ndarray, common: np.ndarray, centres: np.ndarray
-) -> np.ndarray:
+def _group_means(X_v: Array, places: Array, common: Array, centres: Array, seen: Array) -> Array:
     """Means (n_anchors, n_features) of the rows nearest to every centre, drawn to its surroundings.
 
     Rows count 1 in the group of their nearest centre and a little in those of their other
     neighbours, which steadies small groups and fills empty ones. Where even that leaves a centre
     without an observed row, it takes that of the nearest sample.
     """
-    weights = NEIGHBOUR_SHARE * common
-    weights[np.arange(len(common)), common.argmax(axis=1)] += 1
-    for j in np.flatnonzero(weights.sum(axis=0) == 0):
-        weights[np.argmin(np.sum((places - centres[j]) ** 2, axis=1)), j] = 1
-    # Nearly all weights are zero.
-    return (csr_array(weights).T @ X_v) / weights.sum(axis=0)[:, None]
-
-
-def _two_means(
-    X_v: np.ndarray,
-    split: Callable[[np.ndarray], np.ndarray],
-    start: tuple[np.ndarray, np.ndarray],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Split rows in two by Lloyd's rounds.
-
-    ``start`` are the rows (n_rows,) of int, and those of them that begin on the left, (n_rows,)
-    of bool.
-    """
-    rows, left = start
-    X = X_v[rows]
-    total = X.sum(axis=0)
-    for _ in range(SPLIT_ROUNDS):
-        left_old, left = left, split(_distance_gap(X, total, left))
-        if np.array_equal(left, left_old):
-            break
-    return rows[left], rows[~left]
-
-
-def _distance_gap(X: np.ndarray, total: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """``q_i = |x_i - c_1|^2 - |x_i - c_2|^2`` for the means of the two sides."""
-    n_left = np.count_nonzero(left)
-    # A product with the mask reads the rows once and copies none.
-    sum_1 = left.astype(X.dtype) @ X
-    centre_1, centre_2 = sum_1 / n_left, (total - sum_1) / (len(X) - n_left)
-    return 2 * X @ (centre_2 - centre_1) + centre_1 @ centre_1 - centre_2 @ centre_2
-
-
-def _split_in_half(q: np.ndarray) -> np.ndarray:
-    """The floor(n / 2) rows with the smallest gap go left."""
-    left = np.zeros(len(q), dtype=bool)
-    left[np.argsort(q, kind="stable")[: len(q) // 2]] = True
-    return left
-
-
-def _split_freely(q: np.ndarray) -> np.ndarray:
-    """Rows nearer to the first centre go left; equal rows are halved, so that no side is empty."""
-    left = q < 0
-    return left if left.any() and not left.all() else _split_in_half(q)
+    xp, places, common = array_namespace(X_v), places[seen], common[seen]
+    nearest = xp.argmax(common, axis=1)[:, None]
+    groups = xp.arange(centres.shape[0], device=centres.device)
+    weights = NEIGHBOUR_SHARE * common + xp.astype(nearest == groups, common.dtype)
+    for j in np.flatnonzero(to_numpy(xp.sum(weights, axis=0)) == 0):
+        weights[int(xp.argmin(xp.sum((places - centres[j, :]) ** 2, axis=1))), int(j)] = 1
+    sums = dispatch.sparse_cross_products(weights, X_v)
+    return xp.astype(sums / xp.sum(weights, axis=0)[:, None], X_v.dtype, copy=False)

@@ -29,9 +29,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import scipy.linalg
-
 from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.backend.threads import blocks_for, for_each
@@ -65,12 +62,12 @@ class Spectrum:
         Row sums of ``N``.
     """
 
-    U: np.ndarray
-    mu: np.ndarray
-    degrees: np.ndarray
+    U: Array
+    mu: Array
+    degrees: Array
 
 
-def stacked_graph(Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
+def stacked_graph(Z: Array, observed: Array) -> Array:
     """``N`` of views whose anchors have nothing to do with each other: side by side.
 
     Parameters
@@ -83,15 +80,16 @@ def stacked_graph(Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
     -------
     array (n_samples, n_views * n_anchors)
     """
-    return np.hstack(list(_observed_part(Z, observed)))
+    seen = _observed_part(Z, observed)
+    return array_namespace(Z).concat([seen[v, ...] for v in range(Z.shape[0])], axis=1)
 
 
-def summed_graph(Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
+def summed_graph(Z: Array, observed: Array) -> Array:
     """``N`` (n_samples, n_anchors) of views whose anchors correspond: one on top of the other."""
-    return np.sum(_observed_part(Z, observed), axis=0)
+    return array_namespace(Z).sum(_observed_part(Z, observed), axis=0)
 
 
-def graph_spectrum(N: np.ndarray, n_frequencies: int) -> Spectrum:
+def graph_spectrum(N: Array, n_frequencies: int) -> Spectrum:
     """Eigenvectors of the ``n_frequencies`` largest eigenvalues of ``S S^T``, fewer at low rank.
 
     Parameters
@@ -104,20 +102,21 @@ def graph_spectrum(N: np.ndarray, n_frequencies: int) -> Spectrum:
     -------
     Spectrum
     """
-    N = N.astype(np.float64, copy=False)
-    degrees = N.sum(axis=1)
-    S = N * anchor_scale(N) / np.sqrt(degrees)[:, None]
-    gram, size = dispatch.gram(S, np.ones(len(S))), S.shape[1]
-    mu, R = scipy.linalg.eigh(gram, subset_by_index=(max(0, size - n_frequencies), size - 1))
-    mu, R = mu[::-1], R[:, ::-1]
-    kept = mu > SMALLEST_FREQUENCY * mu[0]
-    U = dispatch.multiply(S, R[:, kept] / np.sqrt(mu[kept]))
+    xp = array_namespace(N)
+    N = xp.astype(N, xp.float64, copy=False)
+    degrees = xp.sum(N, axis=1)
+    ones = xp.ones_like(degrees)
+    S = N * anchor_scale(N) / xp.sqrt(degrees)[:, None]
+    mu, R = dispatch.leading_eigenvectors(dispatch.gram(S, ones), n_frequencies)
+    rank = int(xp.sum(xp.astype(mu > SMALLEST_FREQUENCY * mu[0], xp.int64)))
+    mu = mu[:rank]
+    U = dispatch.multiply(S, R[:, :rank] / xp.sqrt(mu))
     # Orthonormal up to rounding over mu; dividing by the Cholesky factor makes them so to rounding.
-    factor = np.linalg.cholesky(dispatch.gram(U, np.ones(len(U))))
-    return Spectrum(dispatch.multiply(U, np.linalg.inv(factor).T), mu[kept], degrees)
+    factor = xp.linalg.cholesky(dispatch.gram(U, ones))
+    return Spectrum(dispatch.multiply(U, xp.linalg.inv(factor).T), mu, degrees)
 
 
-def diffusion_coordinates(spectrum: Spectrum) -> np.ndarray:
+def diffusion_coordinates(spectrum: Spectrum) -> Array:
     """Samples as points whose distances tell how alike random walks from them arrive.
 
     Two steps of the walk from samples to anchors and back keep ``mu_k`` of wave ``k``, which gives
@@ -128,7 +127,8 @@ def diffusion_coordinates(spectrum: Spectrum) -> np.ndarray:
     -------
     array (n_samples, n_frequencies)
     """
-    return spectrum.U * spectrum.mu / np.sqrt(spectrum.degrees)[:, None]
+    lengths = array_namespace(spectrum.degrees).sqrt(spectrum.degrees)
+    return spectrum.U * spectrum.mu / lengths[:, None]
 
 
 def graph_norm(Y: Array, U: Array) -> float:
@@ -230,5 +230,5 @@ def _shrinkage(gram: Array, tau: float, xp: Any) -> tuple[Array, Array]:
     return (R * share[None, :]) @ R.T, xp.sum(left)
 
 
-def _observed_part(Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    return np.where(observed.T[:, :, None], Z, 0)
+def _observed_part(Z: Array, observed: Array) -> Array:
+    return array_namespace(Z).where(observed.T[:, :, None], Z, 0.0)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from viewmend.backend.namespace import to_numpy
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.backend.threads import limited_threads
 from viewmend.backend.torch_gpu import place_on
 from viewmend.containers import MultiViewData
@@ -116,10 +116,10 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         ``imputation="fourier"``.
     dtype : {"float64", "float32"}, default="float64"
     device : {None, "auto", "cpu", "cuda"}, default=None
-        Where the solver runs. None: NumPy, or PyTorch where the views are tensors, on their
-        device. "cpu", "cuda": PyTorch there. "auto": a GPU if there is one, else NumPy. Anchors
-        are drawn on the host, and fitted attributes are NumPy arrays. PyTorch's own setting
-        decides on TF32 in float32, which is off unless it was switched on.
+        Where anchors, graphs and solver run. None: NumPy, or PyTorch where the views are
+        tensors, on their device. "cpu", "cuda": PyTorch there. "auto": a GPU if there is one, else
+        NumPy. Input is checked on the host, and fitted attributes are NumPy arrays. PyTorch's own
+        setting decides on TF32 in float32, which is off unless it was switched on.
     random_state : int, numpy Generator or None, default=None
         Of the anchors. With "graph" they also depend on the content of the views, but on no
         order.
@@ -187,6 +187,7 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         "anchor_method",
         "imputation",
         "normalize",
+        "device",
         "random_state",
     )
 
@@ -288,7 +289,8 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
             raise InvalidParameterError(msg)
         size = check_graph_size(data, self.n_anchors, self.n_neighbors, self.anchor_method)
         build, normalize = IMPUTATIONS[self.imputation], NORMALIZERS[self.normalize]
-        return build(data, labels.codes, normalize, size, self.random_state)
+        place = place_on(check_device(self.device, self._input_device))
+        return build(data, labels.codes, normalize, size, self.random_state, place)
 
     def _fit_labels(self, geometry: Geometry, labels: Labels) -> None:
         prior = check_class_prior(self.class_prior, labels)
@@ -296,15 +298,17 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
             _warn_of_uneven_labels(labels)
         problem = self._make_problem(geometry, labels)
         result = self._solve(problem)
-        self.anchors_ = geometry.anchors
-        self._induction = induction(problem, result, geometry.anchors, geometry.n_neighbors)
+        kept = induction(problem, result, geometry.anchors, geometry.n_neighbors)
+        self._induction = kept.converted(to_numpy)
+        self.anchors_ = self._induction.anchors
+        restored = geometry.restored(result).converted(to_numpy)
+        self._store(restored)
+        reachable = reachable_samples(restored.P, labels.labelled)
         # Also the weights are found in the order of the geometry, and so depend on no other.
-        reachable = reachable_samples(result.P, problem.Y.any(axis=1))
-        soft = np.where(reachable[:, None], result.F, 0)
+        soft = np.where(reachable[geometry.order, None], to_numpy(result.F), 0)
         self._class_weights = 1.0 if prior is None else class_weights(soft, prior)
         back = np.argsort(geometry.order)
-        self._store(geometry.restored(result))
-        self._store_transduction((soft * self._class_weights)[back], labels, reachable[back])
+        self._store_transduction((soft * self._class_weights)[back], labels, reachable)
 
     def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
         """Anchor rows of the views a sample has, aligned, fused, times the anchors' labels."""
@@ -317,22 +321,21 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         return to_numpy(soft) * self._class_weights
 
     def _solve(self, problem: Problem) -> Result:
-        """Algorithm 2 and the labels to give out, on the device; the answer is in NumPy."""
-        place = place_on(check_device(self.device, self._input_device))
-        placed = problem.converted(place)
+        """Algorithm 2 and the labels to give out, where the arrays of the problem are."""
         result = solve(
-            placed,
+            problem,
             max_iter=self.max_iter,
             tol=self.tol,
             compat=self.compat,
             callbacks=self._all_callbacks(),
         )
-        if self.final_damping is not None:
-            # Spread once more, over the finished graph.
-            final = self._damped(self.final_damping, problem.Y.any(axis=1), problem.Z)
-            F, Q = propagate_labels(result.P, placed.Y, *map(place, final))
-            result = replace(result, F=F, Q=Q)
-        return result.converted(to_numpy)
+        if self.final_damping is None:
+            return result
+        # Spread once more, over the finished graph.
+        labelled = np.any(to_numpy(problem.Y), axis=1)
+        final = self._damped(self.final_damping, labelled, problem.Z)
+        F, Q = propagate_labels(result.P, problem.Y, *final)
+        return replace(result, F=F, Q=Q)
 
     def _make_problem(self, geometry: Geometry, labels: Labels) -> Problem:
         """Words become symbols here, and nowhere else."""
@@ -343,8 +346,8 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         B_samples, B_anchors = self._damped(self.propagation_damping, labels.labelled, graphs)
         problem = Problem(
             Z=graphs,
-            Y=labels.one_hot(graphs.dtype),
-            observed=geometry.observed,
+            Y=geometry.place(labels.one_hot(np.dtype(self.dtype))),
+            observed=geometry.place(geometry.observed),
             lam=lam,
             beta=float(lam / (2 * n_views) if auto else self.graph_smoothing),
             rho=float(self.low_rank_weight),
@@ -354,14 +357,13 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         )
         return geometry.started(problem)
 
-    def _damped(
-        self, damping: Any, labelled: np.ndarray, graphs: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Diagonals of ``B`` for the samples and for the anchors."""
+    def _damped(self, damping: Any, labelled: np.ndarray, graphs: Array) -> tuple[Array, Array]:
+        """Diagonals of ``B`` for the samples and for the anchors, as arrays like the graphs."""
         of_samples, of_anchors = np.broadcast_to(damping, 2)
         B_samples = np.where(labelled, self.label_strength, of_samples)
         B_anchors = np.full(graphs.shape[2], of_anchors)
-        return B_samples.astype(graphs.dtype), B_anchors.astype(graphs.dtype)
+        xp, like = array_namespace(graphs), {"dtype": graphs.dtype, "device": graphs.device}
+        return xp.asarray(B_samples, **like), xp.asarray(B_anchors, **like)
 
     def _store(self, result: Result) -> None:
         """Symbols become words again."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from viewmend.backend.namespace import to_numpy, torch_device
+from viewmend.backend.namespace import Array, array_namespace, to_numpy, torch_device
 from viewmend.backend.torch_gpu import cuda_is_there, import_torch
 from viewmend.containers import MultiViewData
 from viewmend.core import Problem, Result
@@ -37,6 +37,7 @@ __all__ = [
 WARM_PENALTY = 10.0
 
 Normalize = Callable[[np.ndarray], np.ndarray]
+Place = Callable[[np.ndarray], Array]
 Seed = int | np.random.Generator | None
 
 
@@ -154,14 +155,17 @@ class Geometry:
     waves : array (n_samples, n_frequencies) or None
         Basis of the tensor step; None for the Fourier transform along the rows.
     n_neighbors : int
+    place : callable
+        Takes NumPy arrays, as order and mask are, to where anchors, graphs and waves are.
     """
 
     order: np.ndarray
     observed: np.ndarray
-    anchors: tuple[np.ndarray, ...]
-    graphs: np.ndarray
-    waves: np.ndarray | None
+    anchors: tuple[Array, ...]
+    graphs: Array
+    waves: Array | None
     n_neighbors: int
+    place: Place
 
     def started(self, problem: Problem) -> Problem:
         """The problem with what corresponding anchors give: no rotation, and a good start."""
@@ -172,12 +176,18 @@ class Geometry:
 
     def restored(self, result: Result) -> Result:
         """The result with its samples in the order of the data."""
-        back = np.argsort(self.order)
-        return replace(result, F=result.F[back], P=result.P[back], Z=result.Z[:, back])
+        xp, back = array_namespace(result.Z), self.place(np.argsort(self.order))
+        F, P = (xp.take(array, back, axis=0) for array in (result.F, result.P))
+        return replace(result, F=F, P=P, Z=xp.take(result.Z, back, axis=1))
 
 
 def graph_geometry(
-    data: MultiViewData, codes: np.ndarray, normalize: Normalize, size: GraphSize, seed: Seed
+    data: MultiViewData,
+    codes: np.ndarray,
+    normalize: Normalize,
+    size: GraphSize,
+    seed: Seed,
+    place: Place,
 ) -> Geometry:
     """Corresponding anchors and waves on the graph of the samples; free of any order.
 
@@ -193,6 +203,8 @@ def graph_geometry(
         Scales the rows of a view.
     size : GraphSize
     seed : int, numpy Generator or None
+    place : callable
+        Takes NumPy arrays to where the rest of the work is to be done.
 
     Returns
     -------
@@ -201,39 +213,44 @@ def graph_geometry(
     order = canonical_order(data.views, data.observed, codes)
     contents = _view_contents(data)
     turn = np.argsort(contents, kind="stable")
-    views = [normalize(data.views[v][order]) for v in turn]
-    observed = data.observed[np.ix_(order, turn)]
+    views = [place(normalize(data.views[v][order])) for v in turn]
+    seen = data.observed[np.ix_(order, turn)]
+    xp, observed, back = array_namespace(*views), place(seen), np.argsort(turn)
     anchors, common = _drawn_anchors(views, observed, contents[turn], size, seed)
-    # Prediction multiplies rows and anchors, which PyTorch does in one precision only.
-    anchors = [a.astype(X_v.dtype, copy=False) for a, X_v in zip(anchors, views, strict=True)]
     graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
-    graphs = np.where(observed.T[:, :, None], graphs, common)
+    graphs = xp.where(observed.T[:, :, None], graphs, common)
     waves = graph_spectrum(summed_graph(graphs, observed), size.n_anchors).U
-    back = np.argsort(turn)
     return Geometry(
         order=order,
-        observed=observed[:, back],
+        observed=seen[:, back],
         anchors=tuple(anchors[v] for v in back),
-        graphs=graphs[back],
-        waves=waves.astype(graphs.dtype, copy=False),
+        graphs=xp.take(graphs, place(back), axis=0),
+        waves=xp.astype(waves, graphs.dtype, copy=False),
         n_neighbors=size.n_neighbors,
+        place=place,
     )
 
 
 def fourier_geometry(
-    data: MultiViewData, _codes: np.ndarray, normalize: Normalize, size: GraphSize, seed: Seed
+    data: MultiViewData,
+    _codes: np.ndarray,
+    normalize: Normalize,
+    size: GraphSize,
+    seed: Seed,
+    place: Place,
 ) -> Geometry:
     """The paper's: every view draws anchors of its own, missing rows start uniform, rows as given.
 
     Parameters and answer as in `graph_geometry`.
     """
     rng, select = np.random.default_rng(seed), ANCHOR_METHODS[size.anchor_method]
-    views = [normalize(view) for view in data.views]
-    seen = [view[data.observed[:, v]] for v, view in enumerate(views)]
+    views = [place(normalize(view)) for view in data.views]
+    observed = place(data.observed)
+    seen = [view[observed[:, v]] for v, view in enumerate(views)]
     anchors = tuple(select(rows, size.n_anchors, rng) for rows in seen)
-    graphs = anchor_graphs(views, data.observed, anchors, size.n_neighbors)
+    graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
     rows = np.arange(data.n_samples)
-    return Geometry(rows, data.observed, anchors, graphs, None, size.n_neighbors)
+    return Geometry(rows, data.observed, anchors, graphs, None, size.n_neighbors, place)
 
 
 IMPUTATIONS: dict[str, Callable[..., Geometry]] = {
@@ -243,18 +260,14 @@ IMPUTATIONS: dict[str, Callable[..., Geometry]] = {
 
 
 def _drawn_anchors(
-    views: Sequence[np.ndarray],
-    observed: np.ndarray,
-    contents: np.ndarray,
-    size: GraphSize,
-    seed: Seed,
-) -> tuple[list[np.ndarray], np.ndarray]:
+    views: Sequence[Array], observed: Array, contents: np.ndarray, size: GraphSize, seed: Seed
+) -> tuple[list[Array], Array]:
     """`corresponding_anchors`, every draw seeded by the seed and by what is drawn from."""
     entropy = int(np.random.default_rng(seed).integers(2**32))
     select = ANCHOR_METHODS[size.anchor_method]
     own = [
-        select(X_v[seen], size.n_anchors, np.random.default_rng([entropy, content]))
-        for X_v, seen, content in zip(views, observed.T, contents, strict=True)
+        select(X_v[observed[:, v]], size.n_anchors, np.random.default_rng([entropy, content]))
+        for v, (X_v, content) in enumerate(zip(views, contents, strict=True))
     ]
     rng = np.random.default_rng([entropy, contents.sum()])
     return corresponding_anchors(views, observed, own, size.n_neighbors, select, rng)

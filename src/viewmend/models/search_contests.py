@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.containers import MultiViewData
 from viewmend.core.priors import class_weights
 from viewmend.core.propagation import propagate_labels
@@ -258,7 +259,7 @@ def learned_graph(model: AGFTIClassifier, geometry: Geometry, labels: Labels) ->
     problem = model._make_problem(geometry, labels).converted(_in_single_precision)
     # Without labels little is left to change, and the first round would seem to converge.
     learner = clone(model).set_params(tol=0.0, final_damping=None)
-    return learner._solve(problem).P.astype(np.float64)
+    return to_numpy(learner._solve(problem).P).astype(np.float64)
 
 
 def spread_over(
@@ -298,5 +299,6 @@ def content(value: object) -> bytes:
     return pickle.dumps(value)
 
 
-def _in_single_precision(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.float32) if array.dtype.kind == "f" else array
+def _in_single_precision(array: Array) -> Array:
+    xp = array_namespace(array)
+    return xp.astype(array, xp.float32) if xp.isdtype(array.dtype, "real floating") else array
