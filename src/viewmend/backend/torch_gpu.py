@@ -43,8 +43,10 @@ STEPS_UNASKED = 4
 # would keep most of the GPU idle.
 PIECE = 256
 
-# Singular values below this share of the Frobenius norm are not looked for by matrix products.
-SMALLEST_SHARE = 1e-6
+# Singular values above this share of the Frobenius norm, as those of most alignments are, are
+# found by one course of matrix products, and those above its power N_COURSES by as many.
+SMALLEST_SHARE = 1e-3
+N_COURSES = 2
 
 
 def import_torch() -> Any:
@@ -155,8 +157,9 @@ def polar_factors(C: Array, *, xp: Any) -> Array:
 
     Every step keeps the singular vectors and maps the singular values, first scaled to at most
     1, towards 1: ``x -> s x (3 - s^2 x^2) / 2``, with the scale that lifts the smallest most.
-    The scales are known beforehand, so that nothing is asked of the device on the way. A matrix
-    that is nearly singular gets the factor of its singular value decomposition.
+    The scales are known beforehand, so that nothing is asked of the device on the way but at the
+    end of a course, which also lifts the values that are too small for it. A matrix that is nearly
+    singular gets the factor of its singular value decomposition.
 
     References
     ----------
@@ -167,13 +170,14 @@ def polar_factors(C: Array, *, xp: Any) -> Array:
     # The Frobenius norm is an upper bound of the largest singular value, and cheap.
     norms = xp.linalg.matrix_norm(X, keepdims=True)
     X = X / xp.clamp(norms, min=np.finfo(np.float64).tiny)
-    for scale in newton_schulz_scales(SMALLEST_SHARE):
-        X = xp.baddbmm(X, X, X.mT @ X, beta=1.5 * scale, alpha=-0.5 * scale**3)
-    gap = X.mT @ X - xp.eye(X.shape[-1], dtype=X.dtype, device=X.device)
-    if not bool(xp.max(xp.abs(gap)) < 1e-8):
-        U, _, Vh = xp.linalg.svd(xp.astype(C, xp.float64), full_matrices=False)
-        X = U @ Vh
-    return xp.astype(X, C.dtype)
+    for _ in range(N_COURSES):
+        for scale in newton_schulz_scales(SMALLEST_SHARE):
+            X = xp.baddbmm(X, X, X.mT @ X, beta=1.5 * scale, alpha=-0.5 * scale**3)
+        gap = X.mT @ X - xp.eye(X.shape[-1], dtype=X.dtype, device=X.device)
+        if bool(xp.max(xp.abs(gap)) < 1e-8):
+            return xp.astype(X, C.dtype)
+    U, _, Vh = xp.linalg.svd(xp.astype(C, xp.float64), full_matrices=False)
+    return xp.astype(U @ Vh, C.dtype)
 
 
 def newton_schulz_scales(smallest: float) -> Iterator[float]:
