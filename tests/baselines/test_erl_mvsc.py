@@ -139,8 +139,9 @@ def naive(model, n_rounds):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_fast_rounds_equal_naive_ones(variant):
     model = ERLMVSCClassifier(1.5, 0.8, 0.3, 5.0, variant, tol=0.0, max_iter=6)
-    Y, omega, history = naive(model.fit(VIEWS, Y_GIVEN), 6)
+    _, _, history = naive(model.fit(VIEWS, Y_GIVEN), 6)
     np.testing.assert_allclose(model.history_, history, rtol=1e-8)
+    Y, omega, _ = naive(model, int(np.argmin(history)) + 1)
     np.testing.assert_allclose(model.view_weights_, omega, rtol=1e-6)
     Y = np.maximum(lift_rows(Y), 0)
     np.testing.assert_allclose(
@@ -191,3 +192,14 @@ def test_parameters_are_checked():
         ERLMVSCClassifier(alpha=1).fit(VIEWS, Y_GIVEN)
     with pytest.raises(InvalidParameterError, match=r"variant of ERLMVSCClassifier .* 'fixed'"):
         ERLMVSCClassifier(variant="fixed").fit(VIEWS, Y_GIVEN)
+
+
+def test_rounds_that_run_away_give_the_scores_of_the_smallest_objective():
+    """With half of a class labelled the coded rounds swing from sign to sign and never settle."""
+    task = hide(BLOBS.views, BLOBS.y, missing_rate=0.0, label_rate=0.6, random_state=0)
+    model = ERLMVSCClassifier(imputer=None, tol=0.0, max_iter=9).fit(task.data, task.y)
+    best = int(np.argmin(model.history_))
+    assert best < len(model.history_) - 1
+    first = ERLMVSCClassifier(tol=0.0, max_iter=best + 1).fit(task.data, task.y)
+    np.testing.assert_array_equal(model.label_distributions_, first.label_distributions_)
+    np.testing.assert_array_equal(model.view_weights_, first.view_weights_)

@@ -75,7 +75,9 @@ class ERLMVSCClassifier(CompleteViewClassifier):
     n_neighbors : int, default=20
     max_iter : int, default=40
     tol : float, default=1e-4
-        Change of the objective that ends the rounds.
+        Change of the objective that ends the rounds. Those of the released code need not come to
+        an end: with many labels in a class they run away. Where ``max_iter`` ends them, the
+        scores are those of the round with the smallest objective.
     imputer : transformer, optional
         Completes the views; None stands for deep matrix factorisation.
     random_state : int, optional
@@ -140,6 +142,7 @@ class ERLMVSCClassifier(CompleteViewClassifier):
         M = Embedding(np.ones(data.n_samples), weighted_sum(omega, S), L, 0.0)
         D = np.ones(data.n_samples)
         history: list[float] = []
+        best = L, omega
         for _ in range(self.max_iter):
             Y = embed_labels(M, L, steps.smoothing, self)
             M = learn_embedding(S, omega**self.alpha, Y, self.gamma * D, steps.pull)
@@ -147,8 +150,11 @@ class ERLMVSCClassifier(CompleteViewClassifier):
             omega = power_weights(M.squared_distances(S), self.alpha)
             fit = omega**self.alpha @ M.squared_distances(S) / 2
             history.append(fit + regularisers(M, Y, L, (self.beta, self.gamma, self.delta)))
+            best = (Y, omega) if history[-1] == min(history) else best
             if len(history) > 1 and abs(history[-2] - history[-1]) < self.tol:
+                best = Y, omega
                 break
+        Y, omega = best
         reachable = joined_to_label(weighted_sum(np.ones(data.n_views), S), labels.labelled)
         return Solution(lift_rows(Y), reachable, tuple(history), omega)
 
