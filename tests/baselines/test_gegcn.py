@@ -167,14 +167,13 @@ def test_epochs_equal_naive_ones(kind):
 
 def permuted(problem, weights, order):
     """The same problem and start with the samples in another order."""
-    graphs = [csr_array(A[order][:, order]) for A in problem.graphs]
-    place = np.argsort(order)
-    moved = Problem(problem.X[order], graphs, place[problem.rows], problem.known)
     pattern = problem.pattern
     critic = csr_array((weights.critic, pattern.indices, pattern.indptr), pattern.shape)
     critic = csr_array(critic[order][:, order])
     critic.sort_indices()
-    return moved, dataclasses.replace(weights, W=weights.W[order].copy(), critic=critic.data)
+    return problem.reordered(order), dataclasses.replace(
+        weights, W=weights.W[order].copy(), critic=critic.data
+    )
 
 
 @both_kinds
@@ -273,6 +272,18 @@ def test_both_losses_decrease_towards_what_relu_cannot_reach():
 def test_learns_easy_blobs():
     unlabelled = ~TASK.labelled
     assert np.mean((MODEL.transduction_ == TASK.y_true)[unlabelled]) > 0.9
+
+
+def test_attributes_are_in_the_order_of_the_samples():
+    """Which is not the one in which the networks are trained."""
+    rng, y = np.random.default_rng(0), TASK.y_true
+    found = GEGCNClassifier(**SMALL)._solve(TASK.data, check_labels(TASK.y, 90), rng)
+    union = sum(gegcn.pruned_graph(X, 8) for X in TASK.data.views)
+    np.testing.assert_array_equal(found.extras["graph_"].toarray() > 0, union.toarray() > 0)
+    Z = normalize(found.extras["embedding_"])
+    nearest = np.argmax(Z @ Z.T - 2 * np.eye(90), axis=1)
+    assert np.mean(y[nearest] == y) > 0.9
+    assert np.mean(found.F.argmax(axis=1) == y) > 0.9
 
 
 def test_a_seed_fixes_the_fit_and_global_states_stay():

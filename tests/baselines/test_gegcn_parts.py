@@ -1,4 +1,4 @@
-"""Compiled sums over edges and their gradients, Adam, and dropout, each against dense formulas."""
+"""Compiled sums over edges, passes over layers, Adam and dropout, each against dense formulas."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array
 
-from viewmend.backend import edges
-from viewmend.baselines.gegcn_parts import Adam, Dropout, Entries, cross_entropy, sigmoid
+from viewmend.backend import edges, layers
+from viewmend.baselines.gegcn_parts import Adam, Dropout, Entries, side_by_side, sigmoid
 
 RNG = np.random.default_rng(0)
 N = 23
@@ -44,8 +44,8 @@ def dense(entries, values):
 def test_the_table_holds_every_entry_once_and_knows_its_mirror(seed, share, n):
     graph = pattern(n, seed, share)
     entries = Entries(graph)
-    starts, stops, columns, mirrors = entries.table
-    assert (starts % 4 == 0).all()
+    starts, uppers, stops, columns, mirrors = entries.table
+    assert (starts % 8 == 0).all()
     np.testing.assert_array_equal(stops - starts[:-1], (graph.toarray() != 0).sum(axis=1))
     rows = np.repeat(np.arange(n), np.diff(starts))
     np.testing.assert_array_equal(columns[mirrors], rows)
@@ -53,6 +53,10 @@ def test_the_table_holds_every_entry_once_and_knows_its_mirror(seed, share, n):
     np.testing.assert_array_equal(mirrors[mirrors], np.arange(entries.size))
     np.testing.assert_array_equal(dense(entries, entries.values_of(graph)), graph.toarray())
     assert entries.ones.sum() == graph.nnz == 2 * entries.n_edges
+    assert (uppers % 4 == 0).all()
+    for i in range(n):
+        assert (columns[starts[i] : uppers[i]] < i).all()
+        assert (columns[uppers[i] : stops[i]] < i).sum() < 4
 
 
 @settings(deadline=None, max_examples=25)
@@ -67,40 +71,40 @@ def test_sums_over_entries_equal_dense_ones_for_any_pattern(seed, share, n):
         normal(n, rng=rng),
         normal(9),
     )
-    out = np.empty_like(H)
-    entries.run(edges.graph_product, (values, loops), H, out)
+    out, table = np.empty_like(H), entries.table
+    edges.graph_product(table, values, loops, H, out)
     np.testing.assert_allclose(out, A @ H + loops[:, None] * H, atol=1e-4)
+    bits = rng.integers(2**16, size=H.shape, dtype=np.uint16)
+    edges.hidden_units(table, values, H, loops, bits, np.uint16(30_000), out)
+    units = (A @ H + H).clip(0) * loops[:, None]
+    np.testing.assert_allclose(out, np.where(bits >= 30_000, units, 0), atol=1e-4)
     inner = entries.empty()
-    entries.run(edges.add_inner_products, values, np.float32(-9), (H, B), inner)
     joined = entries.array(entries.ones).toarray() != 0
-    np.testing.assert_allclose(dense(entries, inner), joined * (H @ B.T), atol=1e-4)
+    nothing, no_rows = entries.empty(), np.zeros(0, np.int64)
+    # Between bounds below all values, shrinking changes none.
+    bounds = np.float32(-9), np.float32(-8)
+    edges.edge_gradients(table, values, bounds, (H, B), no_rows, nothing, inner)
+    np.testing.assert_allclose(dense(entries, inner), joined * (H @ B.T + B @ H.T), atol=1e-4)
+    assert inner.sum() == pytest.approx(dense(entries, inner).sum(), abs=1e-3), "zero in blanks"
     units = H[:, None] + H[None]
-    entries.run(edges.relu_of_sums, H, weights, inner)
+    edges.relu_of_sums(table, H, weights, inner)
     np.testing.assert_allclose(dense(entries, inner), joined * (units.clip(0) @ weights), atol=1e-4)
-    entries.run(edges.relu_slopes, values, H, out)
+    edges.relu_slopes(table, values, H, out)
     np.testing.assert_allclose(out, np.einsum("ij,ijc->ic", A, units > 0), atol=1e-4)
-
-
-def test_inner_products_are_all_there_where_the_graph_is_above_the_threshold():
-    values, A = symmetric(ENTRIES)
-    H, B, found = normal(N, 5), normal(N, 5), ENTRIES.empty()
-    ENTRIES.run(edges.add_inner_products, values, np.float32(0.3), (H, B), found)
-    np.testing.assert_allclose(dense(ENTRIES, found)[A > 0.3], (H @ B.T)[A > 0.3], atol=1e-5)
-    assert (dense(ENTRIES, found) == 0)[ENTRIES.array(ENTRIES.ones).toarray() > 0].any()
 
 
 def test_rows_of_a_product_and_their_gradients():
     values, A = symmetric(ENTRIES)
-    H, loops, rows = normal(N, 3), normal(N), np.array([4, 0, 17])
+    H, rows = normal(N, 3), np.array([4, 0, 17])
     out, grad = np.empty((3, 3), np.float32), normal(3, 3)
-    edges.rows_product(TABLE, (values, loops), H, rows, out)
-    np.testing.assert_allclose(out, ((A + np.diag(loops)) @ H)[rows], atol=1e-5)
-    by_h, inner = np.zeros_like(H), ENTRIES.empty()
-    edges.rows_gradients(TABLE, (values, loops), (H, grad), rows, by_h, inner)
+    edges.rows_product(TABLE, values, H, rows, out)
+    np.testing.assert_allclose(out, ((A + np.eye(N)) @ H)[rows], atol=1e-5)
+    by_h, by_a = np.zeros_like(H), ENTRIES.empty()
+    edges.rows_gradients(TABLE, values, (H, grad), rows, by_h, by_a)
     whole = np.zeros_like(H)
     whole[rows] = grad
-    np.testing.assert_allclose(by_h, (A + np.diag(loops)) @ whole, atol=1e-5)
-    np.testing.assert_allclose(dense(ENTRIES, inner), (A != 0) * (whole @ H.T), atol=1e-5)
+    np.testing.assert_allclose(by_h, (A + np.eye(N)) @ whole, atol=1e-5)
+    np.testing.assert_allclose(dense(ENTRIES, by_a), (A != 0) * (whole @ H.T), atol=1e-5)
 
 
 LOW, HIGH = np.float32(0.1), np.float32(0.2)
@@ -111,52 +115,40 @@ def shrink(a, low, high):
     return np.where(a < low, 0, np.where(a < high, ramp, a))
 
 
-def normalised(values):
-    """The graph and its roots, compiled."""
-    shrunk, out, roots = ENTRIES.empty(), ENTRIES.empty(), np.empty(N, np.float32)
-    ENTRIES.run(edges.degree_roots, values, (LOW, HIGH), shrunk, roots)
-    ENTRIES.run(edges.normalised_rows, shrunk, roots, out)
-    return out, roots
-
-
-def test_normalised_graph_has_unit_rows_once_the_roots_are_put_back():
-    """With the diagonal ``root_i^2``, ``(A + D) (1 / root) = 1 / root``."""
+def test_the_shrunk_graph_has_unit_rows_once_it_is_normalised():
+    """With ``R`` the roots, ``R (S + I) R (1 / R) = 1 / R``."""
     values, A = symmetric(ENTRIES)
-    graph, roots = normalised(values)
-    found = dense(ENTRIES, graph)
-    np.testing.assert_allclose((found + np.diag(roots**2)) @ (1 / roots), 1 / roots, rtol=1e-5)
-    expected = (A != 0) * shrink(A, LOW, HIGH) * np.outer(roots, roots)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    H, scaled = normal(N, 5), np.empty((N, 5), np.float32)
+    shrunk, roots = ENTRIES.empty(), np.empty(N, np.float32)
+    edges.shrink_graph(TABLE, values, (LOW, HIGH), H, shrunk, roots, scaled)
+    S = dense(ENTRIES, shrunk)
+    np.testing.assert_allclose(S, (A != 0) * shrink(A, LOW, HIGH), atol=1e-6)
+    np.testing.assert_allclose(roots * ((S + np.eye(N)) @ np.ones(N)), 1 / roots, rtol=1e-5)
+    np.testing.assert_allclose(scaled, roots[:, None] * H, rtol=1e-6)
 
 
 def test_gradients_by_edges_and_threshold_are_those_of_finite_differences():
-    """Of ``<B, A' H>`` with the roots held; an edge moves both of its entries."""
+    """Of ``<B, S H> + <K, S>`` with ``K`` in two rows; an edge moves both of its entries."""
     values, A = symmetric(ENTRIES)
-    _, roots = normalised(values)
-    H, B, inner, found = normal(N, 5), normal(N, 5), ENTRIES.empty(), ENTRIES.empty()
+    H, B, rows, found = normal(N, 5), normal(N, 5), np.array([3, 11]), ENTRIES.empty()
+    K = np.zeros((N, N))
+    K[rows] = RNG.normal(size=(2, N))
+    by_shrunk = ENTRIES.values_of(csr_array(K))
     i, j = np.nonzero(np.triu(A))
-    constants = np.outer(roots, roots) * (A != 0)
 
     def loss(edge_values, low=float(LOW)):
         moved = np.zeros((N, N))
         moved[i, j] = moved[j, i] = edge_values
-        ramp = float(HIGH) - float(LOW)
-        graph = shrink(moved, low, low + ramp) * constants
-        return np.sum(B * (graph @ H.astype(float)))
+        S = (A != 0) * shrink(moved, low, low + float(HIGH) - float(LOW))
+        return np.sum(B * (S @ H.astype(float))) + np.sum(K * S)
 
-    ENTRIES.run(edges.add_inner_products, values, LOW, (H, B), inner)
-    ENTRIES.run(edges.shrink_gradients, (values, roots), (LOW, HIGH), inner, found)
+    parts = TABLE, values, (LOW, HIGH), (H, B)
+    edges.edge_gradients(*parts, rows, by_shrunk, found)
     expected = approx_fprime(A[i, j], loss, 1e-6)
     np.testing.assert_allclose(dense(ENTRIES, found)[i, j], expected, atol=1e-3)
-    np.testing.assert_allclose(dense(ENTRIES, found), dense(ENTRIES, found).T, rtol=1e-4)
-    nothing = ENTRIES.empty()
-    by_low = edges.threshold_gradient(TABLE, (values, roots), (LOW, HIGH), nothing, (H, B))
+    np.testing.assert_array_equal(dense(ENTRIES, found), dense(ENTRIES, found).T)
     (expected,) = approx_fprime([float(LOW)], lambda low: loss(A[i, j], low[0]), 1e-6)
-    np.testing.assert_allclose(by_low, expected, rtol=1e-3)
-    # What was added before counts the same as the inner products left to do.
-    no_sides = np.zeros_like(H), B
-    again = edges.threshold_gradient(TABLE, (values, roots), (LOW, HIGH), inner, no_sides)
-    np.testing.assert_allclose(again, by_low, rtol=1e-4)
+    np.testing.assert_allclose(edges.threshold_gradient(*parts, by_shrunk), expected, rtol=1e-3)
 
 
 def softplus(x):
@@ -167,9 +159,9 @@ def test_doubt_and_critique_have_the_gradients_of_their_losses():
     critic, (made, A) = ENTRIES.spread(RNG.random(2 * ENTRIES.n_edges)), symmetric(ENTRIES, 0, 1)
     V = dense(ENTRIES, critic)
     scores, by_A = np.empty(N, np.float32), ENTRIES.empty()
-    ENTRIES.run(edges.row_scores, made, critic, scores)
+    edges.row_scores(TABLE, made, critic, scores)
     np.testing.assert_allclose(scores, (A * V).sum(axis=1), rtol=1e-5)
-    ENTRIES.run(edges.add_doubts, critic, -sigmoid(-scores) / N, by_A)
+    edges.add_doubts(TABLE, critic, -sigmoid(-scores) / N, by_A)
     i, j = np.nonzero(np.triu(A))
 
     def doubt(edge_values):
@@ -182,7 +174,10 @@ def test_doubt_and_critique_have_the_gradients_of_their_losses():
     )
     real = [symmetric(ENTRIES, 0, 1) for _ in range(3)]
     graphs, found = np.stack([*(values for values, _ in real), made]), ENTRIES.empty()
-    ENTRIES.run(edges.critic_gradients, graphs, critic, found)
+    # What a sigmoid makes of blanks must not count.
+    blanks = ENTRIES.ones == 0
+    graphs[-1, blanks] = 0.5
+    edges.critic_gradients(TABLE, graphs, critic, found)
 
     def critique(entries):
         V = ENTRIES.array(ENTRIES.spread(entries)).toarray()
@@ -192,6 +187,8 @@ def test_doubt_and_critique_have_the_gradients_of_their_losses():
     expected = approx_fprime(V[V != 0], critique, 1e-3)
     np.testing.assert_allclose(dense(ENTRIES, found)[V != 0], expected, atol=2e-4)
     assert np.abs(expected).max() > 2e-3
+    assert blanks.any()
+    assert (found[blanks] == 0).all()
 
 
 def test_gaps_of_the_decoder_are_half_the_gradient_of_their_squares():
@@ -199,32 +196,52 @@ def test_gaps_of_the_decoder_are_half_the_gradient_of_their_squares():
     fitted, by_u = np.maximum(D + u, 0), np.empty(7, np.float32)
     gaps = D.copy()
     np.testing.assert_allclose(
-        edges.decoder_gaps(gaps, u, X, by_u), np.sum((X - fitted) ** 2), rtol=1e-5
+        layers.decoder_gaps(gaps, u, X, by_u), np.sum((X - fitted) ** 2), rtol=1e-5
     )
     np.testing.assert_allclose(gaps, (fitted - X) * (D + u > 0), atol=1e-6)
     np.testing.assert_allclose(by_u, gaps.sum(axis=0), atol=1e-5)
 
 
-def test_cross_entropy_and_its_gradient():
-    logits, known = RNG.normal(size=(6, 4)), RNG.integers(4, size=6)
+def test_cross_entropy_of_relu_and_its_gradient():
+    logits, known = normal(6, 4), RNG.integers(4, size=6)
 
     def loss(flat):
-        scores = flat.reshape(6, 4)
+        scores = flat.reshape(6, 4).clip(0)
         return np.mean(np.log(np.exp(scores).sum(1)) - scores[np.arange(6), known])
 
-    found, slopes = cross_entropy(logits, known)
-    np.testing.assert_allclose(found, loss(logits.ravel()), rtol=1e-10)
-    expected = approx_fprime(logits.ravel(), loss, 1e-7)
-    np.testing.assert_allclose(slopes.ravel(), expected, atol=1e-6)
+    slopes, flat = np.empty_like(logits), logits.ravel().astype(float)
+    np.testing.assert_allclose(layers.cross_entropy(logits, known, slopes), loss(flat), rtol=1e-6)
+    np.testing.assert_allclose(slopes.ravel(), approx_fprime(flat, loss, 1e-7), atol=1e-6)
+    assert (logits < 0).any()
+    # Large logits do not overflow.
+    assert layers.cross_entropy(1e4 * np.eye(4, dtype=np.float32), np.arange(4), slopes[:4]) == 0
 
 
-@pytest.mark.parametrize("n", [8, 1 << 19], ids=["one block", "several"])
-def test_adam_takes_the_steps_of_its_formula(n):
-    w, target, rate, decay = normal(n), normal(n), 0.1, 0.01
-    expected, m, s = w.astype(float), np.zeros(n), np.zeros(n)
+def test_passes_over_layers_equal_their_formulas():
+    H, B, P, d, (u, v, w) = normal(8, 5), normal(8, 5), normal(8, 5), normal(8), normal(3, 5)
+    out = np.empty_like(H)
+    layers.affine(H, u, v, out)
+    np.testing.assert_allclose(out, H * u + v, atol=1e-5)
+    np.testing.assert_allclose(layers.column_dots(H, B), np.sum(H * B, axis=0), atol=1e-5)
+    layers.combine(out := B.copy(), P, d, (u, v, w))
+    np.testing.assert_allclose(out, B * u + P * v + np.outer(d, w), atol=1e-5)
+    layers.where_positive(out := B.copy(), H, d)
+    np.testing.assert_allclose(out, d[:, None] * B * (H > 0), rtol=1e-6)
+
+
+def test_tasks_side_by_side_give_their_results_in_order():
+    assert side_by_side(lambda: 3, lambda: "b", lambda: None) == [3, "b", None]
+
+
+@pytest.mark.parametrize("parts", [[slice(None)], [slice(4), slice(4, 9)]], ids=["whole", "parts"])
+def test_adam_takes_the_steps_of_its_formula(parts):
+    w, target, rate, decay = normal(9, 2), normal(9, 2), 0.1, 0.01
+    expected, m, s = w.astype(float), np.zeros((9, 2)), np.zeros((9, 2))
     adam = Adam(w, rate, decay)
     for t in range(1, 5):
-        adam.step(2 * (w - target))
+        adam.begin()
+        for part in parts:
+            adam.step_rows(part, 2 * (w - target)[part])
         gradient = 2 * (expected - target) + decay * expected
         m, s = 0.9 * m + 0.1 * gradient, 0.999 * s + 0.001 * gradient**2
         expected -= rate * (m / (1 - 0.9**t)) / (np.sqrt(s / (1 - 0.999**t)) + 1e-8)
@@ -244,12 +261,19 @@ def test_decay_alone_ends_at_zero_and_not_near_it():
     assert np.abs(w).max() < 1e-6
 
 
+def dropped(H, dropout):
+    """Hidden units of a graph without edges."""
+    n, out = len(H), np.empty_like(H)
+    entries, factors = Entries(csr_array((n, n))), np.full(n, dropout.scale)
+    parts = entries.table, entries.ones, H, factors, dropout.bits, dropout.cut
+    edges.hidden_units(*parts, out)
+    return out
+
+
 @pytest.mark.parametrize("rate", [0.0, 0.3, 0.999999])
 def test_units_are_left_out_independently_and_keep_their_mean(rate):
     shape = 20_000, 6
-    dropout = Dropout.draw(shape, rate, np.random.default_rng(3))
-    H = np.ones(shape, np.float32)
-    edges.drop_units(H, dropout.bits, dropout.cut, dropout.scale)
+    H = dropped(np.ones(shape, np.float32), Dropout.draw(shape, rate, np.random.default_rng(3)))
     share = np.mean(H == 0, axis=0)
     rate = min(rate, 1 - 2**-16)
     # Five standard deviations of a binomial share.
@@ -264,15 +288,12 @@ def test_dropped_units_and_negative_ones_have_no_gradient():
     H, B = normal(50, 6), normal(50, 6)
     dropout = Dropout.draw(H.shape, 0.4, np.random.default_rng(0))
     kept = (dropout.bits >= dropout.cut) / (1 - 0.4)
-    out, back = H.copy(), B.copy()
-    edges.drop_units(out, dropout.bits, dropout.cut, dropout.scale)
+    out, back = dropped(H, dropout), B.copy()
     np.testing.assert_allclose(out, kept * H.clip(0), rtol=1e-6)
-    edges.where_positive(back, out, dropout.scale)
+    layers.where_positive(back, out, np.full(50, dropout.scale))
     np.testing.assert_allclose(back, B * kept * (H > 0), rtol=1e-6)
 
 
 def test_none_is_left_out_where_all_are_to_stay():
     H = normal(9, 4)
-    dropout, out = Dropout.none(H.shape), H.copy()
-    edges.drop_units(out, dropout.bits, dropout.cut, dropout.scale)
-    np.testing.assert_array_equal(out, H.clip(0))
+    np.testing.assert_array_equal(dropped(H, Dropout.none(H.shape)), H.clip(0))

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 
-from viewmend.backend import edges
+from viewmend.backend import edges, layers
 from viewmend.backend.threads import parallel_map, row_blocks
 
-__all__ = ["Adam", "Dropout", "Entries", "blocks_of", "cross_entropy", "on_blocks", "sigmoid"]
+__all__ = ["Adam", "Dropout", "Entries", "blocks_of", "side_by_side", "sigmoid"]
 
-# Most rows that a thread takes at a time, where they are much work and where they are little, and
-# most parameters. Less than that takes no longer than waking a thread.
-MOST_ROWS, MOST_LIGHT_ROWS, MOST_PARAMETERS = 512, 4096, 1 << 18
+# Most rows that a thread takes at a time.
+MOST_ROWS = 512
 
 
 class Dropout(NamedTuple):
@@ -48,27 +47,19 @@ def blocks_of(n_rows: int) -> list[slice]:
     return row_blocks(n_rows, 1, min(MOST_ROWS, -(-n_rows // 4)))
 
 
-def on_blocks(work: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
-    """`parallel_map`, which a single block does without."""
-    return [work(blocks[0])] if len(blocks) == 1 else parallel_map(work, blocks)
+def side_by_side(*tasks: Callable[[], Any]) -> list[Any]:
+    """Results of tasks that do not need each other, begun in this order."""
+    return parallel_map(lambda task: task(), tasks)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
     """``1 / (1 + exp(-x))``, in a form that cannot overflow."""
     half = np.float32(0.5)
-    return half + half * np.tanh(half * x)
-
-
-def cross_entropy(logits: np.ndarray, known: np.ndarray) -> tuple[float, np.ndarray]:
-    """Mean of ``-log softmax`` at the known classes, and its gradient by the logits."""
-    everyone = np.arange(len(known))
-    logits = logits - logits.max(1, keepdims=True)
-    masses = np.exp(logits)
-    totals = masses.sum(1, keepdims=True)
-    loss = np.mean(np.log(totals[:, 0]) - logits[everyone, known])
-    slopes = masses / totals
-    slopes[everyone, known] -= 1
-    return float(loss), slopes / np.float32(len(known))
+    out = half * x
+    np.tanh(out, out=out)
+    out *= half
+    out += half
+    return out
 
 
 class Entries:
@@ -76,7 +67,7 @@ class Entries:
 
     def __init__(self, pattern: csr_array) -> None:
         self.n_samples, counts = pattern.shape[0], np.diff(pattern.indptr)
-        room = -(-counts // edges.FOUR) * edges.FOUR
+        room = -(-counts // edges.EIGHT) * edges.EIGHT
         starts = np.concatenate([[0], np.cumsum(room)])
         shifts = np.repeat(starts[:-1] - pattern.indptr[:-1], counts)
         self._stored = shifts + np.arange(pattern.nnz)
@@ -87,12 +78,13 @@ class Entries:
         mirrors = np.arange(self.size)
         numbered = csr_matrix((self._stored, pattern.indices, pattern.indptr), pattern.shape)
         mirrors[self._stored] = numbered.T.tocsr().data
-        table = starts, starts[:-1] + counts, columns, mirrors
+        rows = np.repeat(np.arange(self.n_samples), counts)
+        lower = np.bincount(rows[pattern.indices < rows], minlength=self.n_samples)
+        uppers = (starts[:-1] + lower) // edges.FOUR * edges.FOUR
+        table = starts, uppers, starts[:-1] + counts, columns, mirrors
         self.table = tuple(part.astype(np.int32) for part in table)
         self.degrees = counts.astype(np.float32)
         self.ones = self.spread(np.ones(pattern.nnz))
-        self.blocks = blocks_of(self.n_samples)
-        self.light_blocks = row_blocks(self.n_samples, 1, MOST_LIGHT_ROWS)
 
     def empty(self) -> np.ndarray:
         """Zero for every entry."""
@@ -116,34 +108,27 @@ class Entries:
         stored = values[self._stored].astype(np.float64)
         return csr_array((stored, self._pattern.indices, self._pattern.indptr), self._pattern.shape)
 
-    def run(self, kernel: Any, *arguments: Any) -> None:
-        """A kernel on all rows."""
-        on_blocks(lambda rows: kernel(rows.start, rows.stop, self.table, *arguments), self.blocks)
-
-    def run_light(self, kernel: Any, *arguments: Any) -> None:
-        """A kernel with little work on all rows."""
-        on_blocks(
-            lambda rows: kernel(rows.start, rows.stop, self.table, *arguments), self.light_blocks
-        )
-
 
 class Adam:
     """Adam on one array, with ``decay`` times the array added to its gradient."""
 
     def __init__(self, parameter: np.ndarray, rate: float, decay: float) -> None:
-        flat = parameter.reshape(-1)
-        self._state = flat, np.zeros_like(flat), np.zeros_like(flat)
-        self._blocks = row_blocks(flat.size, 1, MOST_PARAMETERS)
+        self._state = parameter, np.zeros_like(parameter), np.zeros_like(parameter)
         self._rate, self._decay, self._n_steps = rate, decay, 0
 
     def step(self, gradient: np.ndarray) -> None:
+        self.begin()
+        self.step_rows(slice(None), gradient)
+
+    def begin(self) -> None:
+        """Of a step that is taken row by row."""
         self._n_steps += 1
         rate = self._rate / (1 - 0.9**self._n_steps)
         root = (1 - 0.999**self._n_steps) ** -0.5
-        rates = np.float32(self._decay), np.float32(rate), np.float32(root)
+        self._rates = np.float32(self._decay), np.float32(rate), np.float32(root)
+
+    def step_rows(self, rows: slice, gradient: np.ndarray) -> None:
+        """Of some rows, of which this is the gradient."""
+        state = tuple(array[rows].reshape(-1) for array in self._state)
         flat = np.asarray(gradient, dtype=np.float32).reshape(-1)
-
-        def step(part: slice) -> None:
-            edges.take_adam_step(tuple(array[part] for array in self._state), flat[part], rates)
-
-        on_blocks(step, self._blocks)
+        layers.take_adam_step(state, flat, self._rates)

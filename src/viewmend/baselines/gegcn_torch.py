@@ -62,6 +62,11 @@ class Problem:
         union.sort_indices()
         return union
 
+    def reordered(self, order: np.ndarray) -> Problem:
+        """The same with the samples in another order: first sample ``order[0]``, and so on."""
+        graphs = [csr_array(A_v[order][:, order]) for A_v in self.graphs]
+        return Problem(self.X[order], graphs, np.argsort(order)[self.rows], self.known)
+
 
 class Settings(NamedTuple):
     """Learning rates of the networks, and the share of hidden units left out at a step."""

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from viewmend.backend.layers import add_to_rows, subtract_targets, times_tanh_slope
 from viewmend.backend.threads import parallel_map, row_blocks, serial_blas
 from viewmend.containers import MultiViewData
 from viewmend.impute.base import ViewImputer
@@ -148,7 +149,9 @@ class Network:
 
     Whole rows of a view are missing, so every view is one dense block of its observed rows: no
     mask, and nothing is computed that is not compared. Samples are taken in a few blocks, which are
-    the same whatever the number of threads, and the large arrays are written in place.
+    the same whatever the number of threads, and the large arrays are written in place. The factors
+    of ``phi`` are kept with the weights, of which there are fewer than hidden units: inside a block
+    the network is ``T = tanh([1, Z] V1)`` and ``[1, T] V2``.
     """
 
     def __init__(self, data: MultiViewData, weight_decay, latent_decay, n_hidden, dtype):
@@ -163,36 +166,36 @@ class Network:
 
     def loss(self, unknown: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
         """Objective and its gradients for ``[Z, W1, W2]``."""
-        Z, W1, W2 = unknown
-        gradients = [np.empty_like(Z), np.zeros_like(W1), np.zeros_like(W2)]
+        Z, *weights = unknown
+        V1, V2 = scaled_weights(*weights)
+        by_Z = np.empty_like(Z)
 
         def part(block: Block) -> tuple[float, np.ndarray, np.ndarray]:
-            squares, by_W2 = block.compare(Z, W1, W2), block.output_gradient()
-            block.latent_gradient(Z, W1, self.latent_decay, gradients[0])
-            return squares, block.input_gradient(Z), by_W2
+            squares = block.compare(Z, V1, V2)
+            block.latent_gradient(Z, V1, self.latent_decay, by_Z)
+            return squares, block.input_gradient(), block.output_gradient()
 
-        parts = parallel_map(part, self.blocks)
-        loss = sum(squares for squares, _, _ in parts) + self.latent_decay * _square(Z)
-        loss /= 2 * self.n_samples
-        gradients[0] /= self.n_samples
-        for k, W in enumerate((W1, W2), start=1):
-            for found in parts:
-                gradients[k] += found[k]
-            gradients[k] /= self.n_samples
+        squares, *parts = zip(*parallel_map(part, self.blocks), strict=True)
+        loss = (sum(squares) + self.latent_decay * _square(Z)) / (2 * self.n_samples)
+        # The chain rule takes the same factors as the weights did.
+        gradients = list(scaled_weights(*(sum(found[1:], start=found[0]) for found in parts)))
+        for W, gradient in zip(weights, gradients, strict=True):
+            gradient /= self.n_samples
             loss += self.weight_decay / 2 * _square(W[1:])
-            gradients[k][1:] += self.weight_decay * W[1:]
-        return loss, gradients
+            gradient[1:] += self.weight_decay * W[1:]
+        by_Z /= self.n_samples
+        return loss, [by_Z, *gradients]
 
     def latent_loss(
         self, Z: np.ndarray, weights: Sequence[np.ndarray]
     ) -> tuple[float, list[np.ndarray]]:
         """Objective, less the decay of the weights, and its gradient for ``Z`` alone."""
-        W1, W2 = weights
+        V1, V2 = scaled_weights(*weights)
         gradient = np.empty_like(Z)
 
         def part(block: Block) -> float:
-            squares = block.compare(Z, W1, W2)
-            block.latent_gradient(Z, W1, self.latent_decay, gradient)
+            squares = block.compare(Z, V1, V2)
+            block.latent_gradient(Z, V1, self.latent_decay, gradient)
             return squares
 
         loss = sum(parallel_map(part, self.blocks)) + self.latent_decay * _square(Z)
@@ -201,10 +204,17 @@ class Network:
 
     def views(self, Z: np.ndarray, weights: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The views ``g(Z)``."""
-        W1, W2 = weights
-        parts = parallel_map(lambda block: block.activate(Z, W1) @ W2, self.blocks)
+        V1, V2 = scaled_weights(*weights)
+        parts = parallel_map(lambda block: block.activate(Z, V1) @ V2[1:] + V2[0], self.blocks)
         full = np.concatenate(parts)
         return [full[:, columns] for columns in self.columns]
+
+
+def scaled_weights(W1: np.ndarray, W2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``V1, V2`` with ``[1, tanh([1, Z] V1)] V2 = [1, phi([1, Z] W1)] W2``."""
+    V2 = _A * W2
+    V2[0] = W2[0]
+    return _B * W1, V2
 
 
 class Block:
@@ -217,53 +227,44 @@ class Block:
         self.rows = [np.flatnonzero(seen) for seen in data.observed.T]
         self.targets = [data.rows_seen(v).astype(dtype) for v in range(data.n_views)]
         self._errors = [np.empty_like(target) for target in self.targets]
-        # [1, H]: the first column feeds the biases of the output.
-        self._hidden = np.ones((data.n_samples, n_hidden + 1), dtype)
-        self._seen = [self._hidden[rows] for rows in self.rows]
-        self._back = np.empty((data.n_samples, n_hidden), dtype)
-        self._by_W2 = np.empty((n_hidden + 1, sum(data.n_features)), dtype)
+        self._T, self._back = np.empty((2, data.n_samples, n_hidden), dtype)
+        self._seen = [self._T[rows] for rows in self.rows]
+        self._by_V2 = np.empty((n_hidden + 1, sum(data.n_features)), dtype)
 
-    def activate(self, Z: np.ndarray, W1: np.ndarray) -> np.ndarray:
-        """``[1, H]``, in place."""
-        H = self._hidden[:, 1:]
-        scaled = _B * W1
-        np.matmul(Z[self.samples], scaled[1:], out=H)
-        H += scaled[0]
-        np.tanh(H, out=H)
-        H *= _A
-        return self._hidden
+    def activate(self, Z: np.ndarray, V1: np.ndarray) -> np.ndarray:
+        """``T``, in place."""
+        rows = Z[self.samples]
+        self._Z = np.column_stack([np.ones(len(rows), rows.dtype), rows])
+        np.matmul(self._Z, V1, out=self._T)
+        return np.tanh(self._T, out=self._T)
 
-    def compare(self, Z: np.ndarray, W1: np.ndarray, W2: np.ndarray) -> float:
+    def compare(self, Z: np.ndarray, V1: np.ndarray, V2: np.ndarray) -> float:
         """Squared errors; leaves them, and the gradient at the input of the hidden layer."""
-        hidden, back, squares = self.activate(Z, W1), self._back, 0.0
+        T, back, squares = self.activate(Z, V1), self._back, 0.0
         back.fill(0)
         parts = zip(self.rows, self._seen, self.columns, self.targets, self._errors, strict=True)
         for rows, seen, columns, target, error in parts:
-            np.take(hidden, rows, axis=0, out=seen)
-            np.matmul(seen, W2[:, columns], out=error)
-            error -= target
-            squares += _square(error)
-            back[rows] += error @ W2[1:, columns].T
-        H = hidden[:, 1:]
-        np.multiply(H, H, out=H)
-        H *= -_B / _A
-        H += _A * _B
-        back *= H
+            # Other modes than "clip" would fill a copy first.
+            np.take(T, rows, axis=0, out=seen, mode="clip")
+            np.matmul(seen, V2[1:, columns], out=error)
+            squares += subtract_targets(error, V2[0, columns], target, self._by_V2[0, columns])
+            add_to_rows(back, rows, error @ V2[1:, columns].T)
+        times_tanh_slope(back, T)
         return squares
 
     def output_gradient(self) -> np.ndarray:
-        """By ``W2``."""
+        """By ``V2``."""
         for seen, columns, error in zip(self._seen, self.columns, self._errors, strict=True):
-            np.matmul(seen.T, error, out=self._by_W2[:, columns])
-        return self._by_W2
+            np.matmul(seen.T, error, out=self._by_V2[1:, columns])
+        return self._by_V2
 
-    def input_gradient(self, Z: np.ndarray) -> np.ndarray:
-        """By ``W1``."""
-        return np.vstack([self._back.sum(axis=0), Z[self.samples].T @ self._back])
+    def input_gradient(self) -> np.ndarray:
+        """By ``V1``."""
+        return self._Z.T @ self._back
 
-    def latent_gradient(self, Z: np.ndarray, W1: np.ndarray, decay: float, out: np.ndarray) -> None:
+    def latent_gradient(self, Z: np.ndarray, V1: np.ndarray, decay: float, out: np.ndarray) -> None:
         """By the latent rows of the block, with their decay, written to those of ``out``."""
-        np.matmul(self._back, W1[1:].T, out=out[self.samples])
+        np.matmul(self._back, V1[1:].T, out=out[self.samples])
         out[self.samples] += decay * Z[self.samples]
 
 
