@@ -18,13 +18,23 @@ from viewmend.core.graph_fourier import prox_graph_norm
 from viewmend.core.objective import Sums, objective_terms
 from viewmend.core.propagation import propagate_labels, soft_label_distances
 from viewmend.core.simplex import project_simplex
-from viewmend.core.state import InnerStep, Problem, Result, Round, State
+from viewmend.core.state import InnerStep, Problem, Progress, Result, Round, State
 from viewmend.core.tensor_nuclear import prox_tnn
+from viewmend.core.watchers import reason_to_stop
 
-__all__ = ["COMPATIBILITY", "Callback", "Steps", "initialise", "solve"]
+__all__ = [
+    "COMPATIBILITY",
+    "Callback",
+    "Steps",
+    "impute_graphs",
+    "initialise",
+    "solve",
+    "steps_for",
+]
 
-# Called after each round with what the round did and the live state; True stops the solver.
-Callback = Callable[[Round, State], bool | None]
+# Called after each round with what the round did and the live state; True, or a word for the
+# status, stops the solver.
+Callback = Callable[[Round, State], bool | str | None]
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,7 @@ def solve(
     tol: float = 1e-4,
     compat: str | None = None,
     callbacks: Iterable[Callback] = (),
+    start: Progress | None = None,
 ) -> Result:
     """Run Algorithm 2, in the library of the problem's arrays and on their device.
 
@@ -78,22 +89,29 @@ def solve(
         graph Fourier basis.
     callbacks : iterable of callable
         Each is called as ``callback(round, state)`` after a round; a true answer stops the run.
+    start : Progress, optional
+        Rounds of an earlier run to go on from, as if it had not ended; their arrays are changed.
 
     Returns
     -------
     Result
     """
     with serial_blas():
-        return _run(problem, _steps(problem, compat), max_iter, tol, tuple(callbacks))
+        start = Progress(initialise(problem), ()) if start is None else start
+        return _run(problem, steps_for(problem, compat), max_iter, tol, tuple(callbacks), start)
 
 
 def _run(
-    problem: Problem, steps: Steps, max_iter: int, tol: float, callbacks: tuple[Callback, ...]
+    problem: Problem,
+    steps: Steps,
+    max_iter: int,
+    tol: float,
+    callbacks: tuple[Callback, ...],
+    start: Progress,
 ) -> Result:
     """The rounds of Algorithm 2."""
-    state = initialise(problem)
-    history: list[Round] = []
-    status = None
+    state, history = start.state, list(start.history)
+    status = _converged(history, tol)
     while status is None and len(history) < max_iter:
         old = state.F, state.Q, state.alpha
         impute_graphs(state, problem, steps)
@@ -104,8 +122,8 @@ def _run(
         eta, (along_W, squared_gap) = state.eta, ascend_multiplier(state, problem, steps)
         terms = objective_terms(state, problem, eta, Sums(agreed, along_W, squared_gap))
         history.append(_round(len(history) + 1, state, old, inner, terms, squared_gap**0.5))
-        stops = [callback(history[-1], state) for callback in callbacks]
-        status = _status(history[-1].change, tol, any(stops))
+        stop = reason_to_stop(callbacks, history[-1], state)
+        status = _converged(history, tol) or stop
     return _result(state, status or "max_iter", history)
 
 
@@ -184,11 +202,8 @@ def _propagate(P: Array, problem: Problem) -> tuple[Array, Array]:
     return propagate_labels(P, problem.Y, problem.B_samples, problem.B_anchors)
 
 
-def _status(change: float, tol: float, stop: bool) -> str | None:
-    """Why to stop after this round; None to go on."""
-    if change < tol:
-        return "converged"
-    return "stopped" if stop else None
+def _converged(history: list[Round], tol: float) -> str | None:
+    return "converged" if history and history[-1].change < tol else None
 
 
 def _game(A: Array, state: State, problem: Problem) -> Game:
@@ -223,7 +238,7 @@ _ABLATED: dict[str, dict[str, object]] = {
 }
 
 
-def _steps(problem: Problem, compat: str | None) -> Steps:
+def steps_for(problem: Problem, compat: str | None = None) -> Steps:
     """The versions of the updates that a problem asks for."""
     steps = COMPATIBILITY[compat]
     if problem.U is not None:

@@ -27,6 +27,7 @@ from viewmend.core.priors import (
     normalise_rows,
 )
 from viewmend.core.spreading import spread_labels, weighted_sum
+from viewmend.core.watchers import reason_to_stop
 
 __all__ = [
     "Callback",
@@ -39,6 +40,7 @@ __all__ = [
     "consensus_graph",
     "hellinger_points",
     "mend",
+    "n_stages",
     "stages",
 ]
 
@@ -158,7 +160,7 @@ class Mended:
         The last one.
     history : tuple of StageRecord
     status : str
-        "done" or "stopped" (by a callback).
+        "done", or "stopped" or another word of the callback that stopped it.
     """
 
     stage: Stage
@@ -221,8 +223,8 @@ class Labelling:
         return np.where(self.Y.any(axis=1, keepdims=True), self.Y, soft)
 
 
-# Called after each stage with what it did and its state; True stops.
-Callback = Callable[[StageRecord, Stage], bool | None]
+# Called after each stage with what it did and its state; True, or a word for the status, stops.
+Callback = Callable[[StageRecord, Stage], bool | str | None]
 
 
 def mend(
@@ -251,15 +253,15 @@ def mend(
     """
     watchers = tuple(callbacks)
     history: list[StageRecord] = []
-    status = "done"
+    stop = None
     classes = np.full(len(labelling.Y), -1)
     for stage in stages(graphs, geometry, labelling, settings):
         history.append(_record(len(history) + 1, stage, classes))
         classes = stage.classes
-        if any([watch(history[-1], stage) for watch in watchers]):
-            status = "stopped"
+        stop = reason_to_stop(watchers, history[-1], stage)
+        if stop:
             break
-    return Mended(stage, tuple(history), status)
+    return Mended(stage, tuple(history), stop or "done")
 
 
 def stages(
@@ -297,7 +299,7 @@ def stages(
     W = weighted_sum(weights, graphs)
     yield (stage := spread("homophily", W))
 
-    for _ in range(GUIDED_PASSES if s.edge_power > 0 else 0):
+    for _ in range(_guided_passes(s)):
         yield (stage := spread("guided", W, stage.classes))
 
     for _ in range(s.n_rounds):
@@ -307,6 +309,15 @@ def stages(
         scale = s.consensus_weight * float(W.sum() / consensus.sum())
         joined = csr_array(W + scale * consensus)
         yield (stage := spread("evidence", joined, stage.classes, evidence, scale))
+
+
+def n_stages(settings: Settings) -> int:
+    """How many stages the recipe has: two without labels' guidance, those with it, the rounds."""
+    return 2 + _guided_passes(settings) + settings.n_rounds
+
+
+def _guided_passes(settings: Settings) -> int:
+    return GUIDED_PASSES if settings.edge_power > 0 else 0
 
 
 def consensus_graph(P: np.ndarray, k: int) -> csr_array:

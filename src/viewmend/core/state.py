@@ -11,7 +11,7 @@ import numpy as np
 from viewmend.backend.namespace import Array, array_namespace, row_selector
 from viewmend.backend.threads import blocks_for
 
-__all__ = ["ABLATIONS", "InnerStep", "Problem", "Result", "Round", "State"]
+__all__ = ["ABLATIONS", "InnerStep", "Problem", "Progress", "Result", "Round", "State"]
 
 # Parts of the method that the paper's ablation study takes away.
 ABLATIONS = ("alignment", "weights", "imputation")
@@ -130,6 +130,12 @@ class State:
     eta: float
     norm_G: Array = 0.0
 
+    def converted(self, convert: Callable[[Array], Array]) -> State:
+        """The same state with arrays of another library or on another device."""
+        names = ("Z", "P", "F", "Q", "T", "G", "W")
+        arrays = {name: convert(getattr(self, name)) for name in names}
+        return replace(self, norm_G=float(self.norm_G), **arrays)
+
 
 @dataclass(frozen=True)
 class InnerStep:
@@ -194,6 +200,26 @@ class Round:
 
 
 @dataclass(frozen=True, eq=False)
+class Progress:
+    """How far Algorithm 2 has come: all it needs to go on as if it had not been left.
+
+    Attributes
+    ----------
+    state : State
+        After the last round; the run that goes on from it changes its arrays.
+    history : tuple of Round
+        None of them at the start.
+    """
+
+    state: State
+    history: tuple[Round, ...]
+
+    def converted(self, convert: Callable[[Array], Array]) -> Progress:
+        """The same with arrays of another library or on another device."""
+        return replace(self, state=self.state.converted(convert))
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
     """The end of Algorithm 2.
 
@@ -213,7 +239,7 @@ class Result:
         View graphs with missing rows imputed.
     n_iter : int
     status : str
-        "converged", "max_iter" or "stopped" (by a callback).
+        "converged", "max_iter", or "stopped" or another word of the callback that stopped it.
     history : tuple of Round
     """
 

@@ -17,6 +17,7 @@ from viewmend.persistence.archive import Document, read_archive, write_archive
 from viewmend.persistence.consistency import check_model
 from viewmend.persistence.errors import DAMAGED, ModelFileError, expect
 from viewmend.persistence.registry import LAYOUTS, RUNTIME, Layout, check_types
+from viewmend.persistence.replacing import replacing
 from viewmend.persistence.tree import Reader, Writer
 
 __all__ = ["load", "save"]
@@ -46,14 +47,8 @@ def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] 
     if not isinstance(file, (str, os.PathLike)):
         write_archive(file, document)
         return
-    path = Path(file)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with partial.open("wb") as stream:
-            write_archive(stream, document)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(Path(file)) as stream:
+        write_archive(stream, document)
 
 
 def load(file: str | os.PathLike[str] | BinaryIO) -> Any:

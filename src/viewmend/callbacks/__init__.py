@@ -1,0 +1,65 @@
+"""What can watch a fit: progress, logs, time limits, checkpoints.
+
+A callback is a callable. After every round of `AGFTIClassifier`, and every stage of
+`MendClassifier`, it is called as ``callback(round, state)``: with a `viewmend.core.Round` and the
+live `viewmend.core.State`, or a `viewmend.core.mend.StageRecord` and its
+`viewmend.core.mend.Stage`. It must not change them. A true answer stops the fit, and the model is
+usable as it then is; its ``status_`` is "stopped", or the answer itself where this is a string.
+
+A callback may have any of these methods too:
+
+``on_fit_begin(fit)``
+    With a `Fit`: the estimator, and the number of its rounds at most.
+``on_fit_end(fit, error)``
+    In any case, with what was raised or None; in the reverse order of the callbacks.
+``starting_point(problem)``
+    Answers with a `viewmend.core.state.Progress` for AGF-TI to go on from, or None.
+``on_resume(history)``
+    The rounds before the first one of this fit, where a callback knew some.
+
+Callbacks are attached by ``set_callbacks`` of an estimator, are not parameters, are not copied by
+``clone`` and not saved. Those of `LabelSearchCV` watch the comparisons of its points, those of its
+estimator the final fit. Without any, Ctrl-C raises KeyboardInterrupt and leaves the estimator
+unfitted, as any error does; see `StopOnInterrupt`.
+
+Callbacks of scikit-learn (1.9 or later), such as its ``ProgressBar``, can be attached as well, also
+through its searches; they see a fit as a task, and its rounds as tasks in it. They get no
+``fitted_estimator``, because there is none between two rounds.
+
+Examples
+--------
+A callback of one's own, which counts the rounds in which the first view was the heaviest:
+
+>>> from viewmend import AGFTIClassifier
+>>> from viewmend.datasets import hide, make_multiview_blobs
+>>> class FirstIsHeaviest:
+...     def on_fit_begin(self, fit):
+...         self.most, self.count = fit.max_rounds, 0
+...
+...     def __call__(self, round_, state):
+...         self.count += round_.alpha[0] == max(round_.alpha)
+...         return round_.iteration == 3  # True stops
+>>> blobs = make_multiview_blobs(random_state=0)
+>>> task = hide(blobs.views, blobs.y, missing_rate=0.3, label_rate=0.1, random_state=0)
+>>> watcher = FirstIsHeaviest()
+>>> model = AGFTIClassifier(random_state=0).set_callbacks(watcher).fit(task.data, task.y)
+>>> model.status_, model.n_iter_, watcher.most
+('stopped', 3, 30)
+"""
+
+from viewmend.callbacks.checkpoint import Checkpoint, CheckpointError
+from viewmend.callbacks.stopping import EarlyStop, StopOnInterrupt, TimeLimit
+from viewmend.callbacks.telling import HistoryCSV, ProgressBar
+from viewmend.watching import Fit, LogRounds
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "EarlyStop",
+    "Fit",
+    "HistoryCSV",
+    "LogRounds",
+    "ProgressBar",
+    "StopOnInterrupt",
+    "TimeLimit",
+]

@@ -1,0 +1,180 @@
+"""Rounds of AGF-TI that outlive the process, and fits that go on from them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from viewmend.backend.namespace import to_numpy
+from viewmend.callbacks.checkpoint_files import (
+    CheckpointError,
+    Kept,
+    check_shapes,
+    read_kept,
+    write_kept,
+)
+from viewmend.core import Problem, Round, State
+from viewmend.core.state import Progress
+from viewmend.exceptions import InvalidParameterError
+from viewmend.models.agfti import AGFTIClassifier
+from viewmend.persistence.replacing import check_folder
+from viewmend.watching import Fit
+
+__all__ = ["Checkpoint", "CheckpointError"]
+
+# Parameters of AGFTIClassifier that change no round: how long, how loud, where, what comes after
+# the last one; and those of which only the outcome counts, which is compared.
+WITHOUT_EFFECT = {
+    "calibration",
+    "class_prior",
+    "device",
+    "final_damping",
+    "max_iter",
+    "n_jobs",
+    "random_state",
+    "tol",
+    "verbose",
+    "view_sizes",
+}
+
+# What the user gave, in words; all else of a problem follows from it and from the parameters.
+GIVEN = {
+    "Z": "the graphs of the views, by other views or another random_state",
+    "Y": "the labels",
+    "observed": "which samples are missing from which views",
+}
+
+
+class Checkpoint:
+    """Keep the rounds of a fit of `AGFTIClassifier` in a file, and go on from there.
+
+    A fit that finds the file goes on after the last round that it holds, to the same result, bit
+    for bit on the same machine, as if nothing had happened; also when the last one had ended, so
+    that a larger ``max_iter`` or a smaller ``tol`` add rounds. A fit of other data, or with other
+    parameters that matter to the rounds, is refused. The file is replaced as a whole: kill the
+    process at any time. It holds no code, and it stays when the fit has ended.
+
+    Anchors and graphs, which come before the rounds, are computed again; give the estimator a
+    ``random_state``. The stages of `MendClassifier`, less than a third of its time, are not worth
+    a file.
+
+    Parameters
+    ----------
+    path : path
+    every : int, default=1
+        Rounds between two files; the last round is always kept.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], every: int = 1) -> None:
+        self.path = Path(path)
+        self.every = every
+        self._parameters: dict[str, str] = {}
+        self._problem: dict[str, str] = {}
+        self._history: list[Round] = []
+        self._unkept: State | None = None
+
+    def on_fit_begin(self, fit: Fit) -> None:
+        if not isinstance(fit.estimator, AGFTIClassifier):
+            msg = (
+                f"Checkpoint keeps the rounds of AGFTIClassifier, got a fit of {fit.name}; leave "
+                f"it out of set_callbacks"
+            )
+            raise InvalidParameterError(msg)
+        if self.every < 1:
+            msg = f"every of Checkpoint must be at least 1, got {self.every}; 1 keeps each round"
+            raise InvalidParameterError(msg)
+        check_folder(self.path)
+        self._parameters = _effective_parameters(fit.estimator)
+        self._problem, self._history, self._unkept = {}, [], None
+
+    def starting_point(self, problem: Problem) -> Progress | None:
+        """The rounds in the file, if there is one; it must be of this problem."""
+        self._problem = _digests(problem)
+        if not self.path.exists():
+            return None
+        kept = read_kept(self.path)
+        self._check_same(kept)
+        check_shapes(self.path, kept.progress.state, problem)
+        return kept.progress
+
+    def on_resume(self, history: Sequence[Round]) -> None:
+        self._history = list(history)
+
+    def __call__(self, round_: Round, state: State) -> None:
+        if not self._problem:
+            msg = (
+                "Checkpoint keeps the rounds of a fit of AGFTIClassifier on data in memory, got "
+                "others, of which it does not know the problem; leave it out here"
+            )
+            raise InvalidParameterError(msg)
+        self._history.append(round_)
+        self._unkept = state
+        if round_.iteration % self.every == 0:
+            self._keep(state)
+
+    def on_fit_end(self, _fit: Fit, error: BaseException | None) -> None:
+        # After an error the state may be that of half a round.
+        if self._unkept is not None and error is None:
+            self._keep(self._unkept)
+        self._history, self._unkept = [], None
+
+    def _check_same(self, kept: Kept) -> None:
+        changed = _differing(kept.problem, self._problem)
+        differences = (
+            _changes(kept.parameters, self._parameters)
+            or [words for name, words in GIVEN.items() if name in changed]
+            or [f"{name}, by another version of a library" for name in changed]
+        )
+        if differences:
+            msg = (
+                f"{self.path} keeps another fit than this one, different in "
+                f"{'; '.join(differences)}. Delete the file to begin anew, give Checkpoint another "
+                f"path, or fit as before"
+            )
+            raise CheckpointError(msg)
+
+    def _keep(self, state: State) -> None:
+        progress = Progress(state, tuple(self._history)).converted(to_numpy)
+        write_kept(self.path, Kept(self._parameters, self._problem, progress))
+        self._unkept = None
+
+
+def _effective_parameters(estimator: AGFTIClassifier) -> dict[str, str]:
+    given = estimator.get_params(deep=False)
+    return {name: _text(given[name]) for name in sorted(set(given) - WITHOUT_EFFECT)}
+
+
+def _text(value: Any) -> str:
+    return repr(value.tolist() if isinstance(value, np.ndarray) else value)
+
+
+def _digests(problem: Problem) -> dict[str, str]:
+    """A few characters for each field of a problem that tell it from any other."""
+    return {field.name: _digest(getattr(problem, field.name)) for field in fields(problem)}
+
+
+def _digest(value: Any) -> str:
+    if value is None or isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, frozenset):
+        return repr(sorted(value))
+    array = np.ascontiguousarray(to_numpy(value))
+    content = hashlib.sha256(array.reshape(-1).view(np.uint8).data).hexdigest()
+    return f"{array.dtype.str} {array.shape} {content}"
+
+
+def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    return [
+        f"{name}, which was {before.get(name, 'absent')} and is {now.get(name, 'absent')}"
+        for name in _differing(before, now)
+    ]
+
+
+def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    return [name for name in {**before, **now} if before.get(name) != now.get(name)]

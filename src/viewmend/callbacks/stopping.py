@@ -1,0 +1,125 @@
+"""Callbacks that end a fit before it would end by itself."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from viewmend.watching import Fit
+
+__all__ = ["EarlyStop", "StopOnInterrupt", "TimeLimit"]
+
+
+class TimeLimit:
+    """Stop after the first round that ends ``seconds`` or more after the fit began.
+
+    Anchors, graphs and input checks count; a fit that continues an earlier one has the time anew.
+    Where there is no fit around the rounds, as in `viewmend.core.solve`, the first round that is
+    seen begins it.
+
+    Parameters
+    ----------
+    seconds : float
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._start: float | None = None
+
+    def on_fit_begin(self, _fit: Fit) -> None:
+        self._start = time.monotonic()
+
+    def __call__(self, _round: Any, _state: Any) -> bool:
+        now = time.monotonic()
+        if self._start is None:
+            self._start = now
+        return now - self._start >= self.seconds
+
+    def on_fit_end(self, _fit: Fit, _error: BaseException | None) -> None:
+        self._start = None
+
+
+class EarlyStop:
+    """Stop after ``patience`` rounds in a row that changed less than ``min_change``.
+
+    Parameters
+    ----------
+    patience : int, default=2
+    min_change : float, default=1e-3
+        Of ``round.change``: the largest change of a soft label or weight in a round of AGF-TI, the
+        share of samples that changed their class in a stage of `MendClassifier`.
+    """
+
+    def __init__(self, patience: int = 2, min_change: float = 1e-3) -> None:
+        self.patience = patience
+        self.min_change = min_change
+        self._calm_rounds = 0
+
+    def on_fit_begin(self, _fit: Fit) -> None:
+        self._calm_rounds = 0
+
+    def on_resume(self, history: Sequence[Any]) -> None:
+        for round_ in history:
+            self(round_, None)
+
+    def __call__(self, round_: Any, _state: Any) -> bool:
+        self._calm_rounds = self._calm_rounds + 1 if round_.change < self.min_change else 0
+        return self._calm_rounds >= self.patience
+
+
+class StopOnInterrupt:
+    """Make the first Ctrl-C (SIGINT) end the fit after the round under way, with a usable model.
+
+    Its ``status_`` is "interrupted", and a warning tells how far it came. A second Ctrl-C raises
+    KeyboardInterrupt at once. So does the first while no round has ended, for there is nothing to
+    keep; and one that comes too late to shorten the fit raises KeyboardInterrupt when it has
+    ended. Without this callback, and in threads other than the main one, which get no signals,
+    KeyboardInterrupt is raised as usual and the estimator is left unfitted.
+
+    Ctrl-C then ends one fit, and not the loop around it.
+    """
+
+    def __init__(self) -> None:
+        self._before: Any = None
+        self._n_rounds = 0
+        self._pressed = self._heeded = False
+
+    def on_fit_begin(self, _fit: Fit) -> None:
+        self._pressed = self._heeded = False
+
+    def __call__(self, round_: Any, _state: Any) -> str | None:
+        self._n_rounds = round_.iteration
+        if self._pressed:
+            self._heeded = True
+            return "interrupted"
+        if self._before is None and threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._remember)
+        return None
+
+    def on_fit_end(self, fit: Fit, error: BaseException | None) -> None:
+        self._restore()
+        if error is not None:
+            return
+        if self._heeded:
+            msg = (
+                f"{fit.name} was interrupted after {self._n_rounds} of at most {fit.max_rounds} "
+                f"rounds, and is as they left it; fit again for the others"
+            )
+            warnings.warn(msg, ConvergenceWarning, stacklevel=2)
+        elif self._pressed:
+            signal.raise_signal(signal.SIGINT)
+
+    def _remember(self, _signal: int, _frame: Any) -> None:
+        self._pressed = True
+        self._restore()
+
+    def _restore(self) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None

@@ -1,0 +1,199 @@
+"""How an estimator tells those who watch its fit; `viewmend.callbacks` says what they can be."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from viewmend.backend.namespace import torch_device
+from viewmend.backend.torch_gpu import place_on
+from viewmend.core import Problem
+from viewmend.core.state import Progress
+from viewmend.exceptions import InvalidParameterError
+from viewmend.parameters import short
+
+try:
+    from sklearn.callback import CallbackSupportMixin, FitCallback, with_callbacks
+except ImportError:  # scikit-learn before 1.9, which has no callbacks
+    from typing import TypeVar
+
+    Method = TypeVar("Method", bound=Callable[..., Any])
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    class FitCallback:  # type: ignore[no-redef]
+        """What nothing is an instance of."""
+
+    def with_callbacks(method: Method) -> Method:
+        """The method itself."""
+        return method
+
+
+__all__ = ["Callback", "Fit", "LogRounds", "WatchedMixin", "starting_point", "with_callbacks"]
+
+Callback = Callable[..., bool | str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What is known of a fit when it begins.
+
+    Attributes
+    ----------
+    estimator : estimator
+        The one that is being fitted.
+    max_rounds : int
+        Rounds, or stages, after which it ends at the latest.
+    """
+
+    estimator: Any
+    max_rounds: int
+
+    @property
+    def name(self) -> str:
+        """Of the class of the estimator."""
+        return type(self.estimator).__name__
+
+
+class LogRounds:
+    """Write one line per round.
+
+    Parameters
+    ----------
+    stream : text stream, optional
+        Standard error by default.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream
+
+    def __call__(self, round_: Any, _state: Any) -> None:
+        (self.stream or sys.stderr).write(f"{round_.summary()}\n")
+
+
+class WatchedMixin(CallbackSupportMixin):
+    """An estimator whose fit can be watched.
+
+    Its ``fit`` is decorated by `with_callbacks`, which ends scikit-learn's callbacks, and does its
+    work within ``_watched(max_rounds)``.
+    """
+
+    def set_callbacks(self, *callbacks: Any):
+        """Attach what watches the next fits, in place of what did; see `viewmend.callbacks`.
+
+        Parameters
+        ----------
+        *callbacks : callables, or callbacks of scikit-learn
+            ``clone`` does not copy the former, and keeps the latter, as it always does.
+
+        Returns
+        -------
+        self
+        """
+        for callback in callbacks:
+            _check_callback(callback)
+        theirs = [callback for callback in callbacks if isinstance(callback, FitCallback)]
+        self._callbacks = tuple(c for c in callbacks if not isinstance(c, FitCallback))
+        # Under a name that scikit-learn's searches look for.
+        self.__dict__.pop("_skl_callbacks", None)
+        if theirs:
+            self._skl_callbacks = theirs
+        return self
+
+    def _all_callbacks(self) -> list[Callback]:
+        return [*getattr(self, "_callbacks", ()), *_sklearn_tasks(self)]
+
+    @contextmanager
+    def _watched(self, max_rounds: int) -> Iterator[None]:
+        """Tell all callbacks that a fit begins and, whatever happens, that it has ended."""
+        fit = Fit(self, max_rounds)
+        if hasattr(self, "_skl_callbacks"):
+            self._init_callback_context(max_subtasks=max_rounds)
+        with ExitStack() as endings:
+            for callback in self._all_callbacks():
+                endings.push(_ending(callback, fit))
+                _tell(callback, "on_fit_begin", fit)
+            yield
+
+
+def starting_point(callbacks: Sequence[Callback], problem: Problem) -> Progress | None:
+    """Rounds that a callback kept of an earlier run of the same problem; None to begin anew.
+
+    Parameters
+    ----------
+    callbacks : sequence of callable
+        The first whose ``starting_point(problem)`` has any gives them; ``on_resume(history)`` tells
+        them to all.
+    problem : Problem
+
+    Returns
+    -------
+    Progress or None
+        With arrays where those of the problem are.
+    """
+    # All of them are asked, for they learn of the problem by it.
+    answers: list[Progress | None] = [
+        _tell(callback, "starting_point", problem) for callback in callbacks
+    ]
+    found = next((answer for answer in answers if answer is not None), None)
+    if found is None:
+        return None
+    for callback in callbacks:
+        _tell(callback, "on_resume", found.history)
+    return found.converted(place_on(torch_device(problem.Z)))
+
+
+class _SklearnTasks:
+    """A fit as the root task of scikit-learn's callbacks, and its rounds as tasks within it.
+
+    A round is told when it ends, because only then is it known that there was one.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    @property
+    def root(self) -> Any:
+        return self.estimator._callback_fit_ctx
+
+    def on_fit_begin(self, _fit: Fit) -> None:
+        self.root.call_on_fit_task_begin(estimator=self.estimator)
+
+    def __call__(self, _round: Any, _state: Any) -> bool:
+        task = self.root.subcontext(task_name="round")
+        task.call_on_fit_task_begin(estimator=self.estimator)
+        return bool(task.call_on_fit_task_end(estimator=self.estimator))
+
+    def on_fit_end(self, _fit: Fit, error: BaseException | None) -> None:
+        if error is None:
+            self.root.call_on_fit_task_end(estimator=self.estimator)
+
+
+def _sklearn_tasks(estimator: Any) -> list[Callback]:
+    return [_SklearnTasks(estimator)] if hasattr(estimator, "_callback_fit_ctx") else []
+
+
+def _check_callback(callback: Any) -> None:
+    usable = callable(callback) or isinstance(callback, FitCallback)
+    if isinstance(callback, type) or not usable:
+        msg = (
+            f"a callback must be a callable of a round and a state, or an instance of one of "
+            f"scikit-learn's callbacks, got {short(callback)}; see viewmend.callbacks"
+        )
+        raise InvalidParameterError(msg)
+
+
+def _tell(callback: Any, hook: str, *news: Any) -> Any:
+    """What a hook answers; None where the callback has no such hook."""
+    return getattr(callback, hook)(*news) if hasattr(callback, hook) else None
+
+
+def _ending(callback: Any, fit: Fit) -> Callable[..., None]:
+    def end(_kind: Any, error: BaseException | None, _traceback: Any) -> None:
+        _tell(callback, "on_fit_end", fit, error)
+
+    return end
