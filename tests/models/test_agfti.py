@@ -133,7 +133,9 @@ def test_damping_and_strength_reach_the_problem():
 
 def test_labels_given_out_are_those_of_the_final_damping():
     """They solve the propagation on the fused graph with that damping, not with the solver's."""
-    model = quick(class_prior=None, final_damping=(0.02, 0.03), label_strength=1e4)
+    model = quick(
+        calibration=None, class_prior=None, final_damping=(0.02, 0.03), label_strength=1e4
+    )
     model.fit(TASK.data, TASK.y)
     Y = (TASK.y[:, None] == np.arange(3)).astype(float)
     P = model.fused_graph_
@@ -142,18 +144,20 @@ def test_labels_given_out_are_those_of_the_final_damping():
     expected = F / F.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.label_distributions_, expected, atol=1e-10)
     F, _ = propagate_labels(P, Y, np.where(TASK.labelled, 1e4, 1.0), np.ones(P.shape[1]))
-    kept = quick(class_prior=None, final_damping=None, label_strength=1e4).fit(TASK.data, TASK.y)
+    kept = quick(calibration=None, class_prior=None, final_damping=None, label_strength=1e4)
+    kept.fit(TASK.data, TASK.y)
     expected = F / F.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(kept.label_distributions_, expected, atol=1e-10)
 
 
 def test_class_prior_moves_the_class_shares():
     prior = {0: 0.6, 1: 0.3, 2: 0.1}
-    model = quick(class_prior=prior).fit(TASK.data, TASK.y)
+    model = quick(calibration=None, class_prior=prior).fit(TASK.data, TASK.y)
     predicted = np.argmax(model.label_distributions_, axis=1)
     np.testing.assert_allclose(np.bincount(predicted) / 150, [0.6, 0.3, 0.1], atol=0.02)
     new = model.predict_proba(TASK.data)
-    plain = quick(class_prior=None).fit(TASK.data, TASK.y).predict_proba(TASK.data)
+    plain = quick(calibration=None, class_prior=None).fit(TASK.data, TASK.y)
+    plain = plain.predict_proba(TASK.data)
     odds = (new / plain) / (new / plain)[:, [0]]
     np.testing.assert_allclose(odds, np.broadcast_to(odds[0], odds.shape), rtol=1e-6)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,50 @@ from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.spreading import joined_to_label
 
-__all__ = ["anchor_scale", "propagate_labels", "reachable_samples", "soft_label_distances"]
+__all__ = [
+    "LabelSums",
+    "anchor_labels",
+    "anchor_scale",
+    "inverse_roots",
+    "label_distances",
+    "label_sums",
+    "propagate_labels",
+    "reachable_samples",
+    "sample_labels",
+    "soft_label_distances",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSums:
+    """What the anchors' labels need of the samples; sums over blocks of rows add up.
+
+    Attributes
+    ----------
+    degrees : array (n_anchors,)
+        ``P^T 1``.
+    gram : array (n_anchors, n_anchors)
+        ``P^T (I + B_n)^{-1} P``.
+    pulled : array (n_anchors, n_classes)
+        ``P^T (I + B_n)^{-1} B_n Y``.
+    """
+
+    degrees: Array
+    gram: Array
+    pulled: Array
 
 
 def anchor_scale(P: Array) -> Array:
-    """``Lambda^{-1/2}`` as a vector (n_anchors,): anchor degrees to the power -1/2.
+    """``Lambda^{-1/2}`` as a vector (n_anchors,): anchor degrees to the power -1/2."""
+    return inverse_roots(array_namespace(P).sum(P, axis=0))
+
+
+def inverse_roots(degrees: Array) -> Array:
+    """Degrees to the power -1/2.
 
     An anchor without any sample is isolated; it gets zero, as in the normalised Laplacian.
     """
-    xp = array_namespace(P)
-    degrees = xp.sum(P, axis=0)
+    xp = array_namespace(degrees)
     used = degrees > 0
     return xp.where(
         used, 1 / xp.sqrt(xp.where(used, degrees, xp.ones_like(degrees))), 0.0 * degrees
@@ -48,14 +83,38 @@ def propagate_labels(P: Array, Y: Array, B_samples: Array, B_anchors: Array) -> 
     F : array (n_samples, n_classes)
     Q : array (n_anchors, n_classes)
     """
-    xp = array_namespace(P, Y)
+    sums = label_sums(P, Y, B_samples)
+    Q = anchor_labels(sums, B_anchors)
+    return sample_labels(P, Y, B_samples, inverse_roots(sums.degrees)[:, None] * Q), Q
+
+
+def label_sums(P: Array, Y: Array, B_samples: Array) -> LabelSums:
+    """Sums over samples that `anchor_labels` needs; arguments as in `propagate_labels`."""
     inverse_1 = 1 / (1 + B_samples)
-    pull = (inverse_1 * B_samples)[:, None] * Y
-    scale = anchor_scale(P)
-    schur = xp.eye(P.shape[1], dtype=P.dtype, device=P.device) * (1 + B_anchors)
-    schur = schur - scale[:, None] * dispatch.gram(P, inverse_1) * scale[None, :]
-    Q = dispatch.solve_spd(schur, scale[:, None] * dispatch.cross_products(P, pull))
-    return pull + inverse_1[:, None] * dispatch.multiply(P, scale[:, None] * Q), Q
+    return LabelSums(
+        degrees=array_namespace(P).sum(P, axis=0),
+        gram=dispatch.gram(P, inverse_1),
+        pulled=dispatch.cross_products(P, _pull(Y, B_samples)),
+    )
+
+
+def anchor_labels(sums: LabelSums, B_anchors: Array) -> Array:
+    """``Q`` (n_anchors, n_classes) of `propagate_labels`."""
+    xp = array_namespace(sums.gram)
+    scale = inverse_roots(sums.degrees)
+    schur = xp.eye(scale.shape[0], dtype=scale.dtype, device=scale.device) * (1 + B_anchors)
+    schur = schur - scale[:, None] * sums.gram * scale[None, :]
+    return dispatch.solve_spd(schur, scale[:, None] * sums.pulled)
+
+
+def sample_labels(P: Array, Y: Array, B_samples: Array, scaled_Q: Array) -> Array:
+    """``F`` (n_samples, n_classes) of `propagate_labels` from ``Lambda^{-1/2} Q``, row by row."""
+    inverse_1 = 1 / (1 + B_samples)
+    return _pull(Y, B_samples) + inverse_1[:, None] * dispatch.multiply(P, scaled_Q)
+
+
+def _pull(Y: Array, B_samples: Array) -> Array:
+    return (1 / (1 + B_samples) * B_samples)[:, None] * Y
 
 
 def soft_label_distances(F: Array, Q: Array, P: Array) -> Array:
@@ -64,8 +123,13 @@ def soft_label_distances(F: Array, Q: Array, P: Array) -> Array:
     ``d`` are the degrees of samples and anchors in the bipartite graph of ``P``. A distance of
     zero may come out below it by its rounding.
     """
+    return label_distances(F, P, Q * anchor_scale(P)[:, None])
+
+
+def label_distances(F: Array, P: Array, columns: Array) -> Array:
+    """`soft_label_distances` from ``columns = Lambda^{-1/2} Q``, row by row."""
     xp = array_namespace(P)
-    rows, columns = F / xp.sqrt(xp.sum(P, axis=1))[:, None], Q * anchor_scale(P)[:, None]
+    rows = F / xp.sqrt(xp.sum(P, axis=1))[:, None]
     # |f|^2 - 2 f q + |q|^2 as one product of (c + 2) columns, which needs no passes over H.
     left = xp.concat([-2 * rows, _squares(rows, xp), xp.ones_like(rows[:, :1])], axis=1)
     right = xp.concat([columns, xp.ones_like(columns[:, :1]), _squares(columns, xp)], axis=1)

@@ -23,7 +23,8 @@ from viewmend.core.priors import class_weights
 from viewmend.core.propagation import propagate_labels, reachable_samples
 from viewmend.core.scaling import NORMALIZERS
 from viewmend.core.state import ABLATIONS
-from viewmend.exceptions import DataWarning, InvalidParameterError
+from viewmend.distributed.mixin import DaskMixin
+from viewmend.exceptions import InvalidParameterError
 from viewmend.labels import Labels, check_class_prior
 from viewmend.models.agfti_geometry import (
     IMPUTATIONS,
@@ -32,14 +33,14 @@ from viewmend.models.agfti_geometry import (
     check_graph_size,
     on_host,
 )
+from viewmend.models.agfti_labels import hold_outs, warn_of_uneven_labels
 from viewmend.models.base import InductiveMixin, TwoStepClassifier
+from viewmend.models.explanation import explain_propagated
+from viewmend.models.trust import CALIBRATION, TrustMixin
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
+from viewmend.watching import starting_point
 
 __all__ = ["AGFTIClassifier"]
-
-
-# Ratio of label counts from which the favour of a class shows.
-UNEVEN = 2
 
 # What `AGFTIClassifier.from_paper` sets.
 PAPER = {
@@ -54,7 +55,7 @@ PAPER = {
 _DAMPING = AnyOf(Real(0, low_open=True), Each(Real(0, low_open=True), size=2))
 
 
-class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
+class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
     """Adversarial graph fusion with tensorial imputation (AGF-TI), free of the order of the rows.
 
     Each view becomes a bipartite graph between samples and a few anchors. The graphs are fused
@@ -102,6 +103,8 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         labelled samples, which is right if they are a fair sample. None is the paper's: a class
         with more labels than the others can win everywhere, and a warning tells where labels are
         uneven.
+    calibration : {"leave_one_out", "cross_fit", None}, default="leave_one_out"
+        As in `MendClassifier`.
     normalize : {"l2", None}, default="l2"
         Scaling of the rows of every view.
     view_sizes : sequence of int, optional
@@ -136,13 +139,15 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         Classes of the samples of ``fit``; given labels are kept. ``predict`` is induction and may
         differ on the same samples.
     label_distributions_ : array (n_samples, n_classes)
-        Class shares of every sample; rows sum to one.
+        Class probabilities of every sample; rows sum to one.
+    confidence_, calibration_
+        As in `MendClassifier`.
     unreachable_ : array (n_samples,) of bool
         Samples that no path of the graph joins to a label; they get the labelled class shares.
     view_weights_ : array (n_views,)
         ``alpha``.
     fused_graph_ : array (n_samples, n_anchors)
-        ``P``.
+        ``P``. A Dask array where the views were, as is ``view_graphs_``.
     view_graphs_ : array (n_views, n_samples, n_anchors)
         ``Z``, missing rows imputed.
     anchors_ : tuple of array (n_anchors, n_features_v)
@@ -150,8 +155,9 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         ``T``.
     n_iter_ : int
     status_ : str
-        "converged", "max_iter" or "stopped" (by a callback).
+        "converged", "max_iter", or "stopped" or "interrupted" by a callback.
     history_ : tuple of viewmend.core.Round
+    observed_ : array (n_samples, n_views) of bool
     n_features_in_, view_n_features_, view_names_
         The layout of ``fit``.
 
@@ -205,6 +211,7 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         "label_strength": Real(0, low_open=True),
         "propagation_damping": _DAMPING,
         "final_damping": AnyOf(OneOf(None), _DAMPING),
+        "calibration": CALIBRATION,
         "normalize": OneOf(*NORMALIZERS),
         "max_iter": Integer(1),
         "tol": Real(0),
@@ -229,6 +236,7 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         propagation_damping=1.0,
         final_damping=0.01,
         class_prior="labeled",
+        calibration="leave_one_out",
         normalize="l2",
         view_sizes=None,
         max_iter=30,
@@ -252,6 +260,7 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         self.propagation_damping = propagation_damping
         self.final_damping = final_damping
         self.class_prior = class_prior
+        self.calibration = calibration
         self.normalize = normalize
         self.view_sizes = view_sizes
         self.max_iter = max_iter
@@ -295,7 +304,7 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
     def _fit_labels(self, geometry: Geometry, labels: Labels) -> None:
         prior = check_class_prior(self.class_prior, labels)
         if prior is None:
-            _warn_of_uneven_labels(labels)
+            warn_of_uneven_labels(labels)
         problem = self._make_problem(geometry, labels)
         result = self._solve(problem)
         kept = induction(problem, result, geometry.anchors, geometry.n_neighbors)
@@ -308,7 +317,8 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
         soft = np.where(reachable[geometry.order, None], to_numpy(result.F), 0)
         self._class_weights = 1.0 if prior is None else class_weights(soft, prior)
         back = np.argsort(geometry.order)
-        self._store_transduction((soft * self._class_weights)[back], labels, reachable)
+        scores = (soft * self._class_weights)[back]
+        self._store_trusted(scores, labels, reachable, hold_outs(self, geometry, labels))
 
     def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
         """Anchor rows of the views a sample has, aligned, fused, times the anchors' labels."""
@@ -320,14 +330,18 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
             soft = induce_labels(self._induction.converted(place), views, place(data.observed))
         return to_numpy(soft) * self._class_weights
 
+    _explained = explain_propagated
+
     def _solve(self, problem: Problem) -> Result:
         """Algorithm 2 and the labels to give out, where the arrays of the problem are."""
+        watchers = self._all_callbacks()
         result = solve(
             problem,
             max_iter=self.max_iter,
             tol=self.tol,
             compat=self.compat,
-            callbacks=self._all_callbacks(),
+            callbacks=watchers,
+            start=starting_point(watchers, problem),
         )
         if self.final_damping is None:
             return result
@@ -381,15 +395,3 @@ class AGFTIClassifier(InductiveMixin, TwoStepClassifier):
                 f"or graph_smoothing"
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
-
-
-def _warn_of_uneven_labels(labels: Labels) -> None:
-    """Soft labels scale with the number of labels of their class; see `class_prior`."""
-    counts = labels.counts()
-    if counts.max() >= UNEVEN * counts.min():
-        msg = (
-            f"the classes have between {counts.min()} and {counts.max()} labels, and without a "
-            f"class_prior AGF-TI favours those with many; set class_prior='labeled' if the labels "
-            f"are a fair sample, 'uniform', or the shares you know"
-        )
-        warnings.warn(msg, DataWarning, stacklevel=4)

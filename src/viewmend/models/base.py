@@ -3,27 +3,57 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.backend.threads import limited_threads
-from viewmend.callbacks import LogRounds
 from viewmend.containers import MultiViewData
 from viewmend.core.priors import normalise_rows
 from viewmend.exceptions import DataWarning
-from viewmend.labels import Labels, check_labels
+from viewmend.html_repr import HTMLReprMixin
+from viewmend.labels import Labels, check_labels, labelled_part
 from viewmend.parameters import Rule, check_parameters
 from viewmend.validation import check_new_views, check_views
+from viewmend.watching import Callback, LogRounds, WatchedMixin, with_callbacks
 
-__all__ = ["InductiveMixin", "MultiViewClassifier", "TwoStepClassifier"]
+__all__ = [
+    "InductiveMixin",
+    "MultiViewClassifier",
+    "TwoStepClassifier",
+    "score_labelled",
+]
 
 
-class MultiViewClassifier(ClassifierMixin, BaseEstimator):
+def score_labelled(
+    model: Any, X: Any, y: Any, sample_weight: ArrayLike | None, mask: ArrayLike | None
+) -> float:
+    """Share of the labelled samples whose class ``predict`` finds; unlabelled ones do not count.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    X : views of the samples, in any form that ``predict`` takes
+    y : array-like (n_samples,)
+        -1, None or NaN for unlabelled samples.
+    sample_weight : array (n_samples,) or None
+    mask : array (n_samples, n_views) of bool or None
+    """
+    rows, classes = labelled_part(y)
+    weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
+    # As objects, because NumPy does not compare strings with numbers.
+    found = model.predict(X, mask)[rows].astype(object) == classes.astype(object)
+    return float(np.average(found, weights=weights))
+
+
+class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers: input checks, the layout seen in fit, labels of the fitted samples.
 
     Subclasses have the parameter ``view_sizes``; their ``fit`` begins with `_check_fit` and ends
@@ -39,6 +69,38 @@ class MultiViewClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @available_if(lambda self: hasattr(self, "predict"))
+    def score(
+        self,
+        X,
+        y,
+        sample_weight: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+    ) -> float:
+        """Accuracy of ``predict`` on the labelled samples, as `score_labelled` has it.
+
+        Only for classifiers that can label unseen samples.
+        """
+        return score_labelled(self, X, y, sample_weight, mask)
+
+    def report(
+        self, path, X=None, y=None, mask: ArrayLike | None = None, y_true=None, ids=None
+    ) -> Path:
+        """Write a page about this fitted model: one HTML file that needs nothing but a browser.
+
+        Sections whose data is not given say how to get them; ``y_true`` is only compared with.
+        Parameters and the returned path are those of `viewmend.report.write_report`.
+        """
+        # Above the models in the layers, and with Matplotlib behind it.
+        from viewmend.report import write_report
+
+        return write_report(self, path, X, y, mask, y_true, ids)
+
+    @property
+    def _coverage(self) -> np.ndarray:
+        """Share of the samples (n_views,) that every view observed."""
+        return self.observed_.mean(axis=0)
+
     def _check_fit(self, X, y, mask, dtype=np.float64) -> tuple[MultiViewData, Labels]:
         data = check_views(X, mask=mask, view_sizes=self.view_sizes, dtype=dtype)
         labels = check_labels(y, data.n_samples)
@@ -49,6 +111,7 @@ class MultiViewClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = labels.classes
         self.view_names_ = data.names
         self.view_n_features_ = data.n_features
+        self.observed_ = data.observed
         self.n_features_in_ = sum(data.n_features)
 
     def _store_transduction(self, soft: np.ndarray, labels: Labels, reachable: np.ndarray) -> None:
@@ -84,7 +147,7 @@ class MultiViewClassifier(ClassifierMixin, BaseEstimator):
         return np.where(scaled.any(axis=1, keepdims=True), scaled, self._labelled_shares)
 
 
-class TwoStepClassifier(MultiViewClassifier):
+class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
     """Base of the classifiers that look at the samples first and at the labels afterwards.
 
     Subclasses define ``_geometry(data, labels)``, which may use labels to tell equal samples apart
@@ -98,13 +161,11 @@ class TwoStepClassifier(MultiViewClassifier):
     # Upper limits of parameters in the shorter fits that compare settings.
     _search_overrides: ClassVar[Mapping[str, Any]] = {}
 
-    def set_callbacks(self, *callbacks: Callable[..., bool | None]):
-        """Callables to run after each round, see `viewmend.callbacks`; not copied by ``clone``."""
-        self._callbacks = callbacks
-        return self
-
+    @with_callbacks
     def fit(self, X, y, mask: ArrayLike | None = None):
         """Fit on labelled and unlabelled samples together.
+
+        After an error, or Ctrl-C, the estimator is not fitted.
 
         Parameters
         ----------
@@ -121,10 +182,14 @@ class TwoStepClassifier(MultiViewClassifier):
         self
         """
         check_parameters(self, self._rules)
-        data, labels = self._check_fit(X, y, mask, self.dtype)
-        with limited_threads(self.n_jobs):
-            self._fit_labels(self._geometry(data, labels), labels)
+        with self._watched(self._max_rounds()):
+            self._fit_views(X, y, mask)
         return self
+
+    def _fit_views(self, X, y, mask: ArrayLike | None) -> None:
+        data, labels = self._check_fit(X, y, mask, self.dtype)
+        with limited_threads(self.n_jobs), self._unfitted_on_error():
+            self._fit_labels(self._geometry(data, labels), labels)
 
     def _geometry(self, data: MultiViewData, labels: Labels) -> Any:
         raise NotImplementedError
@@ -132,9 +197,21 @@ class TwoStepClassifier(MultiViewClassifier):
     def _fit_labels(self, geometry: Any, labels: Labels) -> None:
         raise NotImplementedError
 
-    def _all_callbacks(self) -> list[Callable[..., bool | None]]:
-        watchers: list[Callable[..., bool | None]] = [LogRounds()] if self.verbose else []
-        return watchers + list(getattr(self, "_callbacks", ()))
+    def _max_rounds(self) -> int:
+        return int(self.max_iter)
+
+    def _all_callbacks(self) -> list[Callback]:
+        return ([LogRounds()] if self.verbose else []) + super()._all_callbacks()
+
+    @contextmanager
+    def _unfitted_on_error(self) -> Iterator[None]:
+        """Half a model, or one of two fits, must not look like a whole one."""
+        try:
+            yield
+        except BaseException:
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)
+            raise
 
 
 class InductiveMixin:

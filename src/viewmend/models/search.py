@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,13 +16,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewmend.backend.threads import limited_threads
 from viewmend.core.canonical import canonical_order
+from viewmend.core.watchers import reason_to_stop
 from viewmend.exceptions import InvalidParameterError
-from viewmend.models.base import TwoStepClassifier
-from viewmend.models.search_contests import SharedGeometry, content, contest_for
-from viewmend.models.search_runs import Point, Run, label_folds, leader, share, still_racing
+from viewmend.html_repr import HTMLReprMixin
+from viewmend.models.base import TwoStepClassifier, score_labelled
+from viewmend.models.search_contests import Contest, SharedGeometry, content, contest_for
+from viewmend.models.search_runs import (
+    SURVIVORS,
+    Point,
+    Run,
+    label_folds,
+    leader,
+    share,
+    still_racing,
+)
 from viewmend.parameters import Integer, Real, Rule, check_parameters
+from viewmend.watching import WatchedMixin, with_callbacks
 
-__all__ = ["LabelSearchCV"]
+__all__ = ["Comparison", "LabelSearchCV"]
 
 # Parameters that decide how the data is read, which happens once.
 READING = ("dtype", "view_sizes")
@@ -35,7 +48,35 @@ TAKEN_OVER = (
 )
 
 
-class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+@dataclass(frozen=True)
+class Comparison:
+    """What a search found of one point in one fold; its callbacks see it with the `Run`.
+
+    Attributes
+    ----------
+    iteration, fold : int
+        Counted from 1.
+    params : dict
+    score : float
+        Share of the labels of the fold that the point found.
+    """
+
+    iteration: int
+    fold: int
+    params: Point
+    score: float
+
+    def summary(self) -> str:
+        """One line."""
+        values = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
+        return (
+            f"comparison {self.iteration:3d}  fold {self.fold}  found {self.score:6.1%}  {values}"
+        )
+
+
+class LabelSearchCV(
+    WatchedMixin, HTMLReprMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+):
     """Cross-validation over the labelled samples, with what needs no label computed once.
 
     The labelled samples are dealt into folds, class by class. Each fold in turn is fitted as
@@ -55,7 +96,8 @@ class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator : MendClassifier or AGFTIClassifier
         Its callbacks, and the log of ``verbose``, follow the final fit; those that compare points
-        are silent.
+        are silent. Callbacks of the search itself see every `Comparison` of the race, and one that
+        stops ends the race with its fold.
     param_grid : dict or list of dict, optional
         Values to try by parameter; the estimator's own ``grid`` by default. For every combination
         of those that decide the neighbours, anchors or kernels these are computed, and held.
@@ -104,6 +146,7 @@ class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.cv = cv
         self.margin = margin
 
+    @with_callbacks
     def fit(self, X, y, mask: ArrayLike | None = None) -> LabelSearchCV:
         """Search, then fit the best on all labels; input as for the estimator."""
         check_parameters(self, self._rules)
@@ -115,9 +158,8 @@ class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         shared = SharedGeometry(self.estimator, data, labels)
         contest = contest_for(shared, folds, [run.point for run in runs[1:]])
         with limited_threads(self.estimator.n_jobs):
-            for fold in range(len(folds)):
-                for run in still_racing(runs):
-                    run.hits.append(contest.short_hits(fold, run))
+            with self._watched(_most_comparisons(len(runs), len(folds))):
+                self._race(runs, contest, len(folds))
             best = contest.last_comparison(runs[0], leader(runs), self.margin)
             self.best_estimator_ = shared.fit(best.point, labels)
         self._store(runs, best)
@@ -132,6 +174,16 @@ class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Class shares of new samples, by the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X, mask)
+
+    def score(
+        self,
+        X,
+        y,
+        sample_weight: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+    ) -> float:
+        """Accuracy on the labelled samples of ``y``, as `score_labelled` has it."""
+        return score_labelled(self, X, y, sample_weight, mask)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -158,6 +210,19 @@ class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         others = sorted(points, key=lambda point: _n_changes(point, own))
         return [own, *(point for point in others if _n_changes(point, own) > 0)]
 
+    def _race(self, runs: Sequence[Run], contest: Contest, n_folds: int) -> None:
+        """Hits of short fits, of ever fewer runs, until a callback has stopped in a fold."""
+        watchers, n_done = self._all_callbacks(), 0
+        for fold in range(n_folds):
+            reasons = []
+            for run in still_racing(runs):
+                run.hits.append(contest.short_hits(fold, run))
+                n_done += 1
+                found = Comparison(n_done, fold + 1, run.point, share(run.hits[-1:]))
+                reasons.append(reason_to_stop(watchers, found, run))
+            if any(reasons):
+                break
+
     def _store(self, runs: Sequence[Run], best: Run) -> None:
         self.best_index_ = next(i for i, run in enumerate(runs) if run is best)
         self.best_params_ = dict(best.point)
@@ -165,6 +230,15 @@ class LabelSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.cv_results_ = _results(runs)
         for name in TAKEN_OVER:
             setattr(self, name, getattr(self.best_estimator_, name))
+
+
+def _most_comparisons(n_runs: int, n_folds: int) -> int:
+    """Of a race that no callback stops."""
+    total = 0
+    for _ in range(n_folds):
+        total += n_runs
+        n_runs = 1 + math.ceil(SURVIVORS * (n_runs - 1))
+    return total
 
 
 def _check_names(names: Sequence[str], estimator: TwoStepClassifier) -> None:

@@ -63,7 +63,8 @@ class SharedGeometry:
         model = clone(self.estimator).set_params(**point)
         model.set_callbacks(*getattr(self.estimator, "_callbacks", ()))
         model._remember_layout(self.data, labels)
-        model._fit_labels(self.geometry(model), labels)
+        with model._watched(model._max_rounds()):
+            model._fit_labels(self.geometry(model), labels)
         return model
 
     def fit_without(
@@ -88,8 +89,11 @@ class SharedGeometry:
         return np.asarray(found == self.labels.codes[held_out])
 
     def limited(self, point: Point, limits: Mapping[str, int]) -> TwoStepClassifier:
-        """The estimator with the parameters of a point, none above its limit, and silent."""
-        model = clone(self.estimator).set_params(**point).set_params(verbose=0)
+        """The estimator with the parameters of a point, none above its limit, and silent.
+
+        Classes are all that is asked of it, and calibration changes none.
+        """
+        model = clone(self.estimator).set_params(**point).set_params(verbose=0, calibration=None)
         return model.set_params(
             **{name: min(getattr(model, name), limits[name]) for name in limits}
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from viewmend.core.calibration import Calibration
 from viewmend.core.evidence import Evidence
 from viewmend.core.mend_geometry import View
 from viewmend.core.representations import FIRST, Representation
@@ -52,12 +53,25 @@ def _check_layout(model: Any) -> None:
     _shaped("classes_", model.classes_, n_classes, kinds=kind)
     _shaped("transduction_", model.transduction_, n_samples, kinds=kind)
     _shaped("label_distributions_", model.label_distributions_, n_samples, n_classes)
+    _shaped("confidence_", model.confidence_, n_samples)
+    _shaped("_label_codes", model._label_codes, n_samples, kinds="i")
+    _indices("_label_codes", model._label_codes, -1, n_classes)
+    _check_calibration(model.calibration_, n_classes)
     _shaped("unreachable_", model.unreachable_, n_samples, kinds="b")
+    _shaped("observed_", model.observed_, n_samples, n_views, kinds="b")
     _shaped("_labelled_shares", model._labelled_shares, n_classes)
     if np.ndim(model._class_weights):
         _shaped("_class_weights", model._class_weights, n_classes)
     if hasattr(model, "view_weights_"):
         _shaped("view_weights_", model.view_weights_, n_views)
+
+
+def _check_calibration(calibration: Calibration, n_classes: int) -> None:
+    expect(calibration.temperature > 0, "temperature", "above zero", calibration.temperature)
+    n_held_out = len(np.atleast_1d(calibration.codes))
+    _shaped("shares", calibration.shares, n_held_out, n_classes)
+    _shaped("codes", calibration.codes, n_held_out, kinds="i")
+    _indices("codes", calibration.codes, 0, n_classes)
 
 
 def _check_agfti(model: AGFTIClassifier) -> None:
@@ -94,6 +108,8 @@ def _check_mend(model: MendClassifier) -> None:
     for what, shares in (("prior", fit.prior), ("shares", stage.shares)):
         _shaped(what, shares, n_classes)
     _shaped("class_prior_", model.class_prior_, n_classes)
+    _shaped("_order", model._order, n, kinds="i")
+    expect(np.array_equal(np.sort(model._order), np.arange(n)), "_order", "a permutation", n)
     _shaped("off_graph_", model.off_graph_, n, kinds="b")
     for what, graph in (("W", stage.W), ("graph_", model.graph_)):
         expect(graph.shape == (n, n), f"shape of {what}", str((n, n)), graph.shape)

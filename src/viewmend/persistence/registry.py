@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from scipy.sparse import csr_array
 
+from viewmend.core.calibration import Calibration
 from viewmend.core.evidence import Evidence
 from viewmend.core.homophily import homophily_weights
 from viewmend.core.induction import Induction
@@ -36,6 +37,7 @@ __all__ = ["FUNCTIONS", "LAYOUTS", "RECORDS", "RUNTIME", "Layout", "check_types"
 RECORDS: dict[str, Any] = {
     record.__name__: record
     for record in (
+        Calibration,
         Evidence,
         Geometry,
         Induction,
@@ -59,7 +61,7 @@ RECORDS: dict[str, Any] = {
 FUNCTIONS: dict[str, Callable[..., Any]] = {"homophily_weights": homophily_weights}
 
 # What a running model holds and a file does not: set them again after loading.
-RUNTIME = frozenset({"_callbacks", "_metadata_request"})
+RUNTIME = frozenset({"_callbacks", "_metadata_request", "_skl_callbacks"})
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,15 @@ _COMMON: dict[str, Any] = {
     "view_n_features_": tuple[int, ...],
     "n_features_in_": int,
     "label_distributions_": np.ndarray,
+    "confidence_": np.ndarray,
+    "calibration_": Calibration,
     "transduction_": np.ndarray,
     "unreachable_": np.ndarray,
+    "observed_": np.ndarray,
     "view_weights_": np.ndarray,
     "n_iter_": int,
     "status_": str,
+    "_label_codes": np.ndarray,
     "_labelled_shares": np.ndarray,
     "_class_weights": np.ndarray | float,
 }
@@ -111,6 +117,7 @@ LAYOUTS = {
             "graph_weights_": dict[str, dict[str, float]],
             "off_graph_": np.ndarray,
             "_induction": MendInduction,
+            "_order": np.ndarray,
         },
         optional=frozenset({"view_weights_"}),
     ),

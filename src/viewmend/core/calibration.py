@@ -1,0 +1,257 @@
+"""Probabilities to be taken at their word: one temperature, fitted to labels held out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import softmax
+from scipy.stats import beta
+
+__all__ = [
+    "Calibration",
+    "calibrate",
+    "calibration_error",
+    "fit_temperature",
+    "log_loss",
+    "smooth_targets",
+    "surest_first",
+    "tempered",
+    "uncalibrated",
+]
+
+# Temperatures that are looked at. Soft labels of AGF-TI as published are nearly uniform.
+COLDEST, HOTTEST = 1e-6, 1e3
+# A share of zero is this part of the largest of its row, so that no class is ruled out for ever.
+LEAST_SHARE = 1e-12
+BINS = 15
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """A temperature, and what it was fitted to.
+
+    Attributes
+    ----------
+    temperature : float
+        Above one where the shares were too sure of themselves, below one where they were not sure
+        enough; one where no label could be held out.
+    shares : array (n_held_out, n_classes)
+        What the model says of labelled samples without their own label, before the temperature.
+    codes : array (n_held_out,) of int
+        Their classes.
+    """
+
+    temperature: float
+    shares: np.ndarray
+    codes: np.ndarray
+
+    @property
+    def n_samples(self) -> int:
+        """Labelled samples that were held out."""
+        return len(self.codes)
+
+    @property
+    def confidence(self) -> np.ndarray:
+        """Calibrated share (n_held_out,) of the class that each held-out sample would get."""
+        return np.asarray(tempered(self.shares, self.temperature).max(axis=1, initial=0))
+
+    @property
+    def correct(self) -> np.ndarray:
+        """Whether that class is the right one, (n_held_out,) of bool."""
+        return np.asarray(np.argmax(self.shares, axis=1) == self.codes)
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """Expected calibration error on the held-out samples, before and after."""
+        after = tempered(self.shares, self.temperature)
+        return calibration_error(self.shares, self.codes), calibration_error(after, self.codes)
+
+    @property
+    def log_losses(self) -> tuple[float, float]:
+        """Mean negative log-likelihood of the held-out samples, before and after."""
+        after = tempered(self.shares, self.temperature)
+        return log_loss(self.shares, self.codes), log_loss(after, self.codes)
+
+    def threshold_for(self, accuracy: float, certainty: float = 0.9) -> float:
+        """Confidence from which predictions are as accurate as wanted.
+
+        Held-out samples are gone through from the surest on. The answer is the confidence of the
+        last one before the accuracy of those so far, by its lower confidence bound (Clopper and
+        Pearson 1934), falls short. With probability ``certainty`` it keeps its promise for samples
+        that are like the labelled ones: the order of the tests does not depend on their outcome.
+
+        Parameters
+        ----------
+        accuracy : float in (0, 1)
+            Wanted of the samples with at least this confidence.
+        certainty : float in (0, 1), default=0.9
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If the labels are too few, or the predictions too often wrong, to promise it.
+        """
+        _check_share("accuracy", accuracy)
+        _check_share("certainty", certainty)
+        fewest = math.ceil(math.log(1 - certainty) / math.log(accuracy))
+        confidence, hits = surest_first(self.confidence, self.correct)
+        counts = np.arange(1, len(hits) + 1)
+        bounds = beta.ppf(1 - certainty, hits, counts - hits + 1)
+        falls_short = np.flatnonzero(bounds[fewest - 1 :] < accuracy)
+        kept = fewest - 1 + falls_short[0] if len(falls_short) else len(hits)
+        if kept < fewest:
+            msg = (
+                f"accuracy={accuracy} cannot be promised with certainty={certainty}: the surest "
+                f"{fewest} held-out labels must all be found right, got {len(hits)} held out, "
+                f"{hits[:fewest].max(initial=0)} of the surest right; label more samples, or lower "
+                f"accuracy or certainty"
+            )
+            raise ValueError(msg)
+        return float(confidence[kept - 1])
+
+    def __repr__(self) -> str:
+        if self.n_samples == 0:
+            return "Calibration(temperature=1, of no held-out label)"
+        (error_before, error), (loss_before, loss) = self.errors, self.log_losses
+        return (
+            f"Calibration(temperature={self.temperature:.3g}, of {self.n_samples} held-out labels: "
+            f"error {error_before:.3f} -> {error:.3f}, log loss {loss_before:.3f} -> {loss:.3f})"
+        )
+
+
+def calibrate(shares: np.ndarray, codes: np.ndarray, spread: float = math.inf) -> Calibration:
+    """The temperature of held-out samples; one where there are none.
+
+    Parameters
+    ----------
+    shares : array (n_held_out, n_classes)
+        Rows sum to one.
+    codes : array (n_held_out,) of int
+    spread : float
+        As in `fit_temperature`.
+    """
+    temperature = fit_temperature(shares, codes, spread) if len(codes) else 1.0
+    return Calibration(temperature, shares, codes)
+
+
+def uncalibrated(n_classes: int) -> Calibration:
+    """Shares stay as they are."""
+    return Calibration(1.0, np.empty((0, n_classes)), np.empty(0, dtype=np.int64))
+
+
+def tempered(P: np.ndarray, temperature: float) -> np.ndarray:
+    """``p_c^(1/T)`` with rows scaled to sum one; the largest of a row stays the largest.
+
+    Parameters
+    ----------
+    P : array (n_samples, n_classes)
+        Rows sum to one, or are zero and stay so.
+    temperature : float
+        One leaves the shares as they are.
+    """
+    if temperature == 1:
+        return P
+    scaled = softmax(_log(P) / temperature, axis=1)
+    return np.where(P.any(axis=1, keepdims=True), scaled, 0).astype(P.dtype)
+
+
+def fit_temperature(P: np.ndarray, codes: np.ndarray, spread: float = math.inf) -> float:
+    """Minimise ``-sum_ic t_ic log p_ic(T) + (log T)^2 / (2 spread^2)`` over ``T``.
+
+    The targets ``t`` are those of `smooth_targets`. With ``x = log T`` the slope of the sum is
+    ``sum_i <t_i - p_i(T), log p_i> / T``.
+
+    Parameters
+    ----------
+    P : array (n_samples, n_classes)
+        Rows sum to one.
+    codes : array (n_samples,) of int
+    spread : float
+        Standard deviation of ``log T`` before any label is seen; infinite for shares whose
+        sharpness means nothing.
+
+    Returns
+    -------
+    float
+    """
+    log_P, targets = _log(P), smooth_targets(codes, P.shape[1])
+    log_P -= log_P.max(axis=1, keepdims=True)
+    if not log_P.any():
+        # Rows that say nothing are the same at every temperature.
+        return 1.0
+
+    def slope(x: float) -> float:
+        gaps = targets - softmax(log_P / math.exp(x), axis=1)
+        return float(np.sum(gaps * log_P)) / math.exp(x) + x / spread**2
+
+    low, high = math.log(COLDEST), math.log(HOTTEST)
+    ends = slope(low), slope(high)
+    if ends[0] * ends[1] >= 0:
+        return COLDEST if ends[0] > 0 else HOTTEST
+    return math.exp(brentq(slope, low, high))
+
+
+def smooth_targets(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """One-hot rows of ``n`` labels, less ``1 / (n + 2)`` that is spread over all classes.
+
+    Platt (1999): a few labels that were all found right do not prove that all others will be.
+    """
+    doubt = 1 / (len(codes) + 2)
+    one_hot = codes[:, None] == np.arange(n_classes)
+    return (1 - doubt) * one_hot + doubt / n_classes
+
+
+def calibration_error(P: np.ndarray, codes: np.ndarray, n_bins: int = BINS) -> float:
+    """Expected calibration error: mean distance of confidence and accuracy in bins of equal mass.
+
+    Parameters
+    ----------
+    P : array (n_samples, n_classes)
+    codes : array (n_samples,) of int
+    n_bins : int
+        At most; there is no more than one for a sample.
+
+    Returns
+    -------
+    float
+        NaN for no samples.
+    """
+    if len(codes) == 0:
+        return math.nan
+    excess = P.max(axis=1) - (np.argmax(P, axis=1) == codes)
+    order = np.argsort(P.max(axis=1), kind="stable")
+    bins = np.array_split(excess[order], min(n_bins, len(codes)))
+    return float(sum(abs(part.sum()) for part in bins) / len(codes))
+
+
+def log_loss(P: np.ndarray, codes: np.ndarray) -> float:
+    """Mean of ``-log p`` of the right classes; NaN for no samples."""
+    if len(codes) == 0:
+        return math.nan
+    return float(-_log(P)[np.arange(len(codes)), codes].mean())
+
+
+def surest_first(confidence: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Confidences in falling order, and how many of the samples so far are right."""
+    order = np.argsort(-confidence, kind="stable")
+    return confidence[order], np.cumsum(correct[order])
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        msg = f"{name} must lie between 0 and 1, both excluded, got {value}; pass a share like 0.95"
+        raise ValueError(msg)
+
+
+def _log(P: np.ndarray) -> np.ndarray:
+    """``log p``, finite also where a share is zero."""
+    P = P.astype(np.float64)
+    least = np.maximum(LEAST_SHARE * P.max(axis=1, keepdims=True), np.finfo(float).tiny)
+    return np.asarray(np.log(np.maximum(P, least)))

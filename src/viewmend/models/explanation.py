@@ -1,0 +1,219 @@
+"""Why a sample got its class: labels and views behind it, told in numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from viewmend.core.explanation import (
+    evidence_parts,
+    fusion_shares,
+    propagation_influence,
+    spreading_influence,
+    view_degrees,
+)
+from viewmend.core.fusion import aligned_graphs
+from viewmend.core.homophily import guide_edges
+from viewmend.core.mend import Stage
+from viewmend.core.mend_geometry import Geometry, view_graphs
+from viewmend.core.mend_induction import MendInduction
+from viewmend.core.priors import normalise_rows
+from viewmend.labels import Labels
+from viewmend.models.agfti_labels import final_damping
+
+__all__ = ["Explanation", "explain_mended", "explain_propagated"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Where the classes of some samples of ``fit`` come from.
+
+    Attributes
+    ----------
+    samples : array (n_samples,) of int
+        Rows of ``fit`` that are explained.
+    labels, rivals : array (n_samples,)
+        Their classes, and the best of the other classes.
+    confidence : array (n_samples,)
+        Calibrated probability of the class.
+    supporters, supporter_labels : array (n_labelled,)
+        Labelled rows of ``fit``, and their classes.
+    support : array (n_samples, n_labelled)
+        Share that each of them has in what the graph says of a sample; over those of one class
+        it sums to ``graph_shares``. Zero rows where the graph joins a sample to no label.
+    graph_shares : array (n_samples, n_classes)
+        What the graph says, before the temperature.
+    view_shares : array (n_samples, n_views)
+        Share of each view of the sample in its edges; zero for views that it misses.
+    borrowed : array (n_samples,)
+        The rest of its edges: from imputed rows in AGF-TI, to samples of similar evidence in
+        `MendClassifier`.
+    log_odds : array (n_samples, n_reasons)
+        What each reason adds to the logarithm of the probability of the class over that of the
+        rival; rows sum to it.
+    reasons : tuple of str
+        "graph", and where there is evidence of the views, their names and "prior".
+    view_names : tuple of str
+    """
+
+    samples: np.ndarray
+    labels: np.ndarray
+    rivals: np.ndarray
+    confidence: np.ndarray
+    supporters: np.ndarray
+    supporter_labels: np.ndarray
+    support: np.ndarray
+    graph_shares: np.ndarray
+    view_shares: np.ndarray
+    borrowed: np.ndarray
+    log_odds: np.ndarray
+    reasons: tuple[str, ...]
+    view_names: tuple[str, ...]
+
+    def summary(self, most: int = 3) -> str:
+        """Some lines for every sample, with its strongest supporters, at most ``most``."""
+        return "\n".join(self._told(i, most) for i in range(len(self.samples)))
+
+    def __repr__(self) -> str:
+        return f"<Explanation of {len(self.samples)} samples; print its summary()>"
+
+    def _told(self, i: int, most: int) -> str:
+        strongest = np.argsort(-self.support[i], kind="stable")[:most]
+        labels = [
+            f"sample {self.supporters[j]} of class {self.supporter_labels[j]} "
+            f"({self.support[i, j]:.0%})"
+            for j in strongest
+            if self.support[i, j] > 0
+        ]
+        views = [
+            f"{name} {share:.0%}"
+            for name, share in zip(self.view_names, self.view_shares[i], strict=True)
+        ]
+        reasons = [
+            f"{name} {odds:+.1f}" for name, odds in zip(self.reasons, self.log_odds[i], strict=True)
+        ]
+        return (
+            f"sample {self.samples[i]}: class {self.labels[i]}, confidence "
+            f"{self.confidence[i]:.0%}\n"
+            f"  labels behind it: {', '.join(labels) or 'none'}\n"
+            f"  edges through: {', '.join([*views, f'borrowed {self.borrowed[i]:.0%}'])}\n"
+            f"  log odds against {self.rivals[i]}: {', '.join(reasons)}"
+        )
+
+
+def explain_propagated(model: Any, rows: np.ndarray) -> Explanation:
+    """Explain classes of a fitted `AGFTIClassifier`: all of a soft label comes through the graph.
+
+    Exact for the fused graph as it was found; that labels had a part in finding it is not told.
+    """
+    P, labelled = model.fused_graph_.astype(np.float64), np.flatnonzero(model._label_codes >= 0)
+    B_samples, B_anchors = final_damping(model, P, model._label_codes >= 0)
+    influence = propagation_influence(P, B_samples, B_anchors, rows, labelled)
+    aligned = aligned_graphs(model.view_graphs_[:, rows], model.anchor_alignments_)
+    shares = fusion_shares(P[rows], aligned, model.view_weights_)
+    view_shares = np.where(model.observed_[rows], shares, 0)
+    nothing = np.zeros((len(rows), 0, len(model.classes_)))
+    return _explanation(model, rows, influence, view_shares, nothing, model._labelled_shares)
+
+
+def explain_mended(model: Any, rows: np.ndarray) -> Explanation:
+    """Explain classes of a fitted `MendClassifier`: its last spreading, and the evidence.
+
+    Exact for the last graph and the last regressions as they were found; what labels and views had
+    to do with finding them, through the earlier rounds, is not told.
+    """
+    fit, labelled = model._induction, np.flatnonzero(model._label_codes >= 0)
+    influence = spreading_influence(model.graph_, fit.settings.spreading, rows, labelled)
+    mass = fit.stage.F.sum(axis=0)[model._label_codes[labelled]]
+    influence = np.divide(influence, mass, out=np.zeros_like(influence), where=mass > 0)
+    places = np.argsort(model._order)[rows]
+    parts = _evidence_parts(fit.geometry, fit.stage, places) * fit.settings.evidence_power
+    prior = model._labelling(Labels(model.classes_, model._label_codes), model._order).prior
+    return _explanation(model, rows, influence, _edge_shares(fit, places), parts, prior)
+
+
+def _edge_shares(fit: MendInduction, places: np.ndarray) -> np.ndarray:
+    """Share (n_rows, n_views) of each view in the edges of samples, the others being consensus."""
+    stage, settings, n_classes = fit.stage, fit.settings, len(fit.prior)
+    graphs = view_graphs(fit.geometry, n_classes, settings.neighbours)
+    if stage.A is not None:
+        A, floor, power = stage.A, settings.edge_floor, settings.edge_power
+        graphs = [guide_edges(graph, A, A, floor, power) for graph in graphs]
+    degrees = view_degrees(graphs, stage.graph_weights, places, len(fit.geometry.views))
+    total = stage.W[places].sum(axis=1)[:, None]
+    return np.divide(degrees, total, out=np.zeros_like(degrees), where=total > 0)
+
+
+def _evidence_parts(geometry: Geometry, stage: Stage, places: np.ndarray) -> np.ndarray:
+    """Of `evidence_parts`, or (n_rows, 0, n_classes) where there is no evidence."""
+    n_samples, n_views = geometry.observed.shape
+    if stage.evidence is None:
+        return np.zeros((len(places), 0, stage.P.shape[1]))
+    Z = np.zeros((n_samples, n_views, stage.P.shape[1]))
+    for v, (view, fit) in enumerate(zip(geometry.views, stage.evidence.fits, strict=True)):
+        Z[view.rows, v] = fit.scores
+    seen, weights = geometry.observed[places], stage.evidence.view_weights
+    return evidence_parts(Z[places], seen, weights, stage.evidence.gaussian)
+
+
+def _explanation(
+    model: Any,
+    rows: np.ndarray,
+    influence: np.ndarray,
+    view_shares: np.ndarray,
+    parts: np.ndarray,
+    unjoined: np.ndarray,
+) -> Explanation:
+    """Words for the parts of the logarithms of the shares.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    rows : array (n_rows,) of int
+    influence : array (n_rows, n_labelled)
+        Of the labels, before classes are weighted.
+    view_shares : array (n_rows, n_views)
+    parts : array (n_rows, n_reasons - 1, n_classes)
+        What else than the graph adds to the logarithms.
+    unjoined : array (n_classes,)
+        What stands for the graph where it joins a sample to no label.
+    """
+    n_classes, supporters = len(model.classes_), np.flatnonzero(model._label_codes >= 0)
+    members = model._label_codes[supporters][:, None] == np.arange(n_classes)
+    support = normalise_rows(influence * (members * model._class_weights).sum(axis=1))
+    joined = support.any(axis=1, keepdims=True)
+    graph_shares = np.where(joined, support @ members, unjoined)
+    label_codes, rival_codes = _best_two(model, rows)
+    logs = np.concatenate([_log(graph_shares)[:, None], parts], axis=1)
+    turn, temperature = np.arange(len(rows)), model.calibration_.temperature
+    log_odds = logs[turn, :, label_codes] - logs[turn, :, rival_codes]
+    return Explanation(
+        samples=rows,
+        labels=model.classes_[label_codes],
+        rivals=model.classes_[rival_codes],
+        confidence=model.confidence_[rows],
+        supporters=supporters,
+        supporter_labels=model.transduction_[supporters],
+        support=support,
+        graph_shares=graph_shares,
+        view_shares=view_shares,
+        borrowed=1 - view_shares.sum(axis=1),
+        log_odds=log_odds / np.where(model.unreachable_[rows], 1, temperature)[:, None],
+        reasons=("graph", *model.view_names_, "prior")[: 1 + parts.shape[1]],
+        view_names=model.view_names_,
+    )
+
+
+def _best_two(model: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of the class given to each sample, and of the best of the others."""
+    shares = model.label_distributions_[rows].copy()
+    given = model._label_codes[rows]
+    labels = np.where(given >= 0, given, np.argmax(shares, axis=1))
+    shares[np.arange(len(rows)), labels] = -1
+    return labels, np.argmax(shares, axis=1)
+
+
+def _log(shares: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(shares, np.finfo(float).tiny))
