@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold, train_test_split
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_array, check_consistent_length
 
-from viewmend import MultiViewData
+from viewmend import MultiViewData, check_views
+from viewmend.exceptions import InvalidViewsError
 
 N_SAMPLES = 7
 
@@ -118,6 +119,33 @@ def test_sizes_describe_the_stacked_form():
     assert data.shape == stacked.shape
     np.testing.assert_array_equal(stacked[:, :2], data.views[0])
     np.testing.assert_array_equal(stacked[:, 2:], data.views[1])
+
+
+def test_one_array_is_the_stacked_form():
+    data = make_data()
+    np.testing.assert_array_equal(np.asarray(data), data.stacked())
+    np.testing.assert_array_equal(check_array(data, ensure_all_finite=False), data.stacked())
+    assert np.asarray(data, dtype=np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="Input contains NaN"):
+        check_array(data)
+    with pytest.raises(ValueError, match="needs a copy, but copy=False forbids it"):
+        np.asarray(data, copy=False)
+
+
+def test_dtype_is_that_of_the_stacked_form():
+    data = make_data()
+    narrow, wide = data.views[0].astype(np.float32), data.views[1]
+    for views in ((narrow, narrow), (narrow, wide), (wide, wide)):
+        mixed = MultiViewData(views, data.observed, data.names)
+        assert mixed.dtype == mixed.stacked().dtype == np.asarray(mixed).dtype
+
+
+def test_sizes_may_be_told_twice_but_not_differently():
+    data = make_data()
+    for sizes in ((2, 1), [2, 1], np.array([2, 1])):
+        np.testing.assert_array_equal(check_views(data, view_sizes=sizes), data)
+    with pytest.raises(InvalidViewsError, match=r"view_sizes=\(1, 2\) splits one 2-D array"):
+        check_views(data, view_sizes=(1, 2))
 
 
 def test_rows_seen_are_the_rows_that_are_not_nan():

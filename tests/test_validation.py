@@ -390,9 +390,9 @@ def test_refused_view_sizes(view_sizes, message):
 def test_view_sizes_are_only_for_one_array(collect):
     views = {"a": image(), "b": text()}
     X = views if collect is dict else collect(list(views.values()))
-    message = rf"view_sizes=\(2, 1\) splits one 2-D array, but X is a {type(X).__name__}"
+    message = rf"view_sizes=\(1, 2\) splits one 2-D array, but X is a {type(X).__name__}"
     with pytest.raises(InvalidViewsError, match=message):
-        check_views(X, view_sizes=(2, 1))
+        check_views(X, view_sizes=(1, 2))
 
 
 # ------------------------------------------------------------------ new views

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
+
+from viewmend.html_repr import card
 
 __all__ = ["MultiViewData"]
 
@@ -14,10 +17,14 @@ __all__ = ["MultiViewData"]
 class MultiViewData:
     """Samples seen through several views, some of them missing.
 
-    Indexing takes rows, so that ``train_test_split``, ``cross_validate`` and plain slicing work::
+    Made from arrays in any form by `viewmend.check_views`. Indexing takes rows, so that
+    ``train_test_split``, ``cross_validate`` and plain slicing work::
 
         data[:100]            # the first 100 samples, all views
         data[[3, 1, 4]]       # these samples, in this order
+
+    To whatever expects one 2-D array, such as a classifier of scikit-learn behind an imputer, it
+    is the stacked array; ``n_features`` is then what the estimators here call ``view_sizes``.
 
     Attributes
     ----------
@@ -51,6 +58,20 @@ class MultiViewData:
         """Shape of the stacked form: rows, columns of all views together."""
         return self.n_samples, sum(self.n_features)
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the stacked form."""
+        return np.result_type(*self.views)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            msg = (
+                "views lie in arrays of their own, so stacking them needs a copy, but copy=False "
+                "forbids it; leave copy out"
+            )
+            raise ValueError(msg)
+        return self.stacked().astype(self.dtype if dtype is None else dtype, copy=False)
+
     def __len__(self) -> int:
         return self.n_samples
 
@@ -67,6 +88,19 @@ class MultiViewData:
             )
         )
         return f"MultiViewData({self.n_samples} samples; {seen})"
+
+    def _repr_html_(self) -> str:
+        complete = self.observed.all(axis=1)
+        facts = {
+            "samples": self.n_samples,
+            "complete": f"{complete.sum()} samples have all {self.n_views} views",
+        }
+        columns = {
+            "view": self.names,
+            "columns": self.n_features,
+            "seen": self.observed.mean(axis=0),
+        }
+        return card("MultiViewData", facts, columns)
 
     def rows_seen(self, v: int) -> np.ndarray:
         """Rows of view ``v`` that are present, (n_observed_v, n_features_v)."""

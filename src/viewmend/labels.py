@@ -16,7 +16,14 @@ from sklearn.exceptions import DataConversionWarning
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
 from viewmend.parameters import short
 
-__all__ = ["Labels", "check_class_prior", "check_labels"]
+__all__ = [
+    "Labels",
+    "as_label_array",
+    "check_class_prior",
+    "check_labels",
+    "find_unlabelled",
+    "labelled_part",
+]
 
 # Labels of these Python types get a NumPy dtype of their own; mixtures stay objects.
 _NATIVE_TYPES: tuple[tuple[tuple[type, ...], Any], ...] = (
@@ -79,8 +86,8 @@ def check_labels(y: object, n_samples: int) -> Labels:
     InvalidLabelsError
         If the labels cannot be used as they are.
     """
-    values = _as_label_array(y, n_samples)
-    unlabelled = _find_unlabelled(values)
+    values = as_label_array(y, n_samples)
+    unlabelled = find_unlabelled(values)
     known = _with_native_dtype(values[~unlabelled])
     classes, found = _classes_and_codes(known)
     if len(classes) < 2:
@@ -95,7 +102,36 @@ def check_labels(y: object, n_samples: int) -> Labels:
     return Labels(classes, codes)
 
 
-def _as_label_array(y: object, n_samples: int) -> np.ndarray:
+def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Samples of which the class is known, and their classes.
+
+    Parameters
+    ----------
+    y : array-like (n_samples,)
+        -1, None or NaN for samples of unknown class.
+
+    Returns
+    -------
+    rows : array (n_labelled,) of int
+    classes : array (n_labelled,)
+
+    Raises
+    ------
+    InvalidLabelsError
+        If there is none.
+    """
+    values = as_label_array(y, len(y))
+    rows = np.flatnonzero(~find_unlabelled(values))
+    if len(rows) == 0:
+        msg = (
+            f"y has no label to compare with, expected at least 1, got {len(values)} unlabelled "
+            f"samples; split with LabelledStratifiedKFold, whose test samples are labelled"
+        )
+        raise InvalidLabelsError(msg)
+    return rows, _with_native_dtype(values[rows])
+
+
+def as_label_array(y: object, n_samples: int) -> np.ndarray:
     """One value per sample, with a NumPy dtype only where NumPy would not change the values."""
     if y is None:
         msg = "fit requires y to be passed, but the target y is None; pass one label per sample"
@@ -123,7 +159,7 @@ def _as_label_array(y: object, n_samples: int) -> np.ndarray:
     return array if array.dtype.kind in "biufUSMm" else array.astype(object)
 
 
-def _find_unlabelled(values: np.ndarray) -> np.ndarray:
+def find_unlabelled(values: np.ndarray) -> np.ndarray:
     """True at -1, None, NaN and ``pandas.NA``, (n_samples,)."""
     if values.dtype.kind == "O":
         return np.asarray(np.frompyfunc(_is_marker, 1, 1)(values), dtype=bool)

@@ -117,7 +117,17 @@ METHODS: Mapping[str, Method] = {
 
 
 def get_method(name: str) -> Method:
-    """A method by its name; an unknown name is an error that lists the known ones."""
+    """A method by its name; an unknown name is an error that lists the known ones.
+
+    Parameters
+    ----------
+    name : str
+        Row of `METHODS`.
+
+    Returns
+    -------
+    Method
+    """
     if name not in METHODS:
         msg = f"there is no method {name!r}; choose one of {', '.join(METHODS)}"
         raise InvalidParameterError(msg)

@@ -11,13 +11,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.containers import MultiViewData
+from viewmend.html_repr import HTMLReprMixin
 from viewmend.parameters import Rule, check_parameters
 from viewmend.validation import check_new_views, check_views
 
 __all__ = ["ViewImputer"]
 
 
-class ViewImputer(TransformerMixin, BaseEstimator):
+class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
     """Base of the imputers.
 
     Subclasses have the parameter ``view_sizes`` and define `_rules`, `_learn` and `_complete`.
@@ -95,6 +96,7 @@ class ViewImputer(TransformerMixin, BaseEstimator):
         self.view_names_ = data.names
         self.view_n_features_ = data.n_features
         self.n_features_in_ = sum(data.n_features)
+        self._coverage = data.observed.mean(axis=0)
         return data
 
     def _learn(self, data: MultiViewData) -> Sequence[np.ndarray]:

@@ -1,0 +1,207 @@
+"""Folds, scores and cross-validation where most samples have no label.
+
+Plain splitters deal unlabelled samples into test parts, and plain scorers count the mark of an
+unlabelled sample, -1, as one more class. Here only labelled samples are held out and scored. Of
+scikit-learn's own functions, ``cross_val_predict`` alone cannot be used for probabilities: it
+renumbers the classes before the fit, and -1 becomes one of them.
+
+What is split must know its rows: a `MultiViewData`, which `viewmend.check_views` makes of lists
+and dicts, or one stacked array with ``view_sizes``. A ``mask`` of a stacked array is split with it
+where metadata routing is enabled and the steps that want it say so::
+
+    model = MendClassifier(view_sizes=(76, 216))
+    model = model.set_fit_request(mask=True).set_score_request(mask=True)
+    cross_validate(model, X, y, cv=LabelledStratifiedKFold(), params={"mask": mask})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
+from viewmend.labels import Labels, check_labels, labelled_part
+from viewmend.models.search_runs import label_folds
+from viewmend.parameters import Integer, short
+
+__all__ = ["LabelledScorer", "LabelledStratifiedKFold", "cross_val_transduce", "labelled_scorer"]
+
+FOLD_COUNT = Integer(2)
+
+
+class LabelledStratifiedKFold(BaseCrossValidator):
+    """Folds of the labelled samples; unlabelled ones are always trained on and never tested.
+
+    Labelled samples are dealt into folds class by class, by the rule of `LabelSearchCV`. A class
+    with a single label is in no fold: held out, it would be unknown to the fit.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+    shuffle : bool, default=False
+        Whether samples are dealt in random order instead of that of the rows.
+    random_state : int, numpy Generator or None, default=None
+        Of the order, where ``shuffle`` is set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewmend.model_selection import LabelledStratifiedKFold
+    >>> y = np.array([0, -1, 1, 0, -1, 1])
+    >>> for train, test in LabelledStratifiedKFold(2).split(np.zeros((6, 1)), y):
+    ...     print(train, test)
+    [1 3 4 5] [0 2]
+    [0 1 2 4] [3 5]
+    """
+
+    def __init__(self, n_splits=5, *, shuffle=False, random_state=None):
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def get_n_splits(self, X=None, y=None, groups=None) -> int:  # noqa: ARG002
+        """Number of folds, whatever the arguments."""
+        return self.n_splits
+
+    def _iter_test_indices(self, X=None, y=None, groups=None) -> Iterator[np.ndarray]:  # noqa: ARG002
+        self._check_parameters()
+        codes = _labels(y).codes
+        order = np.arange(len(codes))
+        if self.shuffle:
+            order = np.random.default_rng(self.random_state).permutation(order)
+        folds = label_folds(codes, order, self.n_splits)
+        if len(folds) < self.n_splits:
+            msg = (
+                f"n_splits={self.n_splits} must be at most the number of labels that can be held "
+                f"out, got {len(folds)} in classes of two or more; lower n_splits or label more "
+                f"samples"
+            )
+            raise InvalidLabelsError(msg)
+        yield from folds
+
+    def _check_parameters(self) -> None:
+        if not FOLD_COUNT.accepts(self.n_splits):
+            msg = (
+                f"n_splits must be {FOLD_COUNT.expected}, got {short(self.n_splits)}; pass the "
+                f"number of folds"
+            )
+            raise InvalidParameterError(msg)
+        if self.random_state is not None and not self.shuffle:
+            msg = (
+                f"random_state must be None where shuffle=False, got {short(self.random_state)}, "
+                f"which would have no effect; set shuffle=True or leave random_state out"
+            )
+            raise InvalidParameterError(msg)
+
+
+class LabelledScorer:
+    """A scorer that looks at the labelled samples only; see `labelled_scorer`.
+
+    Parameters
+    ----------
+    scorer : callable
+        Called as ``scorer(estimator, X, y)`` with the labelled samples.
+    """
+
+    def __init__(self, scorer: Callable[..., float]):
+        self.scorer = scorer
+
+    def __call__(self, estimator: Any, X: Any, y: Any, **metadata: Any) -> float:
+        rows, classes = labelled_part(y)
+        kept = {name: _safe_indexing(value, rows) for name, value in metadata.items()}
+        return self.scorer(estimator, _safe_indexing(X, rows), classes, **kept)
+
+    def __repr__(self) -> str:
+        return f"labelled_scorer({self.scorer!r})"
+
+    def get_metadata_routing(self) -> Any:
+        """What the scorer within asks for, such as ``sample_weight``."""
+        return get_routing_for_object(self.scorer)
+
+
+def labelled_scorer(scoring: str | Callable[..., float] = "accuracy") -> LabelledScorer:
+    """A scorer that leaves out the samples without a label, for any splitter and search.
+
+    Needed for metrics by name and for classifiers of other libraries; ``score`` of the
+    classifiers here, which searches take by default, leaves these samples out by itself.
+
+    Parameters
+    ----------
+    scoring : str or callable
+        Name of a scorer of scikit-learn, or ``scorer(estimator, X, y)`` such as `make_scorer`
+        makes.
+
+    Returns
+    -------
+    LabelledScorer
+        Called as ``scorer(estimator, X, y)``, where -1, None and NaN in ``y`` mean unlabelled.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from viewmend import MendClassifier
+    >>> from viewmend.model_selection import LabelledStratifiedKFold, labelled_scorer
+    >>> search = GridSearchCV(
+    ...     MendClassifier(),
+    ...     {"spreading": [0.9, 0.99]},
+    ...     cv=LabelledStratifiedKFold(3),
+    ...     scoring=labelled_scorer("balanced_accuracy"),
+    ... )
+    """
+    return LabelledScorer(get_scorer(scoring))
+
+
+def cross_val_transduce(
+    estimator: Any, X: Any, y: ArrayLike, *, cv: Any = None, mask: ArrayLike | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Classes that labelled samples get when they are fitted as unlabelled ones, fold by fold.
+
+    This is cross-validation for methods that label the samples of ``fit`` and no others:
+    held-out samples stay in the fit, their labels do not.
+
+    Parameters
+    ----------
+    estimator : classifier with ``transduction_``
+    X : views, in any form that ``fit`` takes
+    y : array-like (n_samples,)
+        -1, None or NaN for unlabelled samples.
+    cv : splitter or iterable of (train, test), default=LabelledStratifiedKFold()
+        Only the test parts are used.
+    mask : array (n_samples, n_views) of bool, optional
+
+    Returns
+    -------
+    rows : array (n_held_out,) of int
+        Samples that were held out, fold after fold.
+    classes : array (n_held_out,)
+        What they were found to be, to be compared with ``y[rows]``.
+    """
+    labels = _labels(y)
+    cv = LabelledStratifiedKFold() if cv is None else cv
+    splits = cv.split(labels.codes, labels.codes) if hasattr(cv, "split") else cv
+    rows = [test[labels.labelled[test]] for _, test in splits]
+    classes = [_transduced_without(estimator, X, labels, held_out, mask) for held_out in rows]
+    return np.concatenate(rows), np.concatenate(classes)
+
+
+def _labels(y: Any) -> Labels:
+    return check_labels(y, 0 if y is None else len(y))
+
+
+def _transduced_without(
+    estimator: Any, X: Any, labels: Labels, held_out: np.ndarray, mask: ArrayLike | None
+) -> np.ndarray:
+    """Classes of some samples in a fit that does not know their labels."""
+    known = labels.classes.astype(object)[labels.codes]
+    known[~labels.labelled] = None
+    known[held_out] = None
+    metadata = {} if mask is None else {"mask": mask}
+    return clone(estimator).fit(X, known, **metadata).transduction_[held_out]
