@@ -278,7 +278,7 @@ def test_without_matplotlib_drawing_names_the_remedy(monkeypatch):
 def test_package_imports_without_matplotlib_and_never_loads_it():
     code = (
         "import sys; sys.modules['matplotlib'] = None; "
-        "import viewmend, viewmend.plot, viewmend.demo"
+        "import viewmend, viewmend.plot, viewmend.report, viewmend.demo"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

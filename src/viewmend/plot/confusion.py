@@ -2,25 +2,77 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import confusion_matrix
 
-from viewmend.plot.style import styled
+from viewmend.exceptions import InvalidParameterError
+from viewmend.parameters import short
+from viewmend.plot.style import axes_or_new, styled
+from viewmend.plot.tiles import draw_tiles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_confusion"]
+__all__ = ["class_positions", "confusion_shares", "plot_confusion"]
 
-# Above this share a cell is so dark that its number must be white.
-DARK = 0.55
+
+def confusion_shares(
+    y_true: Iterable[Any],
+    y_pred: Iterable[Any],
+    classes: Iterable[Any],
+    abstained: ArrayLike | None = None,
+) -> np.ndarray:
+    """Share of each true class that is taken for each class.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like (n_samples,)
+    classes : array-like (n_classes,)
+        Order of rows and columns.
+    abstained : array-like (n_samples,) of bool, optional
+        Samples whose prediction is not given out.
+
+    Returns
+    -------
+    array (n_classes, n_classes + 1)
+        Rows sum to one, or to zero for a class without samples. The last column has the abstained
+        samples, which are in no other one.
+    """
+    names = list(classes)
+    rows, columns = class_positions(y_true, names), class_positions(y_pred, names)
+    if abstained is not None:
+        columns = np.where(np.asarray(abstained, dtype=bool), len(names), columns)
+    counts = np.zeros((len(names), len(names) + 1))
+    np.add.at(counts, (rows, columns), 1)
+    totals = counts.sum(axis=1, keepdims=True)
+    return np.divide(counts, totals, out=counts, where=totals > 0)
+
+
+def class_positions(y: Iterable[Any], classes: Iterable[Any]) -> np.ndarray:
+    """Place of every label in ``classes``, (n_samples,) of int; labels are any hashables."""
+    places = {name: place for place, name in enumerate(classes)}
+    labels = list(y)
+    strangers = [label for label in labels if label not in places]
+    if strangers:
+        msg = (
+            f"labels must be among the {len(places)} classes, got {short(strangers[0])}; name "
+            f"every label in classes, or leave these samples out"
+        )
+        raise InvalidParameterError(msg)
+    return np.array([places[label] for label in labels], dtype=np.int64)
 
 
 @styled
-def plot_confusion(y_true: ArrayLike, y_pred: ArrayLike, classes: ArrayLike, ax: Axes) -> Axes:
+def plot_confusion(
+    y_true: Iterable[Any],
+    y_pred: Iterable[Any],
+    classes: Iterable[Any],
+    ax: Axes | None = None,
+    abstained: ArrayLike | None = None,
+) -> Axes:
     """Draw the confusion matrix in percent of each true class.
 
     Parameters
@@ -29,30 +81,30 @@ def plot_confusion(y_true: ArrayLike, y_pred: ArrayLike, classes: ArrayLike, ax:
         Pass only the samples to be judged: the given labels of a transduction are always right.
     classes : array-like (n_classes,)
         Order of rows and columns.
-    ax : matplotlib Axes
+    ax : matplotlib Axes, optional
+        A new figure by default.
+    abstained : array-like (n_samples,) of bool, optional
+        Samples whose prediction is not given out, such as ``unreachable_`` or those of low
+        confidence; they are counted in a column of their own.
 
     Returns
     -------
     matplotlib Axes
     """
-    names = np.asarray(classes)
-    shares = confusion_matrix(y_true, y_pred, labels=names, normalize="true")
-    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    fontsize = min(9.0, 85 / len(names))
-    for row, column in np.ndindex(shares.shape):
-        share = shares[row, column]
-        ax.text(
-            column,
-            row,
-            f"{100 * share:.0f}",
-            ha="center",
-            va="center",
-            fontsize=fontsize,
-            color="white" if share > DARK else "black" if share >= 0.005 else "#bbbbbb",
-        )
-    ax.set_xticks(range(len(names)), labels=[str(name) for name in names])
-    ax.set_yticks(range(len(names)), labels=[str(name) for name in names])
-    ax.tick_params(length=0)
+    ax = axes_or_new(ax, (5.4, 5.0))
+    names = list(classes)
+    shares = confusion_shares(y_true, y_pred, names, abstained)
+    shares = shares[:, :-1] if abstained is None else shares
+    texts = np.vectorize(lambda share: f"{100 * share:.0f}", otypes=[object])(shares)
+    draw_tiles(ax, shares, texts, (names, names))
+    for text in ax.texts:
+        if text.get_text() == "0":
+            text.set_color("#bbbbbb")
+    if abstained is not None:
+        # Above its column, where it has room: below, it would turn all names of classes.
+        end, above = (len(names) + 0.5, -0.5), (0, 4)
+        ax.annotate("abstained", end, above, textcoords="offset points", ha="right", fontsize=9)
+        ax.axvline(len(names) - 0.5, color="white", linewidth=3)
     ax.set_xlabel("predicted class")
     ax.set_ylabel("true class (rows sum to 100%)")
     return ax

@@ -1,25 +1,37 @@
-"""A 2-D picture of one view's graph, to see where samples without that view end up.
+"""A graph in the plane, to see where samples end up, also those that miss views.
 
-Every class has a corner of a regular polygon. An anchor lies between the corners of the classes
-it serves, a sample at the weighted mean of its anchors. Both steps are linear in the rows of the
-graph, so the rows before and after imputation can be drawn by one map, under which the observed
-samples stand still.
+Every class has a corner of a regular polygon. In a graph of samples and anchors, an anchor lies
+between the corners of the classes it serves, a sample at the weighted mean of its anchors. Both
+steps are linear in the rows of the graph, so the rows before and after imputation can be drawn by
+one map, under which the observed samples stand still. In a graph of samples alone, the corners
+are met as well as a linear map of its leading spectral coordinates can.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, diags_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import eigsh
 
 from viewmend.exceptions import InvalidParameterError
-from viewmend.plot.style import GREY, PALETTE, styled
+from viewmend.plot.style import GREY, PALETTE, axes_or_new, label_texts, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["anchor_class_shares", "embed_rows", "plot_graph_embedding"]
+__all__ = [
+    "anchor_class_shares",
+    "embed_graph",
+    "embed_rows",
+    "plot_graph_embedding",
+    "plot_imputation",
+    "plot_sample_graph",
+    "rows_before_imputation",
+]
 
 # Class names stand this much outside the outermost sample.
 NAME_RADIUS = 1.1
@@ -27,6 +39,10 @@ NAME_RADIUS = 1.1
 WHOLE = 0.8
 # Samples nearer to each other than this are one point to the eye; the corners have radius 1.
 ONE_POINT = 1e-6
+# From this many samples on, a vector picture holds them as an image.
+MANY = 3000
+# Parts of a graph with a smaller share of the samples than this have no spectral coordinates.
+SMALL_PART = 0.01
 
 
 def anchor_class_shares(rows: np.ndarray, labels: ArrayLike, missing: ArrayLike) -> np.ndarray:
@@ -86,9 +102,124 @@ def embed_rows(
     return tuple(rows @ places for rows in (rows_before, *rows_after))
 
 
+def embed_graph(graph: csr_array, labels: ArrayLike) -> np.ndarray:
+    """Place the samples of a graph in the plane by its leading spectral coordinates.
+
+    These are mapped linearly so that, in the least-squares sense, every sample comes nearest to
+    the corner of its class: samples that the graph puts between classes lie between corners.
+
+    Parameters
+    ----------
+    graph : sparse array (n_samples, n_samples)
+        Non-negative, ``graph_`` of a fitted `MendClassifier`; directions do not count.
+    labels : array-like (n_samples,)
+        Classes known to the model, ``transduction_``; never the labels it is judged on.
+
+    Returns
+    -------
+    array (n_samples, 2)
+        Samples outside of the main parts of the graph lie in the middle.
+    """
+    classes, codes = np.unique(np.asarray(labels), return_inverse=True)
+    graph = csr_array(graph + graph.T)
+    _, part = connected_components(graph, directed=False)
+    sizes = np.bincount(part)
+    kept = np.flatnonzero(sizes[part] >= max(2, SMALL_PART * len(part)))
+    points = np.zeros((len(part), 2))
+    if len(kept) <= len(classes) + 1:
+        return points
+    n_coordinates = len(classes) + len(np.unique(part[kept]))
+    coordinates = _spectral_coordinates(graph[kept][:, kept], n_coordinates)
+    targets = _corners(len(classes))[codes[kept]]
+    points[kept] = coordinates @ np.linalg.lstsq(coordinates, targets, rcond=None)[0]
+    return points
+
+
+def _spectral_coordinates(graph: csr_array, k: int) -> np.ndarray:
+    """Leading eigenvectors of the random walk on a graph without isolated samples, (n, k)."""
+    root = np.sqrt(np.asarray(graph.sum(axis=1), dtype=float))
+    scale = diags_array(1 / root)
+    walk = scale @ graph @ scale
+    _, vectors = eigsh(walk, k=min(k, len(root) - 1), which="LA", v0=root, tol=1e-6)
+    return vectors / root[:, None]
+
+
+def rows_before_imputation(rows: np.ndarray, missing: ArrayLike) -> np.ndarray:
+    """Rows of a view's graph as they are where nothing is known: uniform for missing samples."""
+    unknown = np.asarray(missing, dtype=bool)[:, None]
+    return np.where(unknown, 1 / rows.shape[1], rows)
+
+
+@styled
+def plot_imputation(
+    model: Any,
+    observed: ArrayLike | None = None,
+    view: int | str | None = None,
+    axes: Any = None,
+) -> np.ndarray:
+    """Draw the graph of one view before and after imputation, in two panels.
+
+    Parameters
+    ----------
+    model : fitted AGFTIClassifier
+    observed : array-like (n_samples, n_views) of bool, optional
+        Which samples of ``fit`` were seen through which views, as in `MultiViewData`; what the
+        model remembers by default.
+    view : int or str, optional
+        Place or name of the view; the one that misses most samples by default.
+    axes : sequence of two matplotlib Axes, optional
+        Those of a new figure by default.
+
+    Returns
+    -------
+    array (2,) of matplotlib Axes
+    """
+    names = list(model.view_names_)
+    seen = np.asarray(model.observed_ if observed is None else observed, dtype=bool)
+    chosen = int(np.argmin(seen.sum(axis=0))) if view is None else view
+    v = names.index(chosen) if isinstance(chosen, str) else chosen
+    missing, after = ~seen[:, v], model.view_graphs_[v]
+    before = rows_before_imputation(after, missing)
+    points = embed_rows(before, after, labels=model.transduction_, missing=missing)
+    panels = _two_axes() if axes is None else np.asarray(axes)
+    titles = (f"{label_texts(names)[v]}: before imputation", "after imputation")
+    for ax, places, title in zip(panels, points, titles, strict=True):
+        plot_graph_embedding(places, model.transduction_, missing, ax, title)
+    return panels
+
+
+def _two_axes() -> np.ndarray:
+    from matplotlib import pyplot
+
+    return pyplot.subplots(1, 2, figsize=(9.6, 5.5), layout="constrained")[1]
+
+
+@styled
+def plot_sample_graph(model: Any, ax: Axes | None = None) -> Axes:
+    """Draw the graph of the samples that the labels last spread over; see `embed_graph`.
+
+    Parameters
+    ----------
+    model : fitted MendClassifier
+        Or any other with ``graph_`` (n_samples, n_samples) and ``transduction_``.
+    ax : matplotlib Axes, optional
+        A new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    points = embed_graph(model.graph_, model.transduction_)
+    return plot_graph_embedding(points, model.transduction_, None, ax)
+
+
 @styled
 def plot_graph_embedding(
-    points: np.ndarray, y: ArrayLike, missing: ArrayLike, ax: Axes, title: str = ""
+    points: np.ndarray,
+    y: ArrayLike,
+    missing: ArrayLike | None,
+    ax: Axes | None = None,
+    title: str = "",
 ) -> Axes:
     """Draw points of `embed_rows`: dots for observed samples, rings for missing ones.
 
@@ -97,32 +228,42 @@ def plot_graph_embedding(
     points : array (n_samples, 2)
     y : array-like (n_samples,)
         Class that gives the colour; every class of the embedding must occur.
-    missing : array-like (n_samples,) of bool
-    ax : matplotlib Axes
+    missing : array-like (n_samples,) of bool, or None
+        None for graphs that miss no sample.
+    ax : matplotlib Axes, optional
+        A new figure by default.
     title : str
 
     Returns
     -------
     matplotlib Axes
     """
-    missing = np.asarray(missing, dtype=bool)
+    ax = axes_or_new(ax, (5.2, 5.8))
+    hidden = np.zeros(len(points), dtype=bool) if missing is None else np.asarray(missing, bool)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     colors = np.array([PALETTE[code % len(PALETTE)] for code in range(len(classes))])
     reach = float(np.linalg.norm(points, axis=1).max(initial=1e-6))
-    _draw_corners(ax, [str(name) for name in classes], colors, reach)
-    seen = ~missing
-    ax.scatter(
-        points[seen, 0], points[seen, 1], s=7, color=colors[codes[seen]], alpha=0.6, linewidths=0
-    )
-    edges = colors[codes[missing]]
-    ax.scatter(
-        points[missing, 0], points[missing, 1], s=22, facecolors="none", edgecolors=edges, lw=0.9
-    )
-    if missing.sum() > 1 and np.ptp(points[missing], axis=0).max() < ONE_POINT:
-        _point_at_pile(ax, points[missing][0], int(missing.sum()))
+    _draw_corners(ax, label_texts(classes, 14 if len(classes) <= 10 else 8), colors, reach)
+    _draw_dots(ax, points[~hidden], colors[codes[~hidden]])
+    if missing is not None:
+        _draw_rings(ax, points[hidden], colors[codes[hidden]])
+        ax.set_xlabel("dots: view seen, rings: view missing")
     ax.set_title(title)
-    ax.set_xlabel("dots: view seen    rings: view missing")
     return ax
+
+
+def _draw_dots(ax: Axes, points: np.ndarray, colors: np.ndarray) -> None:
+    image = len(points) > MANY
+    x, y = points.T
+    ax.scatter(x, y, s=7, color=colors, alpha=0.6, linewidths=0, rasterized=image)
+
+
+def _draw_rings(ax: Axes, points: np.ndarray, colors: np.ndarray) -> None:
+    looks: dict[str, Any] = {"facecolors": "none", "edgecolors": colors, "linewidths": 0.9}
+    x, y = points.T
+    ax.scatter(x, y, s=22, rasterized=len(points) > MANY, **looks)
+    if len(points) > 1 and np.ptp(points, axis=0).max() < ONE_POINT:
+        _point_at_pile(ax, points[0], len(points))
 
 
 def _point_at_pile(ax: Axes, point: np.ndarray, n_samples: int) -> None:
@@ -133,7 +274,6 @@ def _point_at_pile(ax: Axes, point: np.ndarray, n_samples: int) -> None:
         (18, -34),
         textcoords="offset points",
         arrowprops={"arrowstyle": "-", "color": GREY, "shrinkB": 4},
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
     )
 
 
@@ -148,7 +288,8 @@ def _draw_corners(ax: Axes, names: list[str], colors: np.ndarray, reach: float) 
     for name, color, corner in zip(names, colors, _corners(len(names)), strict=True):
         ax.plot(*np.outer(corner, [0, reach]), color="#e4e4e4", linewidth=0.8, zorder=0)
         x, y = NAME_RADIUS * reach * corner
-        ax.text(x, y, name, color=color, ha="center", va="center", fontweight="bold")
+        size = 10 if len(names) <= 12 else 8
+        ax.text(x, y, name, color=color, ha="center", va="center", weight="bold", fontsize=size)
     limit = reach * (NAME_RADIUS + 0.08)
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit), xticks=[], yticks=[], aspect="equal")
     ax.spines[:].set_visible(False)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from viewmend.core import Round
+from viewmend.core.mend import StageRecord
 from viewmend.exceptions import InvalidParameterError
-from viewmend.plot.style import GREY, PALETTE, label_line_ends, styled
+from viewmend.plot.style import (
+    GREY,
+    PALETTE,
+    axes_or_new,
+    label_line_ends,
+    label_texts,
+    name_ticks,
+    styled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,25 +30,86 @@ LOG_MARGIN = 3.0
 
 
 @styled
-def plot_convergence(history: Sequence[Round], ax: Axes, tol: float | None = None) -> Axes:
-    """Draw how far soft labels and view weights moved in each round, on a log axis.
+def plot_convergence(
+    history: Sequence[Round] | Sequence[StageRecord] | Sequence[float],
+    ax: Axes | None = None,
+    tol: float | None = None,
+) -> Axes:
+    """Draw how a fit settled, as far as its history tells.
 
-    The residual ``|Z - G|`` is drawn beside them. It falls by many powers of ten once the tensor
-    step has settled, so the axis ends below the changes and lets it leave the frame.
+    For AGF-TI, how far soft labels and view weights moved in each round, on a log axis, with the
+    residual ``|Z - G|`` beside them. It falls by many powers of ten once the tensor step has
+    settled, so the axis ends below the changes and lets it leave the frame. For `MendClassifier`,
+    the share of the samples whose class each stage after the first changed. For other methods,
+    their objective.
 
     Parameters
     ----------
-    history : sequence of Round
+    history : sequence of Round, of StageRecord or of float
         ``history_`` of a fitted model.
-    ax : matplotlib Axes
+    ax : matplotlib Axes, optional
+        A new figure by default.
     tol : float, optional
-        Draw the level below which the solver stops; 0, which a log axis has not, is left out.
+        Draw the level of changes below which AGF-TI stops; 0, which a log axis has not, is left
+        out.
 
     Returns
     -------
     matplotlib Axes
     """
-    rounds = _iterations(history)
+    draw = _CONVERGENCE[_kind(history, tuple(_CONVERGENCE))]
+    ax = axes_or_new(ax)
+    draw(history, ax, tol)
+    return ax
+
+
+@styled
+def plot_view_weights(
+    history: Sequence[Round] | Sequence[StageRecord],
+    view_names: Sequence[str],
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the weight of each view after each round, with the last value beside its line.
+
+    For `MendClassifier`, whose stages begin without weights, the share of the variance of the
+    classes that each view explains, from which its weights are made.
+
+    Parameters
+    ----------
+    history : sequence of Round or of StageRecord
+        ``history_`` of a fitted model.
+    view_names : sequence of str
+        One name per view.
+    ax : matplotlib Axes, optional
+        A new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    read, step, quantity = _TRACES[_kind(history, tuple(_TRACES))]
+    told = [(record.iteration, read(record)) for record in history if read(record)]
+    _check_names(view_names, told)
+    ax = axes_or_new(ax)
+    rounds, weights = [iteration for iteration, _ in told], np.array([found for _, found in told])
+    colors = [PALETTE[v % len(PALETTE)] for v in range(len(view_names))]
+    if read is _alpha:
+        ax.axhline(1 / len(view_names), color=GREY, linestyle="--", linewidth=1)
+    for color, weights_v in zip(colors, weights.T, strict=True):
+        ax.plot(rounds, weights_v, color=color, marker=".")
+    ax.set_ylim(ax.get_ylim())
+    if read is _alpha:
+        place = (rounds[-1], 1 / len(view_names))
+        _annotate(ax, "equal weights", place, (0, -8), color=GREY, ha="right")
+    named = zip(label_texts(view_names), weights[-1], strict=True)
+    texts = [f"{name} {weight:.3f}" for name, weight in named]
+    label_line_ends(ax, weights[-1], texts, colors)
+    _name_axes(ax, quantity, step)
+    return ax
+
+
+def _draw_rounds(history: Sequence[Round], ax: Axes, tol: float | None) -> None:
+    rounds = [round_.iteration for round_ in history]
     changes = {
         "soft labels": [max(round_.change_F, round_.change_Q) for round_ in history],
         "view weights": [round_.change_alpha for round_ in history],
@@ -56,48 +126,70 @@ def plot_convergence(history: Sequence[Round], ax: Axes, tol: float | None = Non
         ax.axhline(tol, color=GREY, linestyle="--", linewidth=1)
     _label_lines(ax, rounds, lines, tol)
     _name_axes(ax, "largest change in the round")
-    return ax
 
 
-@styled
-def plot_view_weights(history: Sequence[Round], view_names: Sequence[str], ax: Axes) -> Axes:
-    """Draw the weight of each view after each round, with the last value beside its line.
+def _draw_stages(history: Sequence[StageRecord], ax: Axes, _tol: float | None) -> None:
+    # The first stage finds all classes, so that its bar would dwarf the others.
+    told = history[1:] or history
+    shares = [100 * record.change for record in told]
+    bars = ax.bar(range(len(shares)), shares, 0.7, color=PALETTE[0])
+    ax.bar_label(bars, [f"{share:.1f}" for share in shares], padding=2, fontsize=9)
+    ax.set_xlim(-0.6, len(shares) - 0.4)
+    name_ticks(ax, "x", [f"{record.iteration} {record.name}" for record in told])
+    ax.set_xlabel("stage")
+    ax.set_ylabel("samples that changed class (%)")
 
-    Parameters
-    ----------
-    history : sequence of Round
-        ``history_`` of a fitted model.
-    view_names : sequence of str
-        One name per view.
-    ax : matplotlib Axes
 
-    Returns
-    -------
-    matplotlib Axes
-    """
-    rounds = _iterations(history)
-    weights = np.array([round_.alpha for round_ in history])
-    n_views = weights.shape[1]
+def _draw_objective(history: Sequence[float], ax: Axes, _tol: float | None) -> None:
+    ax.plot(range(1, len(history) + 1), history, color=PALETTE[0], marker=".")
+    _name_axes(ax, "objective")
+
+
+def _alpha(record: Round) -> tuple[float, ...]:
+    return record.alpha
+
+
+def _explained(record: StageRecord) -> tuple[float, ...]:
+    return record.view_r2
+
+
+# By the type of the records of a history.
+_CONVERGENCE: dict[type, Callable[..., None]] = {
+    Round: _draw_rounds,
+    StageRecord: _draw_stages,
+    float: _draw_objective,
+}
+_TRACES: dict[type, tuple[Callable[..., tuple[float, ...]], str, str]] = {
+    Round: (_alpha, "round", "weight of the view"),
+    StageRecord: (_explained, "stage", "variance explained by the view"),
+}
+
+
+def _kind(history: Sequence[Any], known: tuple[type, ...]) -> type:
+    if not len(history):
+        msg = "history is empty; pass history_ of a fitted model, which has at least one round"
+        raise InvalidParameterError(msg)
+    found = next((kind for kind in known if isinstance(history[0], kind)), None)
+    if found is None:
+        msg = (
+            f"history must hold records of {' or '.join(kind.__name__ for kind in known)}, got "
+            f"{type(history[0]).__name__}; pass history_ of a fitted model that has such"
+        )
+        raise InvalidParameterError(msg)
+    return found
+
+
+def _check_names(view_names: Sequence[str], told: Sequence[tuple[int, tuple[float, ...]]]) -> None:
+    if not told:
+        msg = (
+            "history has no round that tells of the views; fit MendClassifier with n_rounds of "
+            "at least 1"
+        )
+        raise InvalidParameterError(msg)
+    n_views = len(told[0][1])
     if len(view_names) != n_views:
         msg = f"view_names has {len(view_names)} names but the history has {n_views} views"
         raise InvalidParameterError(msg)
-    colors = [PALETTE[v % len(PALETTE)] for v in range(n_views)]
-    ax.axhline(1 / n_views, color=GREY, linestyle="--", linewidth=1)
-    for color, weights_v in zip(colors, weights.T, strict=True):
-        ax.plot(rounds, weights_v, color=color, marker=".")
-    ax.set_ylim(ax.get_ylim())
-    _annotate(ax, "equal weights", (rounds[-1], 1 / n_views), (0, -8), color=GREY, ha="right")
-    texts = [f"{name} {weight:.3f}" for name, weight in zip(view_names, weights[-1], strict=True)]
-    label_line_ends(ax, weights[-1], texts, colors)
-    _name_axes(ax, "weight of the view")
-    return ax
-
-
-def _iterations(history: Sequence[Round]) -> list[int]:
-    if not history:
-        msg = "history is empty; pass history_ of a fitted model, which has at least one round"
-        raise InvalidParameterError(msg)
-    return [round_.iteration for round_ in history]
 
 
 def _set_log_limits(ax: Axes, lowest: Sequence[float], highest: Sequence[float]) -> None:
@@ -133,9 +225,9 @@ def _annotate(
     ax.annotate(text, place, offset, textcoords="offset points", fontsize=9, va="center", **looks)
 
 
-def _name_axes(ax: Axes, quantity: str) -> None:
+def _name_axes(ax: Axes, quantity: str, step: str = "round") -> None:
     from matplotlib.ticker import MaxNLocator
 
-    ax.set_xlabel("round")
+    ax.set_xlabel(step)
     ax.set_ylabel(quantity)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -12,7 +13,19 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GREY", "PALETTE", "label_line_ends", "plot_style", "require_matplotlib", "styled"]
+__all__ = [
+    "GREY",
+    "INK",
+    "PALETTE",
+    "axes_or_new",
+    "label_line_ends",
+    "label_texts",
+    "name_ticks",
+    "plot_style",
+    "points_per_unit",
+    "require_matplotlib",
+    "styled",
+]
 
 # Paul Tol's "muted" scheme, told apart by colour-blind readers; ordered so that neighbours differ
 # in lightness too, and with a darker grey than his, which vanishes as a thin line.
@@ -29,19 +42,21 @@ PALETTE = (
     "#777777",
 )
 GREY = "#666666"
+INK = "#333333"
 
 SETTINGS: dict[Any, Any] = {
     "font.size": 10,
+    "text.color": INK,
     "axes.titlesize": 11,
     "axes.titlelocation": "left",
     "axes.labelsize": 10,
-    "axes.labelcolor": "#333333",
+    "axes.labelcolor": INK,
     "axes.edgecolor": "#999999",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": False,
-    "xtick.color": "#333333",
-    "ytick.color": "#333333",
+    "xtick.color": INK,
+    "ytick.color": INK,
     "xtick.labelsize": 9,
     "ytick.labelsize": 9,
     "lines.linewidth": 1.8,
@@ -52,6 +67,10 @@ SETTINGS: dict[Any, Any] = {
 
 # Least distance of two labels, as a share of the height of the axes.
 LABEL_GAP = 0.07
+# Letters of a name that are shown, and the mean width of one as a share of the font size.
+NAME_LENGTH = 24
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+LETTER = 0.6
 
 Drawing = TypeVar("Drawing", bound=Callable[..., Any])
 
@@ -82,6 +101,70 @@ def styled(draw: Drawing) -> Drawing:
             return draw(*args, **kwargs)
 
     return drawn  # type: ignore[return-value]
+
+
+def axes_or_new(ax: Axes | None, size: tuple[float, float] = (5.4, 4.0)) -> Axes:
+    """The axes given, or those of a new figure of pyplot, ``size`` inches wide and high."""
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def label_texts(names: Iterable[object], length: int = NAME_LENGTH) -> list[str]:
+    """Names as a picture shows them: on one line each, no mathematics, none too long.
+
+    They are shortened in the middle. Where this would make two of them equal, what all of them
+    begin with is left out instead.
+    """
+    texts = [" ".join(str(name).split()) for name in names]
+    if len({_shortened(text, length) for text in texts}) < len(set(texts)):
+        same = takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
+        n_common = len(list(same))
+        texts = [ELLIPSIS + text[n_common:] for text in texts]
+    return [_shortened(text, length).replace("$", r"\$") for text in texts]
+
+
+def _shortened(text: str, length: int) -> str:
+    tail = (length - 1) // 2
+    return text if len(text) <= length else text[: length - 1 - tail] + ELLIPSIS + text[-tail:]
+
+
+def name_ticks(ax: Axes, axis: str, texts: Sequence[str]) -> None:
+    """Name the places 0, 1, ... of an axis, in letters as small and as few names as must be.
+
+    Names below the axes are turned where they would touch.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        With its final limits.
+    axis : {"x", "y"}
+    texts : sequence of str
+        From `label_texts` where users gave the names.
+    """
+    room = points_per_unit(ax)["xy".index(axis)]
+    size = float(np.clip(0.95 * room, 6.0, 9.0))
+    every = max(1, int(np.ceil(1.05 * size / room)))
+    looks: dict[str, Any] = {"fontsize": size}
+    longest = max((len(text) for text in texts), default=0)
+    if axis == "x" and LETTER * size * (longest + 1) > room:
+        turned = 90 if room < 2 * size or longest > NAME_LENGTH / 2 else 40
+        looks |= {"rotation": turned, "ha": "right", "rotation_mode": "anchor"}
+        looks |= {"va": "center"} if turned == 90 else {}
+    getattr(ax, f"set_{axis}ticks")(range(0, len(texts), every), labels=texts[::every], **looks)
+    ax.tick_params(axis=axis, length=0)  # type: ignore[arg-type]
+
+
+def points_per_unit(ax: Axes) -> tuple[float, float]:
+    """Width and height of one unit of the data, in points, before the layout is settled."""
+    box, dots = ax.get_window_extent(), ax.figure.dpi
+    spans = [abs(end - start) for start, end in (ax.get_xlim(), ax.get_ylim())]
+    width, height = 72 * box.width / dots, 72 * box.height / dots
+    if ax.get_aspect() != "auto":
+        return (min(width, height) / max(spans),) * 2
+    return width / spans[0], height / spans[1]
 
 
 def label_line_ends(

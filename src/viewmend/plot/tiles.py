@@ -1,0 +1,62 @@
+"""Matrices drawn as tiles with a number in each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from viewmend.plot.style import LETTER, label_texts, name_ticks, points_per_unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_tiles"]
+
+# Tiles darker than this have white numbers; numbers smaller than this many points are left out.
+DARK = 0.5
+SMALLEST = 4.0
+
+
+def draw_tiles(
+    ax: Axes,
+    values: np.ndarray,
+    texts: np.ndarray,
+    names: tuple[Sequence[object], Sequence[object]],
+    colours: str = "Blues",
+    limits: tuple[float, float] = (0.0, 1.0),
+) -> None:
+    """Draw a matrix, first row on top, with a text in every tile large enough to hold it.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    values : array (n_rows, n_columns)
+        Colours; NaN leaves the tile empty.
+    texts : array (n_rows, n_columns) of str
+    names : (sequence, sequence)
+        Of the columns, below, and of the rows, left.
+    colours : str
+        Name of a colour map of Matplotlib.
+    limits : (float, float)
+        Values at the ends of the colour map.
+    """
+    image = ax.imshow(values, cmap=colours, vmin=limits[0], vmax=limits[1])
+    room = min(points_per_unit(ax))
+    longest = max((len(line) for text in texts.flat for line in text.splitlines()), default=1)
+    size = min(9.0, 0.9 * room / (LETTER * max(longest, 2)))
+    shades = image.to_rgba(values)[..., :3] @ (0.299, 0.587, 0.114)
+    for row, column in np.argwhere(np.isfinite(values)) if size >= SMALLEST else ():
+        ax.text(
+            column,
+            row,
+            texts[row, column],
+            ha="center",
+            va="center",
+            fontsize=size,
+            color="white" if shades[row, column] < DARK else "black",
+        )
+    ax.spines[:].set_visible(False)
+    for axis, own in zip("xy", names, strict=True):
+        name_ticks(ax, axis, label_texts(own))

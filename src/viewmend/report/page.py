@@ -1,0 +1,110 @@
+"""The page: sections in their order, and the file they are written to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from viewmend.plot.style import require_matplotlib
+from viewmend.report.about import (
+    convergence_section,
+    data_section,
+    graph_section,
+    headline,
+    model_section,
+    weights_section,
+)
+from viewmend.report.case import Case, make_case
+from viewmend.report.html import tag
+from viewmend.report.outcome import classes_section, confidence_section, scores_section
+from viewmend.report.search import search_section
+
+__all__ = ["SECTIONS", "report_html", "write_report"]
+
+# By the id of the section.
+SECTIONS: dict[str, tuple[str, Callable[[Case], str]]] = {
+    "model": ("Model", model_section),
+    "search": ("Choice of parameters", search_section),
+    "data": ("Data", data_section),
+    "weights": ("View weights", weights_section),
+    "convergence": ("Convergence", convergence_section),
+    "classes": ("Classes", classes_section),
+    "confidence": ("Confidence", confidence_section),
+    "graph": ("Graph", graph_section),
+    "scores": ("Scores", scores_section),
+}
+
+
+def write_report(
+    model: Any,
+    path: str | Path,
+    X: object = None,
+    y: object = None,
+    mask: ArrayLike | None = None,
+    y_true: object = None,
+    ids: ArrayLike | None = None,
+) -> Path:
+    """Write a page about a fitted model: one file that needs nothing but a browser.
+
+    Sections whose data is not given say how to get them. Nothing is fitted or changed, and the
+    same arguments give the same bytes.
+
+    Parameters
+    ----------
+    model : fitted classifier of this library, or LabelSearchCV
+    path : str or Path
+        The file, usually ``*.html``; its folder is made where there is none.
+    X, y, mask : optional
+        What ``fit`` got; a mask alone shows which samples have which views.
+    y_true : array-like (n_samples,), optional
+        True classes, with -1, None or NaN where unknown. Only samples that ``y`` leaves unlabelled
+        are judged by them.
+    ids : array-like (n_samples,), optional
+        Names of the samples, such as ``aligned.ids``; row numbers by default.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    page = report_html(make_case(model, X, y, mask, y_true, ids))
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def report_html(case: Case) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    case : Case
+        From `make_case`.
+    """
+    require_matplotlib()
+    links = [
+        tag("li", tag("a", escape(title), href=f"#{name}")) for name, (title, _) in SECTIONS.items()
+    ]
+    body = [
+        tag("section", tag("h2", escape(title)) + build(case), id=name)
+        for name, (title, build) in SECTIONS.items()
+    ]
+    return Template(_resource("report.html")).substitute(
+        title=escape(f"{type(case.model).__name__} on {case.n_samples:,} samples"),
+        style=_resource("report.css"),
+        script=_resource("report.js"),
+        links="".join(links),
+        headline=headline(case),
+        content="\n".join(body),
+    )
+
+
+def _resource(name: str) -> str:
+    return (files("viewmend.report") / "templates" / name).read_text(encoding="utf-8")
