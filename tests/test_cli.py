@@ -31,7 +31,7 @@ def no_fit(monkeypatch):
     def refuse(*_args, **_kwargs):
         raise AssertionError("the demo must not run")
 
-    monkeypatch.setattr(cli, "run_demo", refuse)
+    monkeypatch.setattr("viewmend.cli.demo.run_demo", refuse)
 
 
 def invoke(*arguments, **environment):
@@ -110,12 +110,12 @@ def test_best_value_of_every_column_is_bold():
 
 def test_progress_bar_only_on_a_terminal():
     plain = invoke("demo", "--label-rate", "0.1", "--no-figure")
-    assert "/30" not in plain.stdout
+    assert "/3" not in plain.stdout
     assert "\x1b" not in plain.stdout
     terminal = invoke(
         "demo", "--label-rate", "0.1", "--no-figure", FORCE_COLOR="1", TERM="xterm-256color"
     )
-    assert re.search(r"AGF-TI, rounds.*\d+/30", re.sub(r"\x1b\[[0-9;]*m", "", terminal.stdout))
+    assert re.search(r"AGFTIClassifier.*3/3", re.sub(r"\x1b\[[0-9;]*m", "", terminal.stdout))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_warnings_of_the_library_are_one_line_notes(monkeypatch):
             )
         return finished
 
-    monkeypatch.setattr(cli, "run_demo", warn_and_return)
+    monkeypatch.setattr("viewmend.cli.demo.run_demo", warn_and_return)
     result = invoke("demo", "--no-figure")
     assert result.stdout.startswith("Note: 3 of 150 samples [bold] are joined to no label\n")
     assert "test_cli.py" not in result.output
@@ -196,6 +196,8 @@ def test_bare_command_shows_the_commands():
 def test_without_the_extra_the_entry_point_names_the_remedy(absent, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == absent]:
         monkeypatch.setitem(sys.modules, name, None)
+    for name in [name for name in sys.modules if name.startswith("viewmend.cli.")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, absent, None)
     spec = importlib.util.spec_from_file_location("cli_without_extra", cli.__file__)
     bare = importlib.util.module_from_spec(spec)

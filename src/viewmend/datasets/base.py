@@ -20,7 +20,7 @@ Row = TypeVar("Row")
 class MultiViewDataset:
     """Samples seen through every view, with the true label of each.
 
-    The step from here to a learning problem is :func:`viewmend.datasets.hide`, which takes views
+    The step from here to a learning problem is `viewmend.datasets.hide`, which takes views
     and labels away.
 
     Attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,7 +16,21 @@ from viewmend.datasets.base import (
 )
 from viewmend.exceptions import InvalidViewsError
 
-__all__ = ["load_npz"]
+__all__ = ["load_npz", "read_npz"]
+
+
+def read_npz(path: str | Path) -> dict[str, np.ndarray]:
+    """All arrays of a NumPy archive by their names; objects, which could hold code, are refused."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    # NumPy's words for pickles, and zipfile's for what is no archive.
+    except (ValueError, zipfile.BadZipFile, EOFError, AttributeError) as error:
+        msg = (
+            f"{path} must be a NumPy archive of plain arrays ({error}); save it with "
+            "np.savez_compressed(path, y=y, view_0=..., ...)"
+        )
+        raise InvalidViewsError(msg) from error
 
 
 def load_npz(path: str | Path) -> MultiViewDataset:
@@ -33,8 +48,7 @@ def load_npz(path: str | Path) -> MultiViewDataset:
         Float64 views; named after the file.
     """
     path = Path(path)
-    with np.load(path, allow_pickle=False) as archive:
-        content = {key: archive[key] for key in archive.files}
+    content = read_npz(path)
     keys = _view_keys(content, path)
     views = check_complete_views([content[key] for key in keys])
     return MultiViewDataset(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.containers import MultiViewData
+from viewmend.datasets.tables import is_table, read_tables
 from viewmend.datasets.task import UNLABELLED
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 from viewmend.validation import check_views
@@ -18,7 +19,15 @@ from viewmend.validation import check_views
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["IncompleteDataset", "load_folder"]
+__all__ = [
+    "LABELS_FILE",
+    "IncompleteDataset",
+    "aligned_matrix",
+    "joined_labels",
+    "load_folder",
+    "table_files",
+    "warn_of_strangers",
+]
 
 # File of labels, whatever its ending.
 LABELS_FILE = "labels"
@@ -79,19 +88,19 @@ def load_folder(
         Samples in the order in which their identifiers appear, view by view.
     """
     path = Path(path)
-    frames = {file.stem: _read_table(file, id_column) for file in _tables(path)}
-    labels = _joined_labels(frames, label_column, path)
+    frames = read_tables(table_files(path), id_column)
+    labels = joined_labels(frames, label_column, str(path))
     views = {
         name: frame.drop(columns=label_column, errors="ignore")
         for name, frame in frames.items()
         if name != LABELS_FILE
     }
     ids = _all_ids(views)
-    _warn_of_strangers(labels.index.difference(ids), path)
+    warn_of_strangers(labels.index.difference(ids), str(path))
     y, classes = _codes(labels.reindex(ids))
     return IncompleteDataset(
         name=path.name,
-        data=check_views({name: _matrix(view, ids, name) for name, view in views.items()}),
+        data=check_views({name: aligned_matrix(view, ids, name) for name, view in views.items()}),
         y=y,
         classes=classes,
         ids=ids.to_numpy(),
@@ -99,9 +108,9 @@ def load_folder(
     )
 
 
-def _tables(path: Path) -> list[Path]:
+def table_files(path: Path) -> list[Path]:
     """Files that hold tables, by name; there is at least one view and no two share a name."""
-    files = sorted(file for file in path.iterdir() if file.suffix in READERS)
+    files = sorted(file for file in path.iterdir() if is_table(file))
     names = [file.stem for file in files]
     if set(names) <= {LABELS_FILE}:
         msg = (
@@ -120,57 +129,14 @@ def _tables(path: Path) -> list[Path]:
     return files
 
 
-def _read_csv(file: Path, id_column: str) -> pd.DataFrame:
-    import pandas as pd
-
-    # Identifiers are names: 007 is not 7.
-    return pd.read_csv(file, dtype={id_column: str})
-
-
-def _read_parquet(file: Path, _id_column: str) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.read_parquet(file)
-
-
-READERS: Mapping[str, Callable[[Path, str], Any]] = {
-    ".csv": _read_csv,
-    ".parquet": _read_parquet,
-}
-
-
-def _read_table(file: Path, id_column: str) -> pd.DataFrame:
-    """The table with its identifiers, as text, for index."""
-    try:
-        frame = READERS[file.suffix](file, id_column)
-    except ImportError as error:
-        msg = f"reading {file} needs a package that is not installed ({error}); install it"
-        raise ImportError(msg) from error
-    if id_column not in frame.columns:
-        msg = (
-            f"{file} has no column {id_column!r} to join its rows by, but {list(frame.columns)}; "
-            "add one, or name it in id_column"
-        )
-        raise InvalidViewsError(msg)
-    frame = frame.set_index(frame.pop(id_column).astype(str))
-    twice = frame.index[frame.index.duplicated()]
-    if twice.size:
-        msg = (
-            f"{file} holds {id_column} {twice[0]!r} more than once; a view has one row per sample, "
-            "so keep one of them or give them identifiers of their own"
-        )
-        raise InvalidViewsError(msg)
-    return frame
-
-
-def _joined_labels(frames: Mapping[str, pd.DataFrame], column: str, path: Path) -> pd.Series:
+def joined_labels(frames: Mapping[str, pd.DataFrame], column: str, place: str) -> pd.Series:
     """Label of every identifier that has one."""
     import pandas as pd
 
     found = [frame[column].dropna() for frame in frames.values() if column in frame]
     if not found:
         msg = (
-            f"no table of {path} has a column {column!r}; add a file labels.csv with the columns "
+            f"no table of {place} has a column {column!r}; add a file labels.csv with the columns "
             "id and label, or name the column in label_column"
         )
         raise InvalidLabelsError(msg)
@@ -180,7 +146,7 @@ def _joined_labels(frames: Mapping[str, pd.DataFrame], column: str, path: Path) 
     if differs.any():
         name = joined.index[differs][0]
         msg = (
-            f"{name!r} has the labels {sorted(map(str, joined[name].unique()))} in {path}; a "
+            f"{name!r} has the labels {sorted(map(str, joined[name].unique()))} in {place}; a "
             "sample has one label in all tables, so correct the wrong one"
         )
         raise InvalidLabelsError(msg)
@@ -195,10 +161,11 @@ def _all_ids(views: Mapping[str, pd.DataFrame]) -> pd.Index:
     return pd.Index(pd.unique(rows))
 
 
-def _warn_of_strangers(ids: pd.Index, path: Path) -> None:
+def warn_of_strangers(ids: pd.Index, place: str) -> None:
+    """Tell of labelled samples that no view holds."""
     if ids.size:
         msg = (
-            f"{ids.size} labelled samples of {path}, such as {ids[0]!r}, are in no view and were "
+            f"{ids.size} labelled samples of {place}, such as {ids[0]!r}, are in no view and were "
             "left out; check that all tables spell the identifiers alike"
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
@@ -210,7 +177,7 @@ def _codes(labels: pd.Series) -> tuple[np.ndarray, tuple[Any, ...]]:
     return np.where(codes < 0, UNLABELLED, codes).astype(np.int64), tuple(classes.tolist())
 
 
-def _matrix(view: pd.DataFrame, ids: pd.Index, name: str) -> np.ndarray:
+def aligned_matrix(view: pd.DataFrame, ids: pd.Index, name: str) -> np.ndarray:
     """Values (n_samples, n_features); NaN rows for identifiers that the view does not hold."""
     text = [column for column in view.columns if view[column].dtype.kind not in "biuf"]
     if text:

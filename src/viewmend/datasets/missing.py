@@ -3,7 +3,7 @@
 A protocol maps ``(n_samples, n_views, rate, rng)`` to a mask ``observed`` (n_samples, n_views) of
 bool. Every protocol leaves each sample at least one view. The two protocols below give the same
 rate two meanings, so results under one cannot be compared with results under the other;
-:func:`realised_completeness` tells what a mask really holds.
+`realised_completeness` tells what a mask really holds.
 """
 
 from __future__ import annotations

@@ -92,9 +92,9 @@ def hide(  # noqa: PLR0913 - the two rates, their protocols and the row order ar
     label_rate : float in (0, 1]
         Share of every class that keeps its label, rounded up.
     missing : {"independent", "samples"}
-        Row of :data:`~viewmend.datasets.MISSING_PROTOCOLS`.
+        Row of `viewmend.datasets.MISSING_PROTOCOLS`.
     labels : {"random", "most_complete"}
-        Row of :data:`~viewmend.datasets.LABEL_PROTOCOLS`.
+        Row of `viewmend.datasets.LABEL_PROTOCOLS`.
     order : {"shuffled", "file", "released"}
         Order of the rows of the task. ``"shuffled"`` is the honest one: benchmark files are
         mostly sorted by class, and a method that treats neighbouring rows alike then reads the

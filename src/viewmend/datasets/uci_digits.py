@@ -28,7 +28,7 @@ def load_uci_digits(views: Sequence[str] = ("fou", "fac", "kar")) -> MultiViewDa
     The rows are sorted by class, as in the original files: rows 0-199 are zeros, rows 200-399
     ones, and so on. A method that treats neighbouring rows alike, for example through a Fourier
     transform over the samples, reads the classes off this order and scores far higher than it
-    would on data of unknown class. Use :func:`viewmend.datasets.hide`, which shuffles the rows by
+    would on data of unknown class. Use `viewmend.datasets.hide`, which shuffles the rows by
     default, or shuffle them yourself.
 
     Parameters

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from viewmend.containers import MultiViewData
-from viewmend.datasets.folders import _joined_labels, _matrix, _warn_of_strangers
+from viewmend.datasets import folders
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError, TooLargeError
 from viewmend.parameters import short
 from viewmend.validation import check_views
@@ -179,7 +178,7 @@ def join(
         _check_columns(table, name)
     if like is not None:
         tables = _laid_out(tables, like)
-    views = {name: _matrix(table, ids, name) for name, table in tables.items()}
+    views = {name: folders.aligned_matrix(table, ids, name) for name, table in tables.items()}
     for name, view in views.items():
         _check_complete(view, ids, name)
     return AlignedViews(
@@ -254,7 +253,7 @@ def joined_labels(tables: Mapping[str, pd.DataFrame], column: str, place: str) -
             f"{short(found)}; name one of these, or pass the labels by identifier"
         )
         raise InvalidLabelsError(msg)
-    return _joined_labels(tables, column, Path(place))
+    return folders.joined_labels(tables, column, place)
 
 
 def given_labels(labels: Any) -> pd.Series:
@@ -285,6 +284,6 @@ def _label_array(labels: pd.Series, ids: pd.Index) -> np.ndarray:
             f"{short(ids[0])}; spell them alike, with the same type"
         )
         raise InvalidLabelsError(msg)
-    _warn_of_strangers(strangers, Path("the data"))
+    folders.warn_of_strangers(strangers, "the data")
     values = known.reindex(ids)
     return values.where(values.notna(), None).to_numpy(dtype=object)

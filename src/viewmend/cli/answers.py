@@ -1,0 +1,152 @@
+"""What a model says of samples, whether it was fitted on them or not."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewmend.cli.origin import Origin, fingerprints, read_origin
+from viewmend.exceptions import DataWarning
+from viewmend.interop import AlignedViews, result_frame
+from viewmend.persistence import load
+from viewmend.persistence.errors import ModelFileError
+from viewmend.reading import Request, read_views
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "Answers",
+    "KnownModel",
+    "answer",
+    "load_model",
+    "origin_for",
+    "prediction_table",
+    "read_for",
+    "write_predictions",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownModel:
+    """A model, and the data it was fitted on if that is known."""
+
+    model: Any
+    origin: Origin | None
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Classes of samples.
+
+    Attributes
+    ----------
+    frame : DataFrame (n_samples, 2 + n_classes)
+        As `result_frame` has it.
+    fit_rows : array (n_samples,) of int
+        Which sample of the fit it is, -1 for new ones. Those of the fit keep the classes that it
+        found, new ones are predicted.
+    given : array (n_samples,) of bool
+        Samples whose labels the model was given.
+    """
+
+    frame: pd.DataFrame
+    fit_rows: np.ndarray
+    given: np.ndarray
+
+
+def load_model(path: Path) -> KnownModel:
+    """A model and its origin from their files."""
+    return KnownModel(load(path), read_origin(path))
+
+
+def origin_for(known: KnownModel, path: Path) -> Origin:
+    """The origin of a model, without which nothing tells the samples of its fit from others."""
+    if known.origin is None:
+        msg = (
+            f"{path} has no {path.name}.json beside it, which tells the samples and labels that it "
+            "was fitted on; copy that file along with the model, or fit again"
+        )
+        raise ModelFileError(msg)
+    return known.origin
+
+
+def read_for(known: KnownModel, data: Path, request: Request) -> AlignedViews:
+    """Data in the layout of a model."""
+    origin = known.origin
+    if origin is None:
+        msg = (
+            "nothing tells which columns the model was fitted on, because the JSON file beside it "
+            "is missing; they are taken in the order of the files"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=2)
+        source = read_views(data, request)
+        return source.aligned(source.medians())
+    id_column = request.id_column or origin.id_column
+    asked = replace(request, id_column=id_column, columns=origin.columns)
+    return read_views(data, asked).aligned(origin.fills)
+
+
+def answer(known: KnownModel, aligned: AlignedViews) -> Answers:
+    """What the model says of every sample."""
+    import pandas as pd
+
+    rows = _fit_rows(known.origin, aligned)
+    new, parts = rows < 0, []
+    if new.any():
+        parts.append(result_frame(known.model, new=_part(aligned, new)))
+    if not new.all():
+        parts.append(result_frame(known.model).iloc[rows[~new]].set_axis(aligned.ids[~new]))
+    return Answers(pd.concat(parts).loc[aligned.ids], rows, _given(known.origin, aligned, rows))
+
+
+def _fit_rows(origin: Origin | None, aligned: AlignedViews) -> np.ndarray:
+    """Rows of the fit that hold the same samples, -1 for new ones, (n_samples,) of int."""
+    if origin is None:
+        return np.full(len(aligned), -1)
+    # Of samples that are equal in every view, a labelled one counts.
+    by_label = np.argsort(origin.labelled, kind="stable")
+    place = {origin.samples[row]: int(row) for row in by_label}
+    return np.array([place.get(mark, -1) for mark in fingerprints(aligned)])
+
+
+def _given(origin: Origin | None, aligned: AlignedViews, rows: np.ndarray) -> np.ndarray:
+    """Samples that the model knows the labels of, by what they hold or by what they are called."""
+    if origin is None:
+        return np.zeros(len(rows), dtype=bool)
+    by_content = np.array(origin.labelled)[rows] & (rows >= 0)
+    return by_content | np.isin(aligned.ids.astype(str), list(origin.labelled_ids))
+
+
+def _part(aligned: AlignedViews, rows: np.ndarray) -> AlignedViews:
+    labels = None if aligned.y is None else aligned.y[rows]
+    return AlignedViews(aligned.data[rows], labels, aligned.ids[rows], aligned.columns)
+
+
+def prediction_table(
+    frame: pd.DataFrame, id_column: str | None, withheld: np.ndarray | None = None
+) -> pd.DataFrame:
+    """The columns of a file of predictions: identifier, class, confidence, probabilities.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As `result_frame` has it.
+    id_column : str or None
+        Heading of the identifiers; "row" where rows are just counted.
+    withheld : array (n_samples,) of bool, optional
+        Samples whose class is left empty.
+    """
+    table = frame.rename(columns=lambda name: name.replace("share_", "p_", 1))
+    told = table.pop("prediction").astype(object)
+    table.insert(0, "class", told if withheld is None else told.mask(withheld))
+    return table.rename_axis(index=id_column or "row")
+
+
+def write_predictions(table: pd.DataFrame, path: Path) -> None:
+    """Write a file of predictions, with six digits of every share."""
+    table.to_csv(path, float_format="%.6g")

@@ -1,0 +1,76 @@
+"""From words on the command line to a model."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from viewmend.baselines.registry import METHODS, Method, get_method
+from viewmend.callbacks import ProgressBar, TimeLimit
+from viewmend.exceptions import InvalidParameterError
+from viewmend.parameters import short
+from viewmend.persistence.registry import LAYOUTS
+
+__all__ = ["build_model", "can_be_saved", "find_method", "watch"]
+
+
+def find_method(name: str) -> Method:
+    """A method by its name or class, whatever the capitals."""
+    for method in METHODS.values():
+        if name.lower() in {method.name.lower(), method.path.rsplit(".", 1)[1].lower()}:
+            return method
+    return get_method(name)
+
+
+def can_be_saved(method: Method) -> bool:
+    """Whether `viewmend.save` knows the class."""
+    return method.path.rsplit(".", 1)[1] in LAYOUTS
+
+
+def build_model(method: Method, settings: Sequence[str], seed: int) -> Any:
+    """The estimator with its parameters.
+
+    Parameters
+    ----------
+    method : Method
+    settings : sequence of str
+        As in ``n_rounds=4``; values are Python literals, and text where they are none.
+    seed : int
+        Of methods that draw random numbers.
+    """
+    model = method.estimator()
+    known = model.get_params(deep=False)
+    values = dict(_setting(text, method.name, sorted(known)) for text in settings)
+    if "random_state" in known:
+        values.setdefault("random_state", seed)
+    return model.set_params(**values)
+
+
+def _setting(text: str, method: str, known: Sequence[str]) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or name not in known:
+        msg = (
+            f"--set must be PARAMETER=VALUE with a parameter of {method}, got {text!r}; "
+            f"choose one of {', '.join(known)}"
+        )
+        raise InvalidParameterError(msg)
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+def watch(model: Any, console: Console, seconds: float | None) -> None:
+    """Show the progress of a fit, and stop it in time, where the method works in rounds."""
+    limits = [] if seconds is None else [TimeLimit(seconds)]
+    if hasattr(model, "set_callbacks"):
+        model.set_callbacks(ProgressBar(console), *limits)
+    elif limits:
+        msg = (
+            f"--time-limit needs a method that works in rounds, got {type(model).__name__}; "
+            f"choose one of {short(sorted(LAYOUTS))}, or leave it out"
+        )
+        raise InvalidParameterError(msg)

@@ -1,0 +1,121 @@
+"""What commands say, and how they refuse: notes on standard error, results on standard output."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from viewmend.exceptions import (
+    InvalidLabelsError,
+    InvalidParameterError,
+    InvalidViewsError,
+    TooLargeError,
+)
+from viewmend.persistence.errors import ModelFileError
+
+__all__ = [
+    "check_table",
+    "check_writable",
+    "json_label",
+    "refusals",
+    "short_warnings",
+    "show_table",
+    "write_json",
+]
+
+# What users can put right themselves: told in a sentence, without a traceback.
+USER_ERRORS = (
+    ImportError,
+    InvalidLabelsError,
+    InvalidParameterError,
+    InvalidViewsError,
+    ModelFileError,
+    OSError,
+    TooLargeError,
+)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn errors about the input into a short message and exit code 2."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        msg = (
+            f"{error}; run: pip install 'viewmend[frames,omics,plot,torch]', or what it needs of it"
+        )
+        raise typer.BadParameter(msg) from error
+    except USER_ERRORS as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+@contextmanager
+def short_warnings(console: Console) -> Iterator[list[str]]:
+    """Show warnings as one line each, without the source line Python adds, and collect them."""
+    notes: list[str] = []
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        # What other libraries plan to change is not for whoever types a command.
+        if issubclass(category, UserWarning) and str(message) not in notes:
+            notes.append(str(message))
+            console.print(f"Note: {message}", style="yellow", markup=False)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield notes
+
+
+def check_writable(path: Path, option: str) -> None:
+    """Refuse a file that could not be written before any time is spent on a fit."""
+    if not path.absolute().parent.is_dir():
+        msg = f"there is no folder {str(path.parent)!r}; make it first"
+        raise typer.BadParameter(msg, param_hint=option)
+
+
+def check_table(path: Path, option: str, data: Path) -> None:
+    """Refuse a table that could not be written, or would lie among the views of the data."""
+    check_writable(path, option)
+    if path.resolve().parent == data.resolve():
+        msg = f"{str(path)!r} would be read as a view the next time; write it elsewhere"
+        raise typer.BadParameter(msg, param_hint=option)
+
+
+def write_json(values: Mapping[str, Any]) -> None:
+    """One object on standard output, and nothing else."""
+    typer.echo(json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def json_label(label: Any) -> Any:
+    """A class as JSON can hold it: numbers, text and truth values as they are, others as text."""
+    plain = label.item() if hasattr(label, "item") else label
+    return plain if isinstance(plain, (bool, int, float, str)) else str(plain)
+
+
+def show_table(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """One line per row and one column per key; columns without a value in any row are left out."""
+    keys = [key for key in rows[0] if any(row[key] is not None for row in rows)]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for key in keys:
+        number = any(isinstance(row[key], (int, float)) for row in rows)
+        heading = key.removeprefix("n_").replace("_", " ")
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(_cell(row[key])) for key in keys))
+    console.print("", table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

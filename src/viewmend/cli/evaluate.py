@@ -1,0 +1,143 @@
+"""``viewmend evaluate``: how right a model is, and how right to be as sure as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from sklearn.metrics import precision_recall_fscore_support
+
+from viewmend.bench.metrics import scores
+from viewmend.cli.answers import Answers, KnownModel, answer, load_model, origin_for, read_for
+from viewmend.cli.console import json_label, refusals, short_warnings, show_table, write_json
+from viewmend.cli.options import (
+    AsJson,
+    Data,
+    IdColumn,
+    Labels,
+    ModelFile,
+    Unlabelled,
+    Views,
+    request_for,
+)
+from viewmend.core.calibration import calibration_error, log_loss
+from viewmend.exceptions import InvalidLabelsError
+from viewmend.interop import AlignedViews
+from viewmend.labels import labelled_part
+from viewmend.parameters import short
+
+__all__ = ["evaluate"]
+
+HEADLINES = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro F1",
+    "log_loss": "log loss",
+    "calibration_error": "calibration error",
+}
+
+
+def evaluate(
+    model: ModelFile,
+    data: Data,
+    labels: Labels = None,
+    id_column: IdColumn = None,
+    unlabelled: Unlabelled = None,
+    view: Views = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the classes that a model finds with true labels.
+
+    Samples whose labels the model was given are never counted: they are told by what they hold and
+    by their identifiers. Other samples of the fit are judged by the class that the fit found, new
+    samples by the prediction.
+
+    `viewmend evaluate model.vm data/ --labels truth.csv`
+    """
+    with refusals(), short_warnings(Console(stderr=True)) as notes:
+        known = load_model(model)
+        origin_for(known, model)
+        request = request_for(id_column, labels, unlabelled, view)
+        aligned = read_for(known, data, request)
+        summary = _judge(known, aligned, answer(known, aligned))
+    if as_json:
+        write_json(summary | {"notes": notes})
+    else:
+        _show(Console(), summary)
+
+
+def _judge(known: KnownModel, aligned: AlignedViews, answers: Answers) -> dict[str, Any]:
+    """Scores over the samples whose true classes are known and were not given."""
+    if aligned.y is None or all(label is None for label in aligned.y):
+        msg = "the data holds no labels; name their column, or a file of labels, with --labels"
+        raise InvalidLabelsError(msg)
+    rows, truth = labelled_part(aligned.y)
+    fresh = ~answers.given[rows]
+    rows, truth = rows[fresh], truth[fresh]
+    if len(rows) == 0:
+        msg = (
+            f"none of the {len(fresh)} labels is left to judge by, because the model was given all "
+            "of them; pass labels of other samples"
+        )
+        raise InvalidLabelsError(msg)
+    classes = known.model.classes_
+    frame = answers.frame.iloc[rows]
+    told = frame["prediction"].to_numpy()
+    return {
+        "n_judged": len(rows),
+        "n_of_fit": int((answers.fit_rows[rows] >= 0).sum()),
+        "n_given": int((~fresh).sum()),
+        **_scores(truth, told, frame.iloc[:, 2:].to_numpy(), classes),
+        "classes": _by_class(truth, told),
+    }
+
+
+def _scores(
+    truth: np.ndarray, told: np.ndarray, shares: np.ndarray, classes: np.ndarray
+) -> dict[str, Any]:
+    """Accuracy and macro F1 over all; the others over samples of the classes that were fitted."""
+    place = {label: code for code, label in enumerate(classes.tolist())}
+    codes = np.array([place.get(label, -1) for label in truth.tolist()])
+    if (codes < 0).all():
+        msg = (
+            f"the labels must be classes of the model, {short(classes.tolist())}, but are "
+            f"{short(sorted({str(label) for label in truth}))}; check that they are spelt alike"
+        )
+        raise InvalidLabelsError(msg)
+    found = scores(truth, told)
+    fitted = codes >= 0
+    return {
+        "accuracy": found["accuracy"],
+        "macro_f1": found["macro_f1"],
+        "log_loss": log_loss(shares[fitted], codes[fitted]),
+        "calibration_error": calibration_error(shares[fitted], codes[fitted]),
+        "n_unknown_class": int((~fitted).sum()),
+    }
+
+
+def _by_class(truth: np.ndarray, told: np.ndarray) -> list[dict[str, Any]]:
+    names = np.unique(truth)
+    columns = precision_recall_fscore_support(truth, told, labels=names, zero_division=0)
+    return [
+        {
+            "label": json_label(name),
+            "precision": float(precision),
+            "recall": float(recall),
+            "f1": float(f1),
+            "n_judged": int(support),
+        }
+        for name, precision, recall, f1, support in zip(names, *columns, strict=True)
+    ]
+
+
+def _show(console: Console, summary: dict[str, Any]) -> None:
+    lines = [
+        f"{summary['n_judged']} samples judged, {summary['n_of_fit']} of them of the fit; "
+        f"{summary['n_given']} whose labels the model was given are left out",
+        *(f"{title}: {summary[name]:.3f}" for name, title in HEADLINES.items()),
+    ]
+    if summary["n_unknown_class"]:
+        lines.append(f"{summary['n_unknown_class']} samples are of classes that no label had")
+    for line in lines:
+        console.print(line, highlight=False, markup=False)
+    show_table(console, summary["classes"])

@@ -1,0 +1,263 @@
+"""``viewmend fit``: from files to a model, predictions and a report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from viewmend.baselines.registry import Method
+from viewmend.cli.answers import prediction_table, write_predictions
+from viewmend.cli.building import build_model, can_be_saved, find_method, watch
+from viewmend.cli.console import (
+    check_table,
+    check_writable,
+    json_label,
+    refusals,
+    short_warnings,
+    show_table,
+    write_json,
+)
+from viewmend.cli.options import (
+    AsJson,
+    Data,
+    IdColumn,
+    Labels,
+    LeaveOut,
+    Unlabelled,
+    Views,
+    request_for,
+)
+from viewmend.cli.origin import origin_of, write_origin
+from viewmend.distributed.session import fitting_on
+from viewmend.exceptions import InvalidLabelsError
+from viewmend.inspection import inspect_data
+from viewmend.interop import AlignedViews, result_frame
+from viewmend.persistence import save
+from viewmend.reading import ViewTables, read_views
+from viewmend.report import write_report
+
+__all__ = ["fit"]
+
+
+def fit(
+    data: Data,
+    labels: Labels = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", dir_okay=False, help="File of the model."),
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="CSV file of the class of every sample."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="HTML page about the model and the data.")
+    ] = None,
+    id_column: IdColumn = None,
+    unlabelled: Unlabelled = None,
+    view: Views = None,
+    leave_out: LeaveOut = None,
+    method: Annotated[
+        str, typer.Option(help="Name of a method, as `viewmend methods` lists them.")
+    ] = "Mend",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PARAM=VALUE",
+            help="Parameter of the method, as in n_rounds=4; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of methods that draw random numbers.")] = 0,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="Stop after the round that exceeds it."),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Fit AGF-TI over the workers of this Dask scheduler; local starts processes here.",
+            show_default=False,
+        ),
+    ] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Of each process of --dask local, as in 2GiB."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a model on labelled and unlabelled samples together, and say the class of every sample.
+
+    Samples may miss some of the views, and most may miss a label. Columns of text are left out and
+    single empty cells filled with the median of their column; notes say so.
+
+    `viewmend fit data/ --labels stage -o model.vm --predictions classes.csv`
+    """
+    console = Console(stderr=True)
+    files = {"model": output, "predictions": predictions, "report": report}
+    with refusals(), short_warnings(console) as notes:
+        chosen = find_method(method)
+        _check_files(files, data, chosen)
+        model = build_model(chosen, settings or (), seed)
+        watch(model, console, time_limit)
+        request = request_for(id_column, labels, unlabelled, view, leave_out)
+        with fitting_on(dask, memory_limit) as fit_model:
+            fitted = _fit(model, read_views(data, request), fit_model)
+        for kind, path in files.items():
+            if path is not None:
+                WRITERS[kind](fitted, path)
+    summary = _summary(fitted, chosen.name)
+    summary |= {"files": {kind: str(path) for kind, path in files.items() if path}, "notes": notes}
+    if as_json:
+        write_json(summary)
+    else:
+        _show(Console(), summary)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted model, its data, and how long the fit took."""
+
+    model: Any
+    source: ViewTables
+    fills: dict[str, dict[str, float]]
+    aligned: AlignedViews
+    labels: np.ndarray
+    seconds: float
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """Samples whose labels the model was given, (n_samples,) of bool."""
+        return np.array([label is not None for label in self.labels])
+
+
+def _check_files(files: Mapping[str, Path | None], data: Path, method: Method) -> None:
+    """Refuse what could not be written, or would be read as a view the next time."""
+    if not any(files.values()):
+        msg = "nothing would be kept; pass --output, --predictions or --report"
+        raise typer.BadParameter(msg)
+    if files["predictions"] is not None:
+        check_table(files["predictions"], "--predictions", data)
+    if files["report"] is not None:
+        check_writable(files["report"], "--report")
+    if files["model"] is None:
+        return
+    check_writable(files["model"], "--output")
+    if not can_be_saved(method):
+        msg = (
+            f"a model of {method.name} cannot be saved; leave --output out and pass --predictions, "
+            "or choose Mend or AGF-TI"
+        )
+        raise typer.BadParameter(msg, param_hint="--output")
+
+
+def _fit(model: Any, source: ViewTables, fit_model: Callable[..., Any]) -> Fitted:
+    fills = source.medians()
+    aligned = source.aligned(fills)
+    if aligned.y is None:
+        msg = "the data holds no labels; name their column, or a file of labels, with --labels"
+        raise InvalidLabelsError(msg)
+    begin = time.perf_counter()
+    fit_model(model, aligned.data, aligned.y)
+    return Fitted(model, source, fills, aligned, aligned.y, time.perf_counter() - begin)
+
+
+def _write_model(fitted: Fitted, path: Path) -> None:
+    save(fitted.model, path)
+    write_origin(path, origin_of(fitted.source, fitted.aligned, fitted.labelled, fitted.fills))
+
+
+def _write_predictions(fitted: Fitted, path: Path) -> None:
+    frame = result_frame(fitted.model, list(fitted.aligned.ids))
+    table = prediction_table(frame, fitted.source.id_column)
+    table.insert(1, "labelled", fitted.labelled.astype(int))
+    write_predictions(table, path)
+
+
+def _write_report(fitted: Fitted, path: Path) -> None:
+    aligned = fitted.aligned
+    write_report(fitted.model, path, aligned.data, fitted.labels, ids=aligned.ids)
+
+
+# By what they are called in the output.
+WRITERS: Mapping[str, Callable[[Fitted, Path], None]] = {
+    "model": _write_model,
+    "predictions": _write_predictions,
+    "report": _write_report,
+}
+
+
+def _summary(fitted: Fitted, method: str) -> dict[str, Any]:
+    """The fit in numbers and words."""
+    model, data = fitted.model, fitted.aligned.data
+    weights = getattr(model, "view_weights_", [None] * data.n_views)
+    counts = data.observed.sum(axis=0)
+    return {
+        "method": method,
+        "status": getattr(model, "status_", "done"),
+        "n_iter": getattr(model, "n_iter_", None),
+        "seconds": round(fitted.seconds, 3),
+        "n_samples": data.n_samples,
+        "n_labelled": int(fitted.labelled.sum()),
+        "id_column": fitted.source.id_column,
+        "views": [
+            {"name": name, "n_columns": columns, "n_samples": int(count), "weight": weight}
+            for name, columns, count, weight in zip(
+                data.names, data.n_features, counts, map(_number, weights), strict=True
+            )
+        ],
+        "classes": [_class_summary(fitted, c) for c in range(len(model.classes_))],
+        "n_findings": _n_findings(fitted),
+    }
+
+
+def _n_findings(fitted: Fitted) -> int:
+    """What about the data as it was fitted may spoil the result."""
+    found = inspect_data(fitted.aligned.data, fitted.labels).findings
+    return sum(finding.severity != "info" for finding in found)
+
+
+def _class_summary(fitted: Fitted, c: int) -> dict[str, Any]:
+    """Samples of one class: given, found, and how sure the model is of those it found."""
+    model = fitted.model
+    told = (model.transduction_ == model.classes_[c]) & ~fitted.labelled
+    given = (model.transduction_ == model.classes_[c]) & fitted.labelled
+    sure = model.label_distributions_[told, c]
+    return {
+        "label": json_label(model.classes_[c]),
+        "n_labelled": int(given.sum()),
+        "n_predicted": int(told.sum()),
+        "mean_confidence": float(sure.mean()) if len(sure) else None,
+    }
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _show(console: Console, summary: Mapping[str, Any]) -> None:
+    joined = f"joined by {summary['id_column']}, " if summary["id_column"] else ""
+    rounds = f" after {summary['n_iter']} rounds" if summary["n_iter"] else ""
+    lines = [
+        f"{summary['n_samples']} samples, {joined}{summary['n_labelled']} labelled",
+        f"{summary['method']}: {summary['status']}{rounds}, {summary['seconds']:.1f} s",
+    ]
+    for line in lines:
+        console.print(line, highlight=False, markup=False)
+    show_table(console, summary["views"])
+    show_table(console, summary["classes"])
+    if summary["n_findings"]:
+        count = f"{summary['n_findings']} warning(s) about the data"
+        console.print(f"\n{count}, which viewmend inspect tells", highlight=False)
+    console.print()
+    for kind, path in summary["files"].items():
+        console.print(f"{kind}: {path}", highlight=False, markup=False, soft_wrap=True)

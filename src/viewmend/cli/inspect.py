@@ -1,0 +1,116 @@
+"""``viewmend inspect``: what data looks like, and what about it may spoil a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from viewmend.cli.console import json_label, refusals, short_warnings, show_table, write_json
+from viewmend.cli.options import (
+    AsJson,
+    Data,
+    IdColumn,
+    Labels,
+    LeaveOut,
+    Unlabelled,
+    Views,
+    request_for,
+)
+from viewmend.inspection import Inspection, inspect_data
+from viewmend.reading import read_views
+
+__all__ = ["inspect"]
+
+# Of the sets of views that occur together, the most frequent are shown.
+MOST_PATTERNS = 10
+STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+
+
+def inspect(
+    data: Data,
+    labels: Labels = None,
+    id_column: IdColumn = None,
+    unlabelled: Unlabelled = None,
+    view: Views = None,
+    leave_out: LeaveOut = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if there is a finding of kind error.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show which samples have which views and labels, and what may spoil a fit.
+
+    Empty cells, zero rows, copies, classes with one label, rows sorted by class, ... each with what
+    to do about it. Nothing is changed.
+
+    `viewmend inspect data/ --labels stage`
+    """
+    with refusals(), short_warnings(Console(stderr=True)) as notes:
+        request = request_for(id_column, labels, unlabelled, view, leave_out)
+        source = read_views(data, request)
+        views, y, ids = source.unmended()
+        found = inspect_data(views, y, ids=ids)
+    if as_json:
+        write_json(_summary(found) | {"id_column": source.id_column, "notes": notes})
+    else:
+        _show(Console(), _summary(found))
+    if strict and any(finding.severity == "error" for finding in found.findings):
+        raise typer.Exit(1)
+
+
+def _summary(found: Inspection) -> dict[str, Any]:
+    """The inspection in numbers and words."""
+    return {
+        "n_samples": found.n_samples,
+        "n_labelled": found.n_labelled,
+        "views": [
+            {
+                "name": view.name,
+                "n_columns": view.n_columns,
+                "n_samples": view.n_observed,
+                "coverage": view.coverage,
+                "n_labelled": view.n_labelled,
+            }
+            for view in found.views
+        ],
+        "samples_by_views": list(found.samples_by_views),
+        "patterns": [
+            {"views": list(pattern.views), "n_samples": pattern.n_samples}
+            for pattern in found.patterns
+        ],
+        "classes": [
+            {"label": json_label(label), "n_labelled": count}
+            for label, count in found.class_counts.items()
+        ],
+        "findings": [asdict(finding) for finding in found.findings],
+    }
+
+
+def _show(console: Console, summary: Mapping[str, Any]) -> None:
+    total, labelled = summary["n_samples"], summary["n_labelled"]
+    title = f"{total} samples, {labelled} labelled ({labelled / total:.1%})"
+    console.print(title, highlight=False)
+    show_table(console, summary["views"])
+    patterns = summary["patterns"][:MOST_PATTERNS]
+    shown = [
+        {"n_samples": entry["n_samples"], "views": ", ".join(entry["views"]) or "none"}
+        for entry in patterns
+    ]
+    show_table(console, shown)
+    if len(patterns) < len(summary["patterns"]):
+        console.print(f"... and {len(summary['patterns']) - MOST_PATTERNS} more sets of views")
+    if summary["classes"]:
+        show_table(console, summary["classes"])
+    console.print()
+    for finding in summary["findings"]:
+        head = Text(f"{finding['severity']}: ", style=STYLES[finding["severity"]])
+        console.print(head + Text(f"{finding['subject']}: {finding['message']}"))
+        console.print(Padding(Text(finding["remedy"], style="dim"), (0, 0, 0, 2)))
+    if not summary["findings"]:
+        console.print("Nothing found that could spoil a fit.")

@@ -1,0 +1,61 @@
+"""``viewmend methods``: every method and what it can do."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rich.console import Console
+
+from viewmend.baselines.registry import METHODS, Method
+from viewmend.cli.building import can_be_saved
+from viewmend.cli.console import show_table, write_json
+from viewmend.cli.options import AsJson
+
+__all__ = ["methods"]
+
+# Columns of a terminal that has room for the names of classes.
+WIDE = 110
+
+
+def methods(as_json: AsJson = False) -> None:
+    """List every method: what it needs, what it can do, and its paper.
+
+    Any name can be given to `viewmend fit --method`. Methods that impute fill missing views before
+    they learn; a grid is a number of settings that the AGF-TI paper tries.
+    """
+    rows = [_row(method) for method in METHODS.values()]
+    if as_json:
+        write_json({"methods": rows})
+        return
+    console = Console()
+    shown = [
+        {
+            "name": row["name"],
+            "class": row["class"] if console.width >= WIDE else None,
+            "can": ", ".join(_abilities(row)),
+            "grid": row["n_settings"],
+            "extra": row["extra"],
+            "paper": row["paper"],
+        }
+        for row in rows
+    ]
+    show_table(console, shown)
+
+
+def _row(method: Method) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "class": method.path.rsplit(".", 1)[1],
+        "imputes": method.needs_imputation,
+        "predicts": method.inductive,
+        "saved": can_be_saved(method),
+        "n_settings": math.prod(map(len, method.grid.values())) if method.grid else None,
+        "extra": method.extra,
+        "paper": method.paper,
+    }
+
+
+def _abilities(row: dict[str, Any]) -> list[str]:
+    words = {"imputes": "imputes", "predicts": "predicts new", "saved": "saved"}
+    return [word for key, word in words.items() if row[key]]

@@ -1,0 +1,99 @@
+"""Arguments and options that several commands have, worded once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from viewmend.reading import Request
+
+__all__ = [
+    "AsJson",
+    "Data",
+    "IdColumn",
+    "Labels",
+    "LeaveOut",
+    "ModelFile",
+    "Unlabelled",
+    "Views",
+    "request_for",
+]
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        help="Folder with one CSV or Parquet file per view, joined by a column of identifiers; or "
+        "a .npz, .mat, .h5mu or .h5ad file.",
+        show_default=False,
+        metavar="DATA",
+    ),
+]
+ModelFile = Annotated[
+    Path,
+    typer.Argument(help="File that `viewmend fit -o` wrote.", show_default=False, metavar="MODEL"),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        "-l",
+        metavar="COLUMN",
+        help="Column of labels in one or more of the tables; or a file of labels, as in truth.csv "
+        "or truth.csv:stage. Empty cells are samples without label.",
+        show_default="label; y in .npz and .mat",
+    ),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Column that tells which sample a row is.",
+        show_default="id, or the column that the tables share",
+    ),
+]
+Unlabelled = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unlabelled",
+        metavar="VALUE",
+        help="Value of the labels that means no label, such as unknown; may be repeated.",
+        show_default=False,
+    ),
+]
+Views = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--view",
+        metavar="NAME",
+        help="View to use: a file of the folder, a modality, or an entry of obsm; may be repeated.",
+        show_default="all",
+    ),
+]
+LeaveOut = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--leave-out",
+        metavar="COLUMN",
+        help="Column that is no feature, such as a remark or another outcome; may be repeated.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object instead; notes go to standard error.")
+]
+
+
+def request_for(
+    id_column: str | None = None,
+    labels: str | None = None,
+    unlabelled: list[str] | None = None,
+    views: list[str] | None = None,
+    leave_out: list[str] | None = None,
+) -> Request:
+    """What the options above ask for."""
+    return Request(
+        id_column, labels, tuple(unlabelled or ()), tuple(views or ()), tuple(leave_out or ())
+    )

@@ -1,0 +1,69 @@
+"""``viewmend predict``: the classes of samples by a model from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from viewmend.cli.answers import answer, load_model, prediction_table, read_for, write_predictions
+from viewmend.cli.console import check_table, refusals, short_warnings, write_json
+from viewmend.cli.options import AsJson, Data, IdColumn, ModelFile, Views, request_for
+
+__all__ = ["predict"]
+
+
+def predict(
+    model: ModelFile,
+    data: Data,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", dir_okay=False, help="CSV file of the classes.")
+    ],
+    threshold: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Leave the class empty where confidence is below this."),
+    ] = 0.0,
+    id_column: IdColumn = None,
+    view: Views = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say the class of new samples, which may miss some views, or whole views.
+
+    The file has the columns: identifier, class, confidence, and the probability of every class.
+    Samples that the model was fitted on keep the classes that the fit found.
+
+    `viewmend predict model.vm new_data/ -o classes.csv --threshold 0.8`
+    """
+    console = Console(stderr=True)
+    with refusals(), short_warnings(console) as notes:
+        check_table(output, "--output", data)
+        known = load_model(model)
+        aligned = read_for(known, data, request_for(id_column, views=view))
+        answers = answer(known, aligned)
+        id_heading = None if known.origin is None else known.origin.id_column
+        unsure = answers.frame["confidence"].to_numpy() < threshold
+        # A label that was given is certain, however unlikely the model finds it.
+        withheld = unsure & ~(answers.given & (answers.fit_rows >= 0))
+        table = prediction_table(answers.frame, id_column or id_heading, withheld)
+        write_predictions(table, output)
+    summary = {
+        "n_samples": len(table),
+        "n_of_fit": int((answers.fit_rows >= 0).sum()),
+        "n_abstained": int(withheld.sum()),
+        "mean_confidence": float(table["confidence"].mean()),
+        "files": {"predictions": str(output)},
+        "notes": notes,
+    }
+    if as_json:
+        write_json(summary)
+        return
+    Console().print(
+        f"{summary['n_samples']} samples, {summary['n_of_fit']} of them of the fit; "
+        f"{summary['n_abstained']} without class; mean confidence "
+        f"{summary['mean_confidence']:.3f}\npredictions: {output}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,64 @@
+"""``viewmend report``: a page about a model and the data it was fitted on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from viewmend.cli.answers import load_model, origin_for, read_for
+from viewmend.cli.console import check_writable, refusals, short_warnings
+from viewmend.cli.options import Data, IdColumn, Labels, ModelFile, Unlabelled, request_for
+from viewmend.cli.origin import Origin, fingerprints
+from viewmend.exceptions import InvalidViewsError
+from viewmend.interop import AlignedViews
+from viewmend.report import write_report
+
+__all__ = ["report"]
+
+
+def report(
+    model: ModelFile,
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="HTML file.")],
+    labels: Labels = None,
+    id_column: IdColumn = None,
+    unlabelled: Unlabelled = None,
+) -> None:
+    """Write a page about a model: one file that needs nothing but a browser.
+
+    DATA is what the model was fitted on. Labels that it was not given, as in a file of true
+    classes, add a section of scores.
+
+    `viewmend report model.vm data/ -o report.html --labels truth.csv`
+    """
+    with refusals(), short_warnings(Console(stderr=True)):
+        check_writable(output, "--output")
+        known = load_model(model)
+        aligned = read_for(known, data, request_for(id_column, labels, unlabelled))
+        origin = origin_for(known, model)
+        rows = _rows_of_fit(origin, aligned)
+        given = np.where(origin.labelled, known.model.transduction_.astype(object), None)
+        truth = None if labels is None or aligned.y is None else aligned.y[rows]
+        views, ids = aligned.data[rows], aligned.ids[rows]
+        write_report(known.model, output, views, given, y_true=truth, ids=ids)
+    Console().print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _rows_of_fit(origin: Origin, aligned: AlignedViews) -> np.ndarray:
+    """Rows of the data that hold the samples of the fit, in its order."""
+    place = {name: row for row, name in enumerate(aligned.ids.astype(str))}
+    rows = np.array([place.get(name, -1) for name in origin.ids])
+    marks = np.array(fingerprints(aligned))
+    changed = (rows < 0) | (marks[rows] != np.array(origin.samples))
+    if changed.any():
+        msg = (
+            f"the data must be what the model was fitted on, but {changed.sum()} of its "
+            f"{len(rows)} samples, such as {origin.ids[int(changed.argmax())]!r}, are not there or "
+            "have changed; pass that data, or fit again"
+        )
+        raise InvalidViewsError(msg)
+    return rows

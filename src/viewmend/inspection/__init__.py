@@ -1,0 +1,116 @@
+"""What incomplete multi-view data looks like, and what about it may spoil a fit.
+
+`inspect_data` measures first (`viewmend.inspection.measures`) and judges afterwards
+(`viewmend.inspection.rules`). Nothing is changed and nothing is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from viewmend.containers import MultiViewData
+from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.inspection.measures import (
+    Finding,
+    Inspection,
+    Order,
+    Pattern,
+    ViewSummary,
+    measure,
+)
+from viewmend.inspection.rules import judge
+from viewmend.labels import Labels, check_labels
+from viewmend.parameters import short
+from viewmend.view_arrays import (
+    as_mask,
+    as_matrix,
+    common_rows,
+    is_one_array,
+    named_arrays,
+    view_title,
+)
+
+__all__ = ["Finding", "Inspection", "Order", "Pattern", "ViewSummary", "inspect_data"]
+
+
+def inspect_data(
+    X: object,
+    y: object = None,
+    mask: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    *,
+    ids: ArrayLike | None = None,
+) -> Inspection:
+    """Measure incomplete multi-view data and list what may spoil a fit.
+
+    Takes data that ``fit`` would refuse, with partly empty rows, samples without any view or
+    unusable labels, as long as the views are numbers with the same number of rows.
+
+    Parameters
+    ----------
+    X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
+        Rows of NaN are missing samples. One 2-D array is a single view. Frames are accepted for
+        arrays; findings then name their columns.
+    y : array (n_samples,), optional
+        -1, None or NaN for unlabelled samples.
+    mask : array (n_samples, n_views) of bool, optional
+        False where a sample is missing from a view.
+    names : sequence of str (n_views,), optional
+        Names of the views in place of their own.
+    ids : array-like (n_samples,), optional
+        What the findings call the samples; row numbers from 0 if left out.
+
+    Returns
+    -------
+    Inspection
+
+    Examples
+    --------
+    >>> found = inspect_data([[[1.0, 2.0], [0.0, 0.0], [3.0, 1.0]]], y=["a", "b", None])
+    >>> [(finding.severity, finding.subject) for finding in found.findings]
+    [('warning', 'view 0'), ('warning', 'labels')]
+    >>> found.findings[0].message
+    '1 row(s) are all zero, which a fit takes for missing (1)'
+    """
+    given = {"view 0": X} if is_one_array(X) else named_arrays(X, None)
+    data = _read(given, mask, names)
+    labels, refused = _read_labels(y, data.n_samples)
+    called = np.arange(data.n_samples) if ids is None else np.asarray(ids)
+    measured = measure(data, labels, called, [_columns(array) for array in given.values()])
+    return replace(measured, findings=judge(measured, refused))
+
+
+def _columns(array: Any) -> list[Any]:
+    """Names of the columns of a frame, numbers of those of an array."""
+    names = getattr(array, "columns", None)
+    return list(range(np.shape(array)[1])) if names is None else list(names)
+
+
+def _read(
+    given: dict[str, object], mask: ArrayLike | None, names: Sequence[str] | None
+) -> MultiViewData:
+    """The views as they are: what is in the rows is looked at later."""
+    views = {name: as_matrix(array, view_title(name), np.float64) for name, array in given.items()}
+    observed = as_mask(mask, (common_rows(views), len(views)))
+    for v, view in enumerate(views.values()):
+        observed[:, v] &= ~np.isnan(view).all(axis=1)
+    if names is not None and len(names) != len(views):
+        msg = f"names must be one per view, got {short(names)} for {len(views)} views; name all"
+        raise InvalidViewsError(msg)
+    return MultiViewData(tuple(views.values()), observed, tuple(names or views))
+
+
+def _read_labels(y: object, n_samples: int) -> tuple[Labels | None, list[Finding]]:
+    """Labels if there are any to use, else why there are none."""
+    if y is None:
+        return None, []
+    try:
+        return check_labels(y, n_samples), []
+    except InvalidLabelsError as error:
+        message, _, remedy = str(error).partition("; ")
+        return None, [Finding("error", "labels", message, remedy)]

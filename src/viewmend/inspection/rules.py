@@ -1,0 +1,183 @@
+"""What measurements of the data give cause to say, one rule per function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeGuard
+
+from viewmend.inspection.measures import Finding, Inspection, Order, Severity
+from viewmend.view_arrays import some_of
+
+__all__ = ["RULES", "judge"]
+
+SEVERITIES = ("error", "warning", "info")
+
+# An order of the rows is told from chance by how sure it is, and by how strong it is: by the share
+# of neighbours of one class, or by their cosine, above that of all pairs.
+DEVIATIONS = 4.0
+LABEL_EXCESS = 0.25
+CONTENT_EXCESS = 0.1
+# Ratio of typical values of two views from which on it is worth a word.
+SCALE_RATIO = 1000.0
+
+SHUFFLE = (
+    "shuffle the rows before any method that reads their order, such as "
+    "AGFTIClassifier.from_paper(), which would read the classes off it; MendClassifier does not"
+)
+
+
+def judge(measured: Inspection, refused: Sequence[Finding] = ()) -> tuple[Finding, ...]:
+    """What all rules find, after ``refused``, the most severe first."""
+    found = [*refused, *(finding for rule in RULES for finding in rule(measured))]
+    return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
+
+
+def _unseen_samples(data: Inspection) -> Iterator[Finding]:
+    if lost := len(data.unseen_samples):
+        message = f"{lost} of {data.n_samples} samples have no view at all"
+        names = some_of(data.ids[data.unseen_samples])
+        yield Finding("error", "samples", f"{message} ({names})", "drop them")
+
+
+def _unseen_views(data: Inspection) -> Iterator[Finding]:
+    for view in data.views:
+        if not view.n_observed:
+            yield Finding("error", view.name, "no sample is observed", "leave the view out")
+
+
+def _about_rows(
+    data: Inspection, kind: str, severity: Severity, what: str, remedy: str
+) -> Iterator[Finding]:
+    """A finding for every view that has rows of this kind."""
+    for view in data.views:
+        rows = getattr(view, kind)
+        if len(rows):
+            message = f"{len(rows)} row(s) {what} ({some_of(data.ids[rows])})"
+            yield Finding(severity, view.name, message, remedy)
+
+
+def _incomplete_rows(data: Inspection) -> Iterator[Finding]:
+    remedy = "fill the empty cells, as viewmend fit does with medians, or empty the whole rows"
+    return _about_rows(data, "incomplete_rows", "error", "are empty in part", remedy)
+
+
+def _infinite_rows(data: Inspection) -> Iterator[Finding]:
+    remedy = "clip these values, or empty the rows, which makes the samples missing here"
+    return _about_rows(data, "infinite_rows", "error", "hold infinite values", remedy)
+
+
+def _zero_rows(data: Inspection) -> Iterator[Finding]:
+    what = "are all zero, which a fit takes for missing"
+    remedy = "set them to NaN if they are, or add a constant column if zeros are values"
+    return _about_rows(data, "zero_rows", "warning", what, remedy)
+
+
+def _conflicting_rows(data: Inspection) -> Iterator[Finding]:
+    remedy = "correct the labels, or the rows if they were copied by mistake"
+    return _about_rows(
+        data, "conflicting_rows", "warning", "equal a labelled row of another class", remedy
+    )
+
+
+def _constant_columns(data: Inspection) -> Iterator[Finding]:
+    for view in data.views:
+        if n := view.n_constant_columns:
+            message = f"{n} of {view.n_columns} columns have one value in all rows"
+            if n == view.n_columns:
+                yield Finding("warning", view.name, message, "leave the view out")
+            else:
+                yield Finding("info", view.name, message, "they tell nothing; leave them out")
+
+
+def _duplicate_rows(data: Inspection) -> Iterator[Finding]:
+    for view in data.views:
+        if view.n_duplicate_rows:
+            message = f"{view.n_duplicate_rows} of {view.n_observed} rows equal an earlier one"
+            remedy = "check that no sample is there twice under different identifiers"
+            yield Finding("info", view.name, message, remedy)
+
+
+def _single_labels(data: Inspection) -> Iterator[Finding]:
+    single = [label for label, count in data.class_counts.items() if count == 1]
+    if single:
+        message = (
+            f"{len(single)} of {len(data.class_counts)} classes have one labelled sample "
+            f"({some_of(single)})"
+        )
+        remedy = "label more of them: nothing tells how typical that one is"
+        yield Finding("warning", "labels", message, remedy)
+
+
+def _telling_columns(data: Inspection) -> Iterator[Finding]:
+    for view in data.views:
+        if view.telling_columns:
+            names = some_of(view.telling_columns)
+            message = f"column(s) {names} have one value per class in all labelled rows"
+            remedy = "leave them out if they were made from the labels: they would give them away"
+            yield Finding("warning", view.name, message, remedy)
+
+
+def _views_without_labels(data: Inspection) -> Iterator[Finding]:
+    for view in data.views:
+        if data.n_labelled and view.n_observed and not view.n_labelled:
+            message = "no labelled sample is seen through this view"
+            remedy = "label some of its samples; until then it is read through the other views"
+            yield Finding("warning", view.name, message, remedy)
+
+
+def _sorted_rows(data: Inspection) -> Iterator[Finding]:
+    found = _sorted_labels(data) or _sorted_contents(data)
+    if found is not None:
+        yield Finding("warning", "rows", found, SHUFFLE)
+
+
+def _sorted_labels(data: Inspection) -> str | None:
+    order = data.label_order
+    if not _stands_out(order, LABEL_EXCESS):
+        return None
+    return (
+        f"labelled samples that follow each other share their class in {order.observed:.0%} of "
+        f"cases, {order.expected:.0%} by chance: the rows are sorted by class"
+    )
+
+
+def _sorted_contents(data: Inspection) -> str | None:
+    orders = [view.order for view in data.views if _stands_out(view.order, CONTENT_EXCESS)]
+    if not orders:
+        return None
+    strongest = max(orders, key=lambda order: order.excess)
+    return (
+        f"neighbouring rows are alike in {len(orders)} of {len(data.views)} views (cosine "
+        f"{strongest.observed:.2f}, {strongest.expected:.2f} by chance): the rows are in some "
+        "order, of class or of time"
+    )
+
+
+def _stands_out(order: Order | None, excess: float) -> TypeGuard[Order]:
+    return order is not None and order.deviations >= DEVIATIONS and order.excess >= excess
+
+
+def _different_scales(data: Inspection) -> Iterator[Finding]:
+    views = sorted((view for view in data.views if view.scale > 0), key=lambda view: view.scale)
+    if views and views[-1].scale > SCALE_RATIO * views[0].scale:
+        ratio = views[-1].scale / views[0].scale
+        message = f"its values are {ratio:.0f} times as large as those of {views[0].name}"
+        remedy = "standardise the columns, unless with MendClassifier, which does so itself"
+        yield Finding("info", views[-1].name, message, remedy)
+
+
+RULES: tuple[Callable[[Inspection], Iterator[Finding]], ...] = (
+    _unseen_samples,
+    _unseen_views,
+    _incomplete_rows,
+    _infinite_rows,
+    _zero_rows,
+    _conflicting_rows,
+    _single_labels,
+    _views_without_labels,
+    _telling_columns,
+    _sorted_rows,
+    _constant_columns,
+    _duplicate_rows,
+    _different_scales,
+)

@@ -1,0 +1,149 @@
+"""Tables of numbers out of tables of anything."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewmend.exceptions import DataWarning, InvalidViewsError
+from viewmend.parameters import short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "check_columns",
+    "chosen",
+    "filled",
+    "held_to",
+    "numeric",
+    "with_numbers",
+    "with_some_view",
+]
+
+
+def chosen(tables: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, Any]:
+    """The views of these names, or all where none is named."""
+    absent = [name for name in names if name not in tables]
+    if absent:
+        msg = f"there is no view {absent[0]!r}; choose among {short(list(tables))}"
+        raise InvalidViewsError(msg)
+    return {name: tables[name] for name in names} if names else tables
+
+
+def check_columns(tables: Mapping[str, pd.DataFrame], names: Sequence[str]) -> None:
+    """Refuse names of columns that no table has, which are most likely misspelt."""
+    for name in names:
+        if not any(name in table for table in tables.values()):
+            columns = {view: list(table) for view, table in tables.items()}
+            msg = f"there is no column {name!r} to leave out among {short(columns)}; check its name"
+            raise InvalidViewsError(msg)
+
+
+def with_numbers(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Tables without the columns that hold no number at all, which are told of."""
+    kept = {}
+    for name, table in tables.items():
+        useless = [column for column in table if not _numbers(table[column]).notna().any()]
+        if useless:
+            msg = (
+                f"{len(useless)} of {table.shape[1]} columns of view {name!r} hold no number and "
+                f"were left out ({short(useless)}); encode them as numbers to use them"
+            )
+            warnings.warn(msg, DataWarning, stacklevel=3)
+        if len(useless) < table.shape[1]:
+            kept[name] = table.drop(columns=useless)
+    if not kept:
+        msg = f"no view has a column of numbers, among {short(list(tables))}; encode the columns"
+        raise InvalidViewsError(msg)
+    return kept
+
+
+def held_to(
+    tables: Mapping[str, pd.DataFrame], columns: Mapping[str, Sequence[str]]
+) -> dict[str, pd.DataFrame]:
+    """The views and columns of a fit, in its order; views may be missing, others are told of."""
+    strangers = [name for name in tables if name not in columns]
+    told = f"the model was fitted on the views {short(list(columns))} and not on {short(strangers)}"
+    if len(strangers) == len(tables):
+        msg = f"{told}; name the files after the views"
+        raise InvalidViewsError(msg)
+    if strangers:
+        warnings.warn(f"{told}, which were left out", DataWarning, stacklevel=3)
+    return {
+        name: _with_columns(tables[name], columns[name], name) for name in columns if name in tables
+    }
+
+
+def _with_columns(table: pd.DataFrame, columns: Sequence[str], name: str) -> pd.DataFrame:
+    absent = [column for column in columns if column not in table]
+    if absent:
+        msg = (
+            f"view {name!r} must have the {len(columns)} columns that the model was fitted on, but "
+            f"lacks {short(absent)}; add them, with empty cells if unknown"
+        )
+        raise InvalidViewsError(msg)
+    return table[list(columns)]
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    """The column as numbers, NaN at cells that are empty or no number."""
+    import pandas as pd
+
+    if column.dtype.kind in "biuf":
+        return column
+    return pd.to_numeric(column.astype(object).astype(str), errors="coerce")
+
+
+def numeric(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """All columns as floats; a cell that is neither empty nor a number is an error."""
+    import pandas as pd
+
+    numbers = table.apply(_numbers)
+    wrong = table.notna() & numbers.isna()
+    if wrong.to_numpy().any():
+        column = wrong.columns[wrong.any()][0]
+        row = wrong.index[wrong[column]][0]
+        msg = (
+            f"column {column!r} of view {name!r} must hold numbers, but sample {row!r} has "
+            f"{short(table.at[row, column])}; correct the cell, or empty it"
+        )
+        raise InvalidViewsError(msg)
+    values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    return pd.DataFrame(values, index=table.index, columns=table.columns)
+
+
+def with_some_view(tables: Mapping[str, pd.DataFrame]) -> Mapping[str, pd.DataFrame]:
+    """Tables without the samples of which no view holds a value; they are told of."""
+    everyone = {sample for table in tables.values() for sample in table.index}
+    seen = {
+        sample for table in tables.values() for sample in table.index[table.notna().any(axis=1)]
+    }
+    lost = sorted(everyone - seen)
+    if not lost:
+        return tables
+    msg = (
+        f"{len(lost)} samples have no value in any view and were left out ({short(lost)}); fill in "
+        "what is known of them"
+    )
+    warnings.warn(msg, DataWarning, stacklevel=3)
+    return {name: table.drop(index=lost, errors="ignore") for name, table in tables.items()}
+
+
+def filled(table: pd.DataFrame, fills: Mapping[str, float], name: str) -> pd.DataFrame:
+    """The table with empty cells filled, except in rows that are empty altogether."""
+    empty = table.isna()
+    gaps = empty.loc[~empty.all(axis=1)]
+    n_gaps = int(gaps.to_numpy().sum())
+    if n_gaps == 0:
+        return table
+    msg = (
+        f"{n_gaps} empty cell(s) in {gaps.any(axis=1).sum()} row(s) of view {name!r} were filled "
+        f"with the medians of their columns ({short(list(gaps.columns[gaps.any()]))}); fill them "
+        "in beforehand to do better"
+    )
+    warnings.warn(msg, DataWarning, stacklevel=3)
+    return table.fillna(fills).where(~empty.all(axis=1), np.nan)

@@ -1,0 +1,360 @@
+"""The commands of daily work: files in, files out, and nothing that the library would not say."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import accuracy_score, f1_score, log_loss
+from typer.testing import CliRunner
+
+import viewmend
+from viewmend import MendClassifier
+from viewmend.cli import app
+from viewmend.core.calibration import calibration_error
+from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.interop import from_frames, result_frame
+
+NAMES = np.array(["léger", "moyen", "sévère"])
+FEW = ("--set", "n_rounds=2")
+
+
+def invoke(*arguments, **environment):
+    environment = {"COLUMNS": "100", "TERM": "dumb", "FORCE_COLOR": None} | environment
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
+
+
+def message(result):
+    """Standard error without colours, frames and line breaks."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", result.stderr)
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
+
+
+def done(result):
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def predictions(path):
+    return pd.read_csv(path, index_col=0)
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """Two views of 90 patients, in different orders, and all true stages."""
+    blobs = make_multiview_blobs(90, n_views=2, noise=2.0, random_state=0)
+    task = hide(blobs.views, blobs.y, missing_rate=0.3, label_rate=0.2, random_state=0)
+    ids = np.array([f"P{i:03d}" for i in range(90)])
+    tables = {}
+    for v, name in enumerate(["labs", "scan"]):
+        seen = np.random.default_rng(v).permutation(np.flatnonzero(task.data.observed[:, v]))
+        values = pd.DataFrame(task.data.views[v][seen], index=pd.Index(ids[seen], name="patient"))
+        tables[name] = values.add_prefix(name)
+    given = pd.Series(NAMES[task.y], index=ids).where(task.labelled)
+    tables["labs"]["stage"] = given
+    tables["scan"]["stage"] = given
+    truth = pd.Series(NAMES[task.y_true], index=pd.Index(ids, name="patient"), name="stage")
+    return tables, truth
+
+
+@pytest.fixture(scope="module")
+def work(frames, tmp_path_factory):
+    """A folder with data, the true stages, and what one fit made of the data."""
+    tables, truth = frames
+    path = tmp_path_factory.mktemp("work")
+    (path / "data").mkdir()
+    tables["labs"].to_csv(path / "data" / "labs.csv", sep=";", decimal=",", encoding="utf-8-sig")
+    tables["scan"].to_csv(path / "data" / "scan.csv")
+    truth.to_csv(path / "truth.csv")
+    outputs = ("-o", path / "model.vm", "--predictions", path / "classes.csv")
+    done(invoke("fit", path / "data", "--labels", "stage", *outputs, *FEW))
+    return path
+
+
+@pytest.fixture(scope="module")
+def by_hand(frames):
+    """The same fit through the library."""
+    aligned = from_frames(frames[0], labels="stage")
+    return MendClassifier(n_rounds=2).fit(aligned.data, aligned.y), aligned
+
+
+def test_fit_writes_what_the_library_says(work, by_hand):
+    model, aligned = by_hand
+    table = predictions(work / "classes.csv")
+    expected = result_frame(model, aligned.ids)
+    assert list(table) == ["class", "labelled", "confidence", *(f"p_{name}" for name in NAMES)]
+    assert table.index.name == "patient"
+    assert table.index.tolist() == expected.index.tolist()
+    assert table["class"].tolist() == expected["prediction"].tolist()
+    assert_allclose(table.iloc[:, 2:], expected.iloc[:, 1:], rtol=1e-5)
+    assert_array_equal(table["labelled"] == 1, [label is not None for label in aligned.y])
+
+
+def test_the_model_is_one_that_the_library_loads(work, by_hand):
+    model, aligned = by_hand
+    loaded = viewmend.load(work / "model.vm")
+    assert_array_equal(loaded.predict_proba(aligned.data), model.predict_proba(aligned.data))
+
+
+def test_samples_of_the_fit_keep_the_classes_it_found(work):
+    done(invoke("predict", work / "model.vm", work / "data", "-o", work / "again.csv"))
+    pd.testing.assert_frame_equal(
+        predictions(work / "again.csv"), predictions(work / "classes.csv").drop(columns="labelled")
+    )
+
+
+def test_new_samples_are_predicted_whatever_the_layout_of_their_files(work, by_hand, frames):
+    model, _ = by_hand
+    rows = frames[0]["labs"].drop(columns="stage")[:6] + 0.01
+    new = rows.rename(index=lambda name: f"new {name}")
+    folder = work / "new"
+    folder.mkdir()
+    new[new.columns[::-1]].assign(site="north").to_csv(folder / "labs.csv")
+    result = done(invoke("predict", work / "model.vm", folder, "-o", work / "new.csv", "--json"))
+    told = json.loads(result.stdout)
+    assert (told["n_samples"], told["n_of_fit"]) == (6, 0)
+    table = predictions(work / "new.csv")
+    assert table.index.tolist() == new.index.tolist()
+    shares = model.predict_proba({"labs": new.to_numpy()})
+    assert_allclose(table.iloc[:, 2:], shares, rtol=1e-5)
+    assert table["class"].tolist() == model.classes_[shares.argmax(axis=1)].tolist()
+
+
+def test_empty_cells_of_new_samples_get_the_medians_of_the_fit(work, by_hand, frames):
+    labs = frames[0]["labs"].drop(columns="stage")
+    new = labs[:2] + 0.01
+    (work / "gap").mkdir()
+    new.mask(np.eye(*new.shape, dtype=bool)).to_csv(work / "gap" / "labs.csv")
+    done(invoke("predict", work / "model.vm", work / "gap", "-o", work / "gap.csv"))
+    new.iloc[0, 0], new.iloc[1, 1] = labs.iloc[:, 0].median(), labs.iloc[:, 1].median()
+    shares = by_hand[0].predict_proba({"labs": new.to_numpy()})
+    assert_allclose(predictions(work / "gap.csv").iloc[:, 2:], shares, rtol=1e-5)
+
+
+def test_unsure_classes_are_withheld_and_given_ones_never(work):
+    fitted = predictions(work / "classes.csv")
+    threshold = float(np.median(fitted["confidence"]))
+    result = done(
+        invoke(
+            *("predict", work / "model.vm", work / "data", "-o", work / "sure.csv"),
+            *("--threshold", threshold, "--json"),
+        )
+    )
+    sure = predictions(work / "sure.csv")
+    expected = (fitted["confidence"] < threshold) & (fitted["labelled"] == 0)
+    assert 0 < expected.sum() < len(expected)
+    assert_array_equal(sure["class"].isna(), expected)
+    assert json.loads(result.stdout)["n_abstained"] == expected.sum()
+
+
+def test_evaluate_counts_no_label_that_was_given(work, by_hand, frames):
+    model, aligned = by_hand
+    result = done(
+        invoke("evaluate", work / "model.vm", work / "data", "-l", work / "truth.csv", "--json")
+    )
+    told = json.loads(result.stdout)
+    judged = np.array([label is None for label in aligned.y])
+    truth = frames[1][aligned.ids].to_numpy(dtype=object)[judged]
+    found, shares = model.transduction_[judged], model.label_distributions_[judged]
+    assert (told["n_judged"], told["n_given"]) == (judged.sum(), (~judged).sum())
+    assert told["accuracy"] == pytest.approx(accuracy_score(truth, found))
+    assert told["macro_f1"] == pytest.approx(f1_score(truth, found, average="macro"))
+    assert told["log_loss"] == pytest.approx(log_loss(truth, shares))
+    codes = np.searchsorted(NAMES, truth.astype(str))
+    assert told["calibration_error"] == pytest.approx(calibration_error(shares, codes))
+    recalls = {entry["label"]: entry["recall"] for entry in told["classes"]}
+    assert recalls["moyen"] == pytest.approx(np.mean(found[truth == "moyen"] == "moyen"))
+
+
+def test_false_labels_of_given_samples_change_nothing(work, by_hand, frames):
+    """They are known by what they hold and, where that was changed, by their identifiers."""
+    aligned, truth = by_hand[1], frames[1].copy()
+    given = aligned.ids[[label is not None for label in aligned.y]]
+    truth[given] = np.roll(NAMES, 1)[np.searchsorted(NAMES, truth[given].to_numpy(str))]
+    truth.to_csv(work / "false.csv")
+    changed = shutil.copytree(work / "data", work / "changed")
+    scan = pd.read_csv(changed / "scan.csv", index_col=0)
+    scan.loc[scan.index.intersection(given), "scan0"] += 0.5
+    scan.to_csv(changed / "scan.csv")
+    outcomes = [
+        json.loads(done(invoke("evaluate", work / "model.vm", *pair, "--json")).stdout)
+        for pair in (
+            (work / "data", "-l", work / "truth.csv"),
+            (work / "data", "-l", work / "false.csv"),
+            (changed, "-l", work / "false.csv"),
+        )
+    ]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+def test_a_model_without_its_origin_predicts_but_is_not_judged(work, by_hand):
+    model, aligned = by_hand
+    shutil.copy(work / "model.vm", work / "alone.vm")
+    done(invoke("predict", work / "alone.vm", work / "data", "-o", work / "alone.csv"))
+    shares = model.predict_proba(aligned.data)
+    assert_allclose(predictions(work / "alone.csv").iloc[:, 2:], shares, rtol=1e-5)
+    refused = invoke("evaluate", work / "alone.vm", work / "data", "-l", work / "truth.csv")
+    assert refused.exit_code == 2
+    assert "alone.vm.json" in message(refused)
+
+
+def test_reports_of_fit_and_of_the_model_file(work, frames):
+    pytest.importorskip("matplotlib")
+    page = ("--report", work / "fit.html")
+    done(invoke("fit", work / "data", "--labels", "stage", *page, *FEW))
+    done(invoke("report", work / "model.vm", work / "data", "-o", work / "report.html"))
+    assert (work / "report.html").read_text() == (work / "fit.html").read_text()
+    truth = ("--labels", work / "truth.csv")
+    done(invoke("report", work / "model.vm", work / "data", "-o", work / "judged.html", *truth))
+    assert (work / "judged.html").read_text() != (work / "fit.html").read_text()
+    other = shutil.copytree(work / "data", work / "other")
+    (other / "scan.csv").write_text((work / "data" / "scan.csv").read_text().replace("0.", "1.", 1))
+    refused = invoke("report", work / "model.vm", other, "-o", work / "no.html")
+    assert refused.exit_code == 2
+    assert "1 of its 90 samples" in message(refused)
+
+
+def test_fit_in_json(work):
+    result = done(
+        invoke("fit", work / "data", "-l", "stage", "-o", work / "second.vm", "--json", *FEW)
+    )
+    told = json.loads(result.stdout)
+    assert told["files"] == {"model": str(work / "second.vm")}
+    assert (told["method"], told["status"], told["id_column"]) == ("Mend", "done", "patient")
+    assert [view["name"] for view in told["views"]] == ["labs", "scan"]
+    assert sum(view["weight"] for view in told["views"]) == pytest.approx(1)
+    counted = sum(entry["n_labelled"] + entry["n_predicted"] for entry in told["classes"])
+    assert counted == told["n_samples"] == 90
+    assert (work / "second.vm").read_bytes() == (work / "model.vm").read_bytes()
+
+
+def test_settings_seed_and_time_limit_reach_the_model(work):
+    result = done(
+        invoke(
+            *("fit", work / "data", "-l", "stage", "-o", work / "agf.vm", "--method", "agf-ti"),
+            *("--set", "n_anchors=8", "--set", "class_prior=uniform", "--seed", "3"),
+            *("--time-limit", "0", "--json"),
+        )
+    )
+    assert json.loads(result.stdout)["status"] == "stopped"
+    model = viewmend.load(work / "agf.vm")
+    assert (model.n_anchors, model.class_prior, model.random_state) == (8, "uniform", 3)
+
+
+def test_any_method_predicts_though_few_can_be_saved(work):
+    out = ("--predictions", work / "union.csv")
+    done(invoke("fit", work / "data", "-l", "stage", "--method", "UnionGraphClassifier", *out))
+    given = predictions(work / "classes.csv").query("labelled == 1")["class"]
+    assert predictions(work / "union.csv")["class"][given.index].tolist() == given.tolist()
+
+
+def test_inspect_tells_findings_by_sample(work, frames):
+    folder = shutil.copytree(work / "data", work / "flawed")
+    scan = frames[0]["scan"].copy()
+    scan.iloc[0, 1] = np.nan
+    scan.to_csv(folder / "scan.csv")
+    told = json.loads(done(invoke("inspect", folder, "--labels", "stage", "--json")).stdout)
+    (error,) = [entry for entry in told["findings"] if entry["severity"] == "error"]
+    assert error["subject"] == "scan"
+    assert scan.index[0] in error["message"]
+    assert sum(entry["n_samples"] for entry in told["patterns"]) == told["n_samples"] == 90
+    strict = invoke("inspect", folder, "--labels", "stage", "--strict")
+    assert strict.exit_code == 1
+    assert f"error: scan: 1 row(s) are empty in part ({scan.index[0]})" in strict.stdout
+    assert invoke("inspect", work / "data", "-l", "stage", "--strict").exit_code == 0
+
+
+def test_numbers_that_mean_unlabelled_are_no_labels(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, -1], [5, 5, 30])
+    np.savez(tmp_path / "d.npz", a=rng.normal(size=(40, 3)) + 4 * y[:, None], y=y)
+    out = ("-o", tmp_path / "m.vm", "--json", *FEW)
+    told = json.loads(done(invoke("fit", tmp_path / "d.npz", *out)).stdout)
+    assert told["n_labelled"] == 10
+    assert [entry["n_labelled"] for entry in told["classes"]] == [5, 5]
+
+
+def test_the_documentation_names_all_keys(work):
+    page = (Path(__file__).parents[1] / "docs" / "command_line.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (`.*`) \|$", page, re.MULTILINE))
+    out, model, data = work / "keys", work / "model.vm", work / "data"
+    for command in (
+        ("inspect", data),
+        ("fit", data, "-l", "stage", "--predictions", out, *FEW),
+        ("predict", model, data, "-o", out),
+        ("evaluate", model, data, "-l", work / "truth.csv"),
+        ("methods",),
+    ):
+        told = json.loads(done(invoke(*command, "--json")).stdout)
+        assert sorted(told) == sorted(re.findall(r"`(\w+)`", rows[command[0]]))
+
+
+def test_tables_keep_their_columns_in_narrow_terminals(work):
+    wide, narrow = (
+        done(invoke("inspect", work / "data", "-l", "stage", COLUMNS=columns)).stdout
+        for columns in ("100", "50")
+    )
+    assert max(map(len, narrow.splitlines())) <= 50
+    header = ["name", "columns", "samples", "coverage", "labelled"]
+    assert any(line.split() == header for line in narrow.splitlines())
+    assert wide.split() == narrow.split()
+
+
+REFUSALS = [
+    (["fit", "{data}", "-l", "stage"], "nothing would be kept"),
+    (["fit", "{data}", "-l", "grade", "-o", "{out}"], "'grade' is none of their columns"),
+    (["fit", "{data}", "-o", "{out}"], "the data holds no labels; name their column"),
+    (["fit", "{data}", "-l", "stage", "-o", "nowhere/m.vm"], "there is no folder 'nowhere'"),
+    (["fit", "{data}", "-l", "stage", "--predictions", "{data}/p.csv"], "read as a view"),
+    (["fit", "{data}", "-l", "stage", "-o", "{out}", "--method", "SLIM"], "SLIM cannot be saved"),
+    (["fit", "{data}", "-l", "stage", "-o", "{out}", "--method", "best"], "no method 'best'"),
+    (["fit", "{data}", "-l", "stage", "-o", "{out}", "--set", "speed=9"], "got 'speed=9'"),
+    (["fit", "{data}", "-l", "stage", "-o", "{out}", "--set", "n_rounds=-1"], "n_rounds"),
+    (["fit", "{data}", "-l", "stage", "-o", "{out}", "--view", "x"], "no view 'x'"),
+    (["fit", "{data}", "-l", "stage", "-o", "{out}", "--id", "name"], "no column 'name'"),
+    (["fit", "{data}/none", "-o", "{out}"], "there is no file or folder"),
+    (["predict", "{model}", "{data}", "-o", "{data}/p.csv"], "read as a view"),
+    (["predict", "{data}/labs.csv", "{data}", "-o", "{out}"], "a model file starts with"),
+    (["predict", "{model}", "{data}/../nothing", "-o", "{out}"], "there is no file or folder"),
+    (["evaluate", "{model}", "{data}", "-l", "stage"], "model was given all of them"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), REFUSALS)
+def test_mistakes_are_short_errors(work, arguments, expected):
+    places = {"data": work / "data", "model": work / "model.vm", "out": work / "refused"}
+    result = invoke(*(argument.format(**places) for argument in arguments), COLUMNS="1000")
+    assert result.exit_code == 2
+    assert expected in message(result)
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+    assert not (work / "refused").exists()
+
+
+def test_a_strange_origin_is_named(work):
+    shutil.copy(work / "model.vm", work / "strange.vm")
+    Path(work / "strange.vm.json").write_text("[1]")
+    result = invoke("predict", work / "strange.vm", work / "data", "-o", work / "strange.csv")
+    assert result.exit_code == 2
+    assert "strange.vm.json must be what viewmend fit wrote" in message(result)
+
+
+def test_an_interrupt_is_no_error_of_ours(work, monkeypatch):
+    def interrupted(*_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("viewmend.cli.fit.read_views", interrupted)
+    result = invoke("fit", work / "data", "-l", "stage", "-o", work / "never.vm")
+    assert result.exit_code == 130
+    assert "Traceback" not in result.output
+
+
+def test_shells_can_complete():
+    assert "--install-completion" in invoke("--help").stdout
+    asked = {"_VIEWMEND_COMPLETE": "complete_bash", "COMP_WORDS": "viewmend ev", "COMP_CWORD": "1"}
+    answer = CliRunner().invoke(app, [], env=asked, prog_name="viewmend")
+    assert answer.stdout.split() == ["evaluate"]

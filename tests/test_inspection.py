@@ -1,0 +1,229 @@
+"""Planted defects are found, named and counted, and data without any raises no alarm."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from viewmend import MendClassifier
+from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.inspection import inspect_data
+
+
+def clean(n_samples=40, seed=0):
+    """Two views of which every sample has one, four labels per class, in no order."""
+    rng = np.random.default_rng(seed)
+    views = {"photo": rng.normal(size=(n_samples, 3)), "text": rng.normal(size=(n_samples, 2))}
+    views["photo"][8 + rng.permutation(n_samples - 8)[: n_samples // 4]] = np.nan
+    y = np.full(n_samples, None, dtype=object)
+    y[:8] = rng.permutation(["cat", "dog"] * 4)
+    return views, y
+
+
+def found(severity, views, y=None, **options):
+    """Findings of one severity as (subject, message)."""
+    findings = inspect_data(views, y, **options).findings
+    return [(f.subject, f.message) for f in findings if f.severity == severity]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(12, 80))
+def test_clean_data_raise_no_alarm(seed, n_samples):
+    views, y = clean(n_samples, seed)
+    assert inspect_data(views, y).findings == ()
+
+
+def test_measurements_worked_out_by_hand():
+    nan = np.nan
+    photo = [[1.0, 5.0], [2.0, 5.0], [nan, nan], [1.0, 5.0]]
+    text = [[nan], [3.0], [4.0], [nan]]
+    data = inspect_data({"photo": np.array(photo), "text": np.array(text)}, ["a", "b", None, "b"])
+    one, other = data.views
+    assert (one.n_columns, one.n_observed, one.coverage, one.n_labelled) == (2, 3, 0.75, 3)
+    assert (one.n_constant_columns, one.n_duplicate_rows) == (1, 1)
+    assert_array_equal(one.conflicting_rows, [0, 3])
+    assert one.scale == pytest.approx(np.sqrt((1 + 4 + 1 + 3 * 25) / 6))
+    assert (other.coverage, other.n_labelled) == (0.5, 1)
+    assert data.samples_by_views == (0, 3, 1)
+    assert [(p.views, p.n_samples) for p in data.patterns] == [
+        (("photo",), 2),
+        (("photo", "text"), 1),
+        (("text",), 1),
+    ]
+    assert data.class_counts == {"a": 1, "b": 2}
+    assert data.label_rate == 0.75
+
+
+def test_a_mask_says_the_same_as_rows_of_nan():
+    views, y = clean()
+    mask = np.column_stack([~np.isnan(view).any(axis=1) for view in views.values()])
+    filled = {name: np.nan_to_num(view, nan=9.0) for name, view in views.items()}
+    one, other = inspect_data(views, y), inspect_data(filled, y, mask=mask)
+    assert one.patterns == other.patterns
+    assert [v.scale for v in one.views] == [v.scale for v in other.views]
+    assert [v.order for v in one.views] == [v.order for v in other.views]
+
+
+def test_what_a_fit_refuses_is_an_error_under_the_names_of_the_samples():
+    views, y = clean()
+    views["photo"][0, 1] = np.nan
+    views["text"][3, 0] = np.inf
+    for view in views.values():
+        view[10] = np.nan
+    ids = [f"p{i}" for i in range(40)]
+    assert found("error", views, y, ids=ids) == [
+        ("samples", "1 of 40 samples have no view at all (p10)"),
+        ("photo", "1 row(s) are empty in part (p0)"),
+        ("text", "1 row(s) hold infinite values (p3)"),
+    ]
+    with pytest.raises(InvalidViewsError):
+        MendClassifier().fit(views, y)
+
+
+def test_a_view_that_nobody_has():
+    views, y = clean()
+    views["sound"] = np.full((40, 2), np.nan)
+    assert found("error", views, y) == [("sound", "no sample is observed")]
+    assert found("warning", views, y) == []
+
+
+@pytest.mark.parametrize("y", [[None] * 40, ["cat"] * 40, ["cat", "dog"]])
+def test_labels_that_a_fit_refuses_are_an_error_in_its_own_words(y):
+    views, _ = clean()
+    data = inspect_data(views, y)
+    with pytest.raises(InvalidLabelsError) as refusal:
+        MendClassifier().fit(views, y)
+    (finding,) = data.findings
+    assert (finding.severity, finding.subject) == ("error", "labels")
+    assert f"{finding.message}; {finding.remedy}" == str(refusal.value)
+    assert (data.n_labelled, data.class_counts) == (0, {})
+
+
+def test_defects_that_a_fit_survives_are_warnings():
+    views, y = clean()
+    views["text"][[20, 5]] = 0
+    views["photo"][1] = views["photo"][0]
+    y[0], y[1], y[9] = "cat", "dog", "cow"
+    views["text"][9] = np.nan
+    views["photo"][9] = 1.0
+    assert found("warning", views, y) == [
+        ("text", "2 row(s) are all zero, which a fit takes for missing (5, 20)"),
+        ("photo", "2 row(s) equal a labelled row of another class (0, 1)"),
+        ("labels", "1 of 3 classes have one labelled sample (cow)"),
+    ]
+
+
+def test_equal_rows_of_one_class_or_without_label_do_not_conflict():
+    views, y = clean()
+    views["text"][20:24] = views["text"][0]
+    views["text"][1], y[1] = views["text"][0], y[0]
+    assert found("warning", views, y) == []
+    assert found("info", views, y) == [("text", "5 of 40 rows equal an earlier one")]
+
+
+def test_a_view_without_labelled_samples():
+    views, y = clean()
+    views["photo"][:8] = np.nan
+    assert found("warning", views, y) == [("photo", "no labelled sample is seen through this view")]
+    assert found("warning", views) == []
+
+
+def test_columns_made_from_the_labels_are_suspected():
+    views, y = clean()
+    tables = {name: pd.DataFrame(view) for name, view in views.items()}
+    code = np.where(y == "cat", 7.0, 2.0)
+    tables["text"]["grade"] = np.where(y == None, 7.0, code)  # noqa: E711 - of every entry
+    assert found("warning", tables, y) == []
+    y = np.where(np.arange(40) % 2, "cat", "dog").astype(object)[
+        np.random.default_rng(0).permutation(40)
+    ]
+    tables["text"]["grade"] = np.where(y == "cat", 7.0, 2.0)
+    message = "column(s) grade have one value per class in all labelled rows"
+    assert found("warning", tables, y) == [("text", message)]
+    tables["text"].loc[0, "grade"] = 9.0 - tables["text"].loc[0, "grade"]
+    assert found("warning", tables, y) == []
+
+
+def test_columns_that_tell_nothing():
+    views, y = clean()
+    views["photo"] = np.column_stack(
+        [views["photo"], np.where(np.isnan(views["photo"][:, 0]), np.nan, 3)]
+    )
+    views["flat"] = np.ones((40, 2))
+    assert found("info", views, y)[0] == ("photo", "1 of 4 columns have one value in all rows")
+    assert found("warning", views) == [("flat", "2 of 2 columns have one value in all rows")]
+
+
+def test_views_of_very_different_scale():
+    views, y = clean()
+    views["text"] *= 1e6
+    ((subject, message),) = found("info", views, y)
+    assert subject == "text"
+    ratio = np.sqrt(np.nanmean(views["text"] ** 2) / np.nanmean(views["photo"] ** 2))
+    assert message == f"its values are {ratio:.0f} times as large as those of photo"
+
+
+@pytest.mark.parametrize(("order", "alarm"), [("file", True), ("shuffled", False)])
+def test_a_file_sorted_by_class_is_told_by_its_labels(order, alarm):
+    blobs = make_multiview_blobs(150, random_state=0)
+    by_class = np.argsort(blobs.y, kind="stable")
+    views, y = [view[by_class] for view in blobs.views], blobs.y[by_class]
+    task = hide(views, y, missing_rate=0.3, label_rate=0.2, order=order, random_state=0)
+    subjects = found("warning", task.data, task.y)
+    assert [subject for subject, _ in subjects] == ["rows"] * alarm
+    if alarm:
+        assert "share their class in 93% of cases, 31% by chance" in subjects[0][1]
+
+
+def test_a_sorted_file_is_told_by_its_rows_without_any_label():
+    blobs = make_multiview_blobs(150, random_state=0)
+    views = [view[np.argsort(blobs.y, kind="stable")] for view in blobs.views]
+    ((subject, message),) = found("warning", views)
+    assert subject == "rows"
+    assert f"alike in {len(views)} of {len(views)} views" in message
+    assert found("warning", blobs.views) == []
+
+
+def test_the_moments_of_neighbours_are_those_over_all_orders_of_the_labels():
+    """Mean and deviation of the share of equal neighbours, by enumeration."""
+    labels = ["a", "a", "a", "b", "b", "c", "c"]
+    orders = [list(order) for order in itertools.permutations(labels)]
+    shares = np.array([np.mean([a == b for a, b in itertools.pairwise(o)]) for o in orders])
+    order = inspect_data(np.arange(1.0, 8)[:, None], labels).label_order
+    assert order.observed == pytest.approx(4 / 6)
+    assert order.expected == pytest.approx(shares.mean())
+    assert order.deviations == pytest.approx((4 / 6 - shares.mean()) / shares.std())
+
+
+def test_the_likeness_of_rows_is_judged_against_that_of_all_pairs():
+    """The expectation is the mean over all orders, and deviations are not overstated."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(6, 2)) ** 3
+    order = inspect_data(rows).views[0].order
+    everything = [
+        inspect_data(rows[list(p)]).views[0].order.observed
+        for p in itertools.permutations(range(6))
+    ]
+    assert order.expected == pytest.approx(np.mean(everything))
+    assert np.std(everything) <= 1 / np.sqrt(5)
+
+
+def test_nothing_depends_on_the_units_of_a_view():
+    views, y = clean()
+    scaled = {name: 256.0 * view for name, view in views.items()}
+    one, other = inspect_data(views, y), inspect_data(scaled, y)
+    assert one.findings == other.findings
+    assert [v.order for v in one.views] == [v.order for v in other.views]
+
+
+def test_names_given_are_used_and_counted():
+    views, y = clean()
+    data = inspect_data(list(views.values()), y, names=["a", "b"])
+    assert [view.name for view in data.views] == ["a", "b"]
+    with pytest.raises(InvalidViewsError, match=r"names must be one per view, got .* for 2 views"):
+        inspect_data(list(views.values()), names=["a"])
