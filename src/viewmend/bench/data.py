@@ -88,7 +88,16 @@ class Source:
 
 
 def data_directory(given: str | Path | None = None) -> Path:
-    """The directory given, else that of the environment variable `DATA_VARIABLE`."""
+    """The directory given, else that of the environment variable `DATA_VARIABLE`.
+
+    Parameters
+    ----------
+    given : str or Path, optional
+
+    Returns
+    -------
+    Path
+    """
     folder = given or os.environ.get(DATA_VARIABLE)
     if not folder:
         msg = (
@@ -134,7 +143,17 @@ def find(name: str, data_dir: str | Path) -> Path:
 
 
 def absent(names: Iterable[str], data_dir: str | Path) -> dict[str, str]:
-    """Why data cannot be had, by name, for those of ``names`` of which that is so."""
+    """Why data cannot be had, by name, for those of ``names`` of which that is so.
+
+    Parameters
+    ----------
+    names : iterable of str
+    data_dir : str or Path
+
+    Returns
+    -------
+    dict of str
+    """
     reasons = {}
     for name in names:
         try:

@@ -104,7 +104,21 @@ def pose(source: Source, name: str, missing_rate: float, label_rate: float, seed
 
 
 def observed_pairs(source: Source, missing: str, rate: float, seed: int) -> np.ndarray:
-    """Pairs of sample and view that stay, (n_samples, n_views) of bool, in the source's order."""
+    """Pairs of sample and view that stay when others are hidden.
+
+    Parameters
+    ----------
+    source : Source
+    missing : str
+        Row of `viewmend.datasets.MISSING_PROTOCOLS`.
+    rate : float
+    seed : int
+
+    Returns
+    -------
+    array (n_samples, n_views) of bool
+        In the order of the source.
+    """
     _, rng, _ = _streams(seed)
     present = source.data.observed
     n_samples, n_views = present.shape

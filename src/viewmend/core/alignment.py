@@ -8,7 +8,7 @@ from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.core.fusion import agreements
 
-__all__ = ["align_anchors", "keep_anchors"]
+__all__ = ["align_anchors", "align_products", "keep_anchors"]
 
 
 def align_anchors(Z: Array, P: Array) -> tuple[Array, np.ndarray]:
@@ -26,7 +26,11 @@ def align_anchors(Z: Array, P: Array) -> tuple[Array, np.ndarray]:
     agreed : array (n_views,)
         ``<P, Z_v T_v>``, the value of the maximum.
     """
-    C = dispatch.cross_products(Z, P)
+    return align_products(dispatch.cross_products(Z, P))
+
+
+def align_products(C: Array) -> tuple[Array, np.ndarray]:
+    """`align_anchors` from the products ``Z_v^T P`` (n_views, n_anchors, n_anchors)."""
     T = dispatch.polar_factors(C)
     xp = array_namespace(C)
     return T, to_numpy(xp.sum(C * T, axis=(1, 2), dtype=xp.float64))

@@ -21,6 +21,7 @@ __all__ = [
     "ANCHOR_METHODS",
     "balanced_hierarchical",
     "corresponding_anchors",
+    "group_weights",
     "kmeans_anchors",
     "random_anchors",
 ]
@@ -132,6 +133,14 @@ def corresponding_anchors(
     return anchors, xp.astype(common, dtype, copy=False)
 
 
+def group_weights(common: Array) -> Array:
+    """What a row counts in the mean of every group, (n_rows, n_anchors); see `_group_means`."""
+    xp = array_namespace(common)
+    nearest = xp.argmax(common, axis=1)[:, None]
+    groups = xp.arange(common.shape[1], device=common.device)
+    return NEIGHBOUR_SHARE * common + xp.astype(nearest == groups, common.dtype)
+
+
 def _group_means(X_v: Array, places: Array, common: Array, centres: Array, seen: Array) -> Array:
     """Means (n_anchors, n_features) of the rows nearest to every centre, drawn to its surroundings.
 
@@ -139,10 +148,7 @@ def _group_means(X_v: Array, places: Array, common: Array, centres: Array, seen:
     neighbours, which steadies small groups and fills empty ones. Where even that leaves a centre
     without an observed row, it takes that of the nearest sample.
     """
-    xp, places, common = array_namespace(X_v), places[seen], common[seen]
-    nearest = xp.argmax(common, axis=1)[:, None]
-    groups = xp.arange(centres.shape[0], device=centres.device)
-    weights = NEIGHBOUR_SHARE * common + xp.astype(nearest == groups, common.dtype)
+    xp, places, weights = array_namespace(X_v), places[seen], group_weights(common[seen])
     for j in np.flatnonzero(to_numpy(xp.sum(weights, axis=0)) == 0):
         weights[int(xp.argmin(xp.sum((places - centres[j, :]) ** 2, axis=1))), int(j)] = 1
     sums = dispatch.sparse_cross_products(weights, X_v)

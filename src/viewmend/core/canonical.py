@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["bottom_rows", "canonical_order", "row_hashes"]
+__all__ = ["bottom_rows", "canonical_order", "row_hashes", "sample_hashes"]
 
 # Of the finaliser of splitmix64 (Steele, Lea, Flood 2014): every input bit reaches every output
 # bit. Arithmetic of unsigned integers wraps around, which is what a hash wants.
@@ -66,11 +66,18 @@ def canonical_order(
     array (n_samples,) of int
         Row ``i`` of the canonical order is row ``order[i]`` of the data.
     """
-    # The sum over the views is the same in every order of theirs.
-    total = np.zeros(len(codes), dtype=np.uint64)
+    return np.lexsort((codes, sample_hashes(views, observed)))
+
+
+def sample_hashes(views: Sequence[np.ndarray], observed: np.ndarray) -> np.ndarray:
+    """Hash (n_samples,) of uint64 of what all views observed of a sample; in any order of views.
+
+    Parameters as in `canonical_order`.
+    """
+    total = np.zeros(len(observed), dtype=np.uint64)
     for X_v, seen in zip(views, observed.T, strict=True):
         total[seen] += row_hashes(X_v[seen])
-    return np.lexsort((codes, total))
+    return total
 
 
 def bottom_rows(X: np.ndarray, size: int, seed: int = 0) -> np.ndarray:

@@ -14,6 +14,7 @@ of ``h``; so here its minimum is found by Newton's method on the simplex, with f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -164,7 +165,13 @@ def newton_step(game: Game, at: Answer) -> np.ndarray:
     return simplex_qp(K, K @ at.alpha - gradient(game, at)) - at.alpha
 
 
-def fuse(game: Game, alpha: np.ndarray, tol: float = 1e-4, max_iter: int = 100) -> Fusion:
+def fuse(
+    game: Game,
+    alpha: np.ndarray,
+    tol: float = 1e-4,
+    max_iter: int = 100,
+    respond: Callable[[Game, np.ndarray], Answer] = answer,
+) -> Fusion:
     """Minimise ``h`` from ``alpha`` by Newton steps on the simplex.
 
     Stops when the next step would move no weight by more than a hundredth of ``tol``.
@@ -175,12 +182,14 @@ def fuse(game: Game, alpha: np.ndarray, tol: float = 1e-4, max_iter: int = 100) 
     alpha : array (n_views,)
     tol : float
     max_iter : int
+    respond : (game, alpha) -> Answer
+        Where the rows are elsewhere, who asks for the sums over them.
 
     Returns
     -------
     Fusion
     """
-    at = answer(game, alpha)
+    at = respond(game, alpha)
     steps: list[InnerStep] = []
     for _ in range(max_iter):
         direction = newton_step(game, at)
@@ -190,13 +199,18 @@ def fuse(game: Game, alpha: np.ndarray, tol: float = 1e-4, max_iter: int = 100) 
             at.cost
         ):
             break
-        moved = _descend(game, at, direction)
+        moved = _descend(game, at, direction, respond)
         steps.append(inner_step(at.alpha, moved.alpha, at.P, moved.P, moved.cost))
         at = moved
     return Fusion(at.P, at.alpha, tuple(steps))
 
 
-def _descend(game: Game, at: Answer, direction: np.ndarray) -> Answer:
+def _descend(
+    game: Game,
+    at: Answer,
+    direction: np.ndarray,
+    respond: Callable[[Game, np.ndarray], Answer],
+) -> Answer:
     """The answer after a step of which ``h`` keeps a share of what its slope promised.
 
     The full step, in all but rare cases; else where the line between the slopes at both ends of
@@ -205,7 +219,7 @@ def _descend(game: Game, at: Answer, direction: np.ndarray) -> Answer:
     slope = float(gradient(game, at) @ direction)
     theta = 1.0
     while True:
-        trial = answer(game, _move(at.alpha, direction, theta))
+        trial = respond(game, _move(at.alpha, direction, theta))
         slope_there = float(gradient(game, trial) @ direction)
         rounding = _resolution(at.P) * abs(at.cost)
         enough = trial.cost <= at.cost + SUFFICIENT * theta * slope + rounding

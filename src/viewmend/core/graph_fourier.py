@@ -35,13 +35,20 @@ from viewmend.backend.threads import blocks_for, for_each
 from viewmend.core.propagation import anchor_scale
 
 __all__ = [
+    "Shrunk",
     "Spectrum",
     "diffusion_coordinates",
     "graph_norm",
     "graph_spectrum",
+    "leading_waves",
+    "normalised_graph",
     "prox_graph_norm",
+    "restored",
+    "shrink_waves",
+    "shrinkage",
     "stacked_graph",
     "summed_graph",
+    "wave_sums",
 ]
 
 # Frequencies whose share of the largest is below this are rounding, not data.
@@ -65,6 +72,25 @@ class Spectrum:
     U: Array
     mu: Array
     degrees: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Shrunk:
+    """What turns rows of ``Y`` into rows of ``G`` in the tensor step.
+
+    Attributes
+    ----------
+    mixing : array (n_views, n_views)
+        What becomes of the views outside the waves.
+    change : array (n_views, n_frequencies, n_anchors)
+        What the waves add to that.
+    norm : array ()
+        Sum of the singular values that are left.
+    """
+
+    mixing: Array
+    change: Array
+    norm: Array
 
 
 def stacked_graph(Z: Array, observed: Array) -> Array:
@@ -106,14 +132,27 @@ def graph_spectrum(N: Array, n_frequencies: int) -> Spectrum:
     N = xp.astype(N, xp.float64, copy=False)
     degrees = xp.sum(N, axis=1)
     ones = xp.ones_like(degrees)
-    S = N * anchor_scale(N) / xp.sqrt(degrees)[:, None]
-    mu, R = dispatch.leading_eigenvectors(dispatch.gram(S, ones), n_frequencies)
-    rank = int(xp.sum(xp.astype(mu > SMALLEST_FREQUENCY * mu[0], xp.int64)))
-    mu = mu[:rank]
-    U = dispatch.multiply(S, R[:, :rank] / xp.sqrt(mu))
+    S = normalised_graph(N, anchor_scale(N))
+    basis, mu = leading_waves(dispatch.gram(S, ones), n_frequencies)
+    U = dispatch.multiply(S, basis)
     # Orthonormal up to rounding over mu; dividing by the Cholesky factor makes them so to rounding.
     factor = xp.linalg.cholesky(dispatch.gram(U, ones))
     return Spectrum(dispatch.multiply(U, xp.linalg.inv(factor).T), mu, degrees)
+
+
+def normalised_graph(N: Array, scale: Array) -> Array:
+    """Rows of ``S`` in double precision, from those of ``N`` and ``scale = Lambda^{-1/2}``."""
+    xp = array_namespace(N)
+    N = xp.astype(N, xp.float64, copy=False)
+    return N * scale / xp.sqrt(xp.sum(N, axis=1))[:, None]
+
+
+def leading_waves(gram: Array, n_frequencies: int) -> tuple[Array, Array]:
+    """``R diag(mu)^{-1/2}``, which ``S`` turns into ``U``, and ``mu``, from ``S^T S``."""
+    xp = array_namespace(gram)
+    mu, R = dispatch.leading_eigenvectors(gram, n_frequencies)
+    rank = int(xp.sum(xp.astype(mu > SMALLEST_FREQUENCY * mu[0], xp.int64)))
+    return R[:, :rank] / xp.sqrt(mu[:rank]), mu[:rank]
 
 
 def diffusion_coordinates(spectrum: Spectrum) -> Array:
@@ -165,21 +204,46 @@ def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[
     norm : array ()
         On the device of ``Y``, so that nobody waits for it.
     """
-    xp = array_namespace(Y)
     scale = Y.shape[1] ** -0.5
-    Y_hat = xp.matrix_transpose(dispatch.cross_products(Y, U))
-    G_hat, norms = dispatch.shrink_slices(Y_hat, tau * scale)
+    shrunk = shrink_waves(*wave_sums(U, Y), tau * scale)
+    return restored(U, Y, shrunk, out), scale * shrunk.norm
+
+
+def wave_sums(U: Array, Y: Array) -> tuple[Array, Array]:
+    """All that the step needs of the samples together; sums over blocks of rows add up.
+
+    Returns
+    -------
+    Y_hat : array (n_views, n_frequencies, n_anchors)
+        ``U^T Y_v``.
+    gram : array (n_views, n_views)
+        Inner products of the views.
+    """
+    xp = array_namespace(Y)
+    return xp.matrix_transpose(dispatch.cross_products(Y, U)), _gram(Y, xp)
+
+
+def shrink_waves(Y_hat: Array, gram: Array, tau: float) -> Shrunk:
+    """Shrink every frequency and the rest by ``tau``; arguments as `wave_sums` gives them."""
+    xp = array_namespace(Y_hat)
+    G_hat, norms = dispatch.shrink_slices(Y_hat, tau)
     # Y_rest = Y - U Y_hat is never formed: its Gram matrix is a difference, by orthogonality, and
     # what mixes the views of it mixes those of Y and of Y_hat.
-    mixing, norm_rest = _shrinkage(_gram(Y, xp) - _gram(Y_hat, xp), tau * scale, xp)
-    change = G_hat - _mixed(Y_hat, mixing, xp)
+    mixing, norm_rest = shrinkage(gram - _gram(Y_hat, xp), tau)
+    return Shrunk(mixing, G_hat - _mixed(Y_hat, mixing, xp), xp.sum(norms) + norm_rest)
+
+
+def restored(U: Array, Y: Array, shrunk: Shrunk, out: Array = None) -> Array:
+    """``G`` from ``U`` and ``Y``, row by row; ``out`` as in `prox_graph_norm`."""
+    xp = array_namespace(Y)
     G = xp.empty_like(Y) if out is None else out
 
     def restore(rows: slice) -> None:
-        G[:, rows, :] = _mixed(Y[:, rows, :], mixing, xp) + U[rows, :] @ change
+        mixed = _mixed(Y[:, rows, :], shrunk.mixing, xp)
+        G[:, rows, :] = mixed + U[rows, :] @ shrunk.change
 
     for_each(restore, _blocks(Y, xp), xp)
-    return G, scale * (xp.sum(norms) + norm_rest)
+    return G
 
 
 def _blocks(Y: Array, xp: Any) -> list[slice]:
@@ -207,27 +271,29 @@ def _mixed(Y: Array, mixing: Array, xp: Any) -> Array:
     return xp.reshape(xp.astype(mixing, Y.dtype) @ xp.reshape(Y, (Y.shape[0], -1)), Y.shape)
 
 
-def _shrinkage(gram: Array, tau: float, xp: Any) -> tuple[Array, Array]:
+def shrinkage(gram: Array, tau: float) -> tuple[Array, Array]:
     """What lowers singular values by ``tau``, as a mixing of the views, and the sum that is left.
 
     Parameters
     ----------
-    gram : array (n_views, n_views)
-        ``R diag(sigma^2) R^T``.
+    gram : array (..., n_views, n_views)
+        ``R diag(sigma^2) R^H`` in double precision.
     tau : float
 
     Returns
     -------
-    mixing : array (n_views, n_views)
-        ``R diag((1 - tau/sigma)_+) R^T``.
-    left : array ()
+    mixing : array (..., n_views, n_views)
+        ``R diag((1 - tau/sigma)_+) R^H``.
+    left : array (...)
     """
-    squares, R = xp.linalg.eigh(xp.astype(gram, xp.float64))
+    xp = array_namespace(gram)
+    squares, R = xp.linalg.eigh(gram)
     zeros = xp.zeros_like(squares)
     sigma = xp.sqrt(xp.maximum(squares, zeros))
     left = xp.maximum(sigma - tau, zeros)
     share = left / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
-    return (R * share[None, :]) @ R.T, xp.sum(left)
+    filtered = R * xp.astype(share[..., None, :], R.dtype)
+    return filtered @ xp.conj(xp.matrix_transpose(R)), xp.sum(left, axis=-1)
 
 
 def _observed_part(Z: Array, observed: Array) -> Array:

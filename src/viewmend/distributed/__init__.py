@@ -1,0 +1,21 @@
+"""AGF-TI on Dask: fits out of core and over workers, and lazy predictions.
+
+`AGFTIClassifier.fit` comes here by itself where its views are Dask collections; what it costs is in
+``docs/distributed.md``. `blocks` holds the tasks of the workers, `solver` what the client does.
+"""
+
+from viewmend.distributed.checkpoint import BlockCheckpoint
+from viewmend.distributed.errors import CheckpointError, LostFitError
+from viewmend.distributed.inputs import is_lazy, open_views
+from viewmend.distributed.mixin import DaskMixin
+from viewmend.distributed.progress import LogBlocks
+
+__all__ = [
+    "BlockCheckpoint",
+    "CheckpointError",
+    "DaskMixin",
+    "LogBlocks",
+    "LostFitError",
+    "is_lazy",
+    "open_views",
+]

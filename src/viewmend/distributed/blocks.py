@@ -1,0 +1,292 @@
+"""Algorithm 2 on one block of rows: what a worker does between two sums over all blocks.
+
+Every formula is one of `viewmend.core`, called with some rows instead of all of them. A round
+passes over the blocks as often as it needs sums of them::
+
+    respond   sums of Algorithm 1 for weights alpha          (per Newton step after the first)
+    settle    P for the final weights; sums for Q and T
+    spread    F; sums of the tensor step
+    advance   G, W; Z of the next round; sums of Algorithm 1 at the weights it starts from
+
+Between rounds a block keeps ``Z``, ``P``, ``F`` and, apart because it is large, ``W``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from viewmend.backend import dispatch
+from viewmend.core import Problem, State
+from viewmend.core.admm import impute_graphs, steps_for
+from viewmend.core.fusion import Answer, Game, aligned_graphs, answer, best_response
+from viewmend.core.graph_fourier import restored, summed_graph, wave_sums
+from viewmend.core.held_out import rows_without_labels
+from viewmend.core.objective import sample_gain
+from viewmend.core.propagation import label_distances, label_sums, sample_labels
+from viewmend.distributed.packing import Packed, pack, unpack
+from viewmend.distributed.waves import wave_rows
+
+__all__ = [
+    "Block",
+    "Frame",
+    "Small",
+    "advance",
+    "begin",
+    "final_labels",
+    "final_sums",
+    "fused_rows",
+    "held_rows",
+    "respond",
+    "settle",
+    "shifted_graphs",
+    "spread",
+    "view_rows",
+]
+
+Sums = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of what `viewmend.core.State` holds of all of them.
+
+    Attributes
+    ----------
+    observed : array (n_rows, n_views) of bool
+    codes : array (n_rows,) of int
+        Position of the label of a row, -1 without one.
+    Z : packed array (n_views, n_rows, n_anchors)
+    P : packed array (n_rows, n_anchors), or None before the first answer
+    F : array (n_rows, n_classes), or None before the first labels
+    """
+
+    observed: np.ndarray
+    codes: np.ndarray
+    Z: Packed
+    P: Any = None
+    F: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What all blocks share and no round changes.
+
+    Attributes
+    ----------
+    problem : Problem
+        Without rows: constants alone.
+    B_samples : array (2,)
+        Of rows without and with a label.
+    n_classes : int
+    waves : array (n_anchors, n_frequencies) or None
+        Basis of the waves of the tensor step; None for the Fourier transform along the rows.
+    """
+
+    problem: Problem
+    B_samples: np.ndarray
+    n_classes: int
+    waves: Any
+
+    @property
+    def aligns(self) -> bool:
+        return "alignment" not in self.problem.without
+
+    @property
+    def dtype(self) -> DTypeLike:
+        return self.problem.Z.dtype
+
+    def later_eta(self, eta: float) -> float:
+        """The penalty of the next round."""
+        return min(self.problem.eta_growth * eta, self.problem.eta_max)
+
+    def problem_of(self, block: Block) -> Problem:
+        """The problem of some rows."""
+        return replace(
+            self.problem,
+            Z=unpack(block.Z),
+            Y=(block.codes[:, None] == np.arange(self.n_classes)).astype(self.dtype),
+            observed=block.observed,
+            B_samples=self.B_samples[(block.codes >= 0).astype(int)],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Small:
+    """What the client tells every block, and holds itself: nothing grows with the samples.
+
+    Attributes
+    ----------
+    alpha : array (n_views,)
+    T : array (n_views, n_anchors, n_anchors)
+    Q : array (n_anchors, n_classes)
+    scaled_Q : array (n_anchors, n_classes)
+        ``Lambda^{-1/2} Q``.
+    eta : float
+    """
+
+    alpha: np.ndarray
+    T: np.ndarray
+    Q: Any
+    scaled_Q: Any
+    eta: float
+
+
+def begin(block: Block, shared: tuple[Frame, Small]) -> tuple[Block, np.ndarray, Sums]:
+    """Start of the first round: ``W = 0``, and ``G`` is zero or the start of ``Z``."""
+    problem = shared[0].problem_of(block)
+    W = np.zeros_like(problem.Z)
+    G = W if shared[0].waves is None else problem.Z
+    block, sums = _open_round(block, problem, (G, W), shared)
+    return block, W, sums
+
+
+def respond(block: Block, shared: tuple[Frame, Small]) -> Sums:
+    """The sums that Algorithm 1 asks for at the weights ``alpha``."""
+    frame, small = shared
+    return _answer_sums(answer(_game(block, unpack(block.Z), frame, small), small.alpha))
+
+
+def settle(block: Block, shared: tuple[Frame, Small]) -> tuple[Block, Sums]:
+    """``P`` for the weights ``alpha``, and the sums that ``Q`` and ``T`` need of it."""
+    frame, small = shared
+    problem = frame.problem_of(block)
+    P = best_response(_game(block, problem.Z, frame, small), small.alpha)
+    sums = vars(label_sums(P, problem.Y, problem.B_samples)).copy()
+    sums["squares"] = dispatch.inners([(P, P)])[0]
+    if frame.aligns:
+        sums["products"] = dispatch.cross_products(problem.Z, P)
+    return replace(block, P=pack(P)), _in_double(sums)
+
+
+def spread(block: Block, W: np.ndarray | None, shared: tuple[Frame, Small]) -> tuple[Block, Sums]:
+    """``F`` from ``Q``; and the sums of the tensor step, where it needs no more than sums."""
+    frame, small = shared
+    problem, P = frame.problem_of(block), unpack(block.P)
+    F = sample_labels(P, problem.Y, problem.B_samples, small.scaled_Q)
+    F_old = np.zeros_like(F) if block.F is None else block.F
+    sums: Sums = {
+        "change_F": np.abs(F - F_old).max(initial=0.0),
+        "gain": sample_gain(F, P, small.scaled_Q, problem),
+    }
+    if frame.waves is not None and W is not None:
+        Y = dispatch.shifted(problem.Z, W, 1 / small.eta)
+        sums["Y_hat"], sums["gram_Y"] = wave_sums(_waves_of(problem, frame), Y)
+    return replace(block, F=F), _in_double(sums)
+
+
+def shifted_graphs(block: Block, W: np.ndarray, shared: tuple[Frame, Small]) -> np.ndarray:
+    """``Z + W / eta``, from where the tensor step starts."""
+    return dispatch.shifted(unpack(block.Z), W, 1 / shared[1].eta)
+
+
+def advance(
+    block: Block, W: np.ndarray, G: np.ndarray | None, shared: tuple[Frame, Small, Any]
+) -> tuple[Block, np.ndarray, Sums]:
+    """End of a round and start of the next: ``G``, ``W``, then missing rows of ``Z``.
+
+    ``G`` is given where the tensor step is a transform along the rows, and made here from what
+    the waves tell otherwise.
+    """
+    frame, small, shrunk = shared
+    problem = frame.problem_of(block)
+    Z = problem.Z
+    if G is None:
+        U = _waves_of(problem, frame)
+        Y = dispatch.shifted(Z, W, 1 / small.eta)
+        G = restored(U, Y, shrunk, out=Y)
+    W, along_W, squared_gap = dispatch.ascend(W, Z, G, small.eta)
+    later = replace(small, eta=frame.later_eta(small.eta))
+    block, sums = _open_round(block, problem, (G, W), (frame, later))
+    return block, W, sums | {"along_W": along_W, "squared_gap": squared_gap}
+
+
+def final_sums(block: Block, frame: Frame) -> Sums:
+    """What the labels to give out need of the finished graph, and which anchors it joins."""
+    problem, P = frame.problem_of(block), unpack(block.P)
+    touched = (P > 0).astype(np.float32)
+    sums = vars(label_sums(P, problem.Y, problem.B_samples)).copy()
+    sums["joined"] = touched.T @ touched > 0
+    sums["labelled"] = touched[block.codes >= 0].sum(axis=0)
+    sums["free"] = P[block.codes < 0].sum(axis=0)
+    return _in_double(sums)
+
+
+def final_labels(
+    block: Block, shared: tuple[Frame, np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``F`` to give out, which rows a label reaches through ``reached`` anchors, ``observed``."""
+    frame, scaled_Q, reached = shared
+    problem, P = frame.problem_of(block), unpack(block.P)
+    F = sample_labels(P, problem.Y, problem.B_samples, scaled_Q)
+    return F, (P[:, reached] > 0).any(axis=1) | (block.codes >= 0), block.observed
+
+
+def held_rows(
+    block: Block, rows: np.ndarray, shared: tuple[Frame, Small]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of ``P``, and what they would be without labels, both in double precision."""
+    frame, small = shared
+    T, problem = small.T.astype(np.float64), frame.problem
+    A = aligned_graphs(unpack(block.Z)[:, rows].astype(np.float64), T)
+    unlabelled = rows_without_labels(
+        A, block.observed[rows], small.alpha, problem.lam, problem.beta
+    )
+    return unpack(block.P)[rows].astype(np.float64), unlabelled
+
+
+def fused_rows(block: Block) -> np.ndarray:
+    """``P``, (n_rows, n_anchors)."""
+    return unpack(block.P)
+
+
+def view_rows(block: Block) -> np.ndarray:
+    """``Z``, (n_views, n_rows, n_anchors)."""
+    return unpack(block.Z)
+
+
+def _open_round(
+    block: Block,
+    problem: Problem,
+    tensors: tuple[np.ndarray, np.ndarray],
+    shared: tuple[Frame, Small],
+) -> tuple[Block, Sums]:
+    """Missing rows of ``Z`` (Eq. update_Z_v), and the first answer of Algorithm 1 to them."""
+    frame, small = shared
+    Z, P = problem.Z.copy(), unpack(block.P)
+    state = State(Z, P, small.alpha, block.F, small.Q, small.T, *tensors, small.eta)
+    impute_graphs(state, problem, steps_for(frame.problem))
+    found = answer(_game(block, Z, frame, small), small.alpha)
+    return replace(block, Z=pack(Z)), _answer_sums(found)
+
+
+def _game(block: Block, Z: np.ndarray, frame: Frame, small: Small) -> Game:
+    """Algorithm 1 on some rows; before the first labels, with ``H = 0``."""
+    problem = frame.problem
+    A = steps_for(problem).rotate(Z, small.T, None)
+    if block.P is None:
+        H = np.zeros(Z.shape[1:], dtype=Z.dtype)
+    else:
+        H = label_distances(block.F, unpack(block.P), small.scaled_Q)
+    return Game(A, H, problem.lam, problem.beta)
+
+
+def _answer_sums(found: Answer) -> Sums:
+    return {"cost": found.cost, "agreements": found.agreements, "spread": found.spread}
+
+
+def _waves_of(problem: Problem, frame: Frame) -> np.ndarray:
+    """Rows of ``U``, in the precision of the graphs."""
+    N = summed_graph(problem.Z, problem.observed)
+    return wave_rows(N, frame.waves.astype(N.dtype, copy=False))
+
+
+def _in_double(sums: Sums) -> Sums:
+    """Sums of blocks are added in double precision."""
+    return {
+        name: value if np.asarray(value).dtype == bool else np.asarray(value, dtype=np.float64)
+        for name, value in sums.items()
+    }

@@ -1,0 +1,109 @@
+"""The labels that are given out: spread once more over the finished graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed
+from scipy.sparse.csgraph import connected_components
+
+from viewmend.core.held_out import HeldOut, held_out_samples, labels_without_own
+from viewmend.core.propagation import LabelSums
+from viewmend.distributed import blocks as tasks
+from viewmend.distributed.blocks import Frame
+from viewmend.distributed.solver import BlockResult, anchor_labels_of
+from viewmend.distributed.stages import Runner
+
+__all__ = ["FinalLabels", "held_out_labels", "spread_finally"]
+
+
+@dataclass(frozen=True, eq=False)
+class FinalLabels:
+    """What a fit gives out of its samples, in their order, and of its anchors.
+
+    Attributes
+    ----------
+    F : array (n_samples, n_classes)
+    reachable : array (n_samples,) of bool
+    observed : array (n_samples, n_views) of bool
+    Q, scaled_Q : array (n_anchors, n_classes)
+    sums : LabelSums
+    free : array (n_anchors,)
+        Column sums of ``P`` over the unlabelled samples.
+    """
+
+    F: np.ndarray
+    reachable: np.ndarray
+    observed: np.ndarray
+    Q: np.ndarray
+    scaled_Q: np.ndarray
+    sums: LabelSums
+    free: np.ndarray
+
+
+def spread_finally(blocks: list[Delayed], frame: Frame, runner: Runner) -> FinalLabels:
+    """`viewmend.core.propagation.propagate_labels` and `reachable_samples` over blocks."""
+    sums = runner.sums(tasks.final_sums, blocks, shared=frame)
+    Q, scaled_Q = anchor_labels_of(sums, frame)
+    reached = _reached_anchors(sums["joined"], sums["labelled"] > 0)
+    rows = runner.gathered(tasks.final_labels, blocks, shared=(frame, scaled_Q, reached))
+    F, reachable, observed = (np.concatenate(part) for part in zip(*rows, strict=True))
+    label_sums = LabelSums(*(sums[name] for name in ("degrees", "gram", "pulled")))
+    return FinalLabels(F, reachable, observed, Q, scaled_Q, label_sums, sums["free"])
+
+
+def held_out_labels(
+    result: BlockResult,
+    starts: Sequence[int],
+    labelled: tuple[np.ndarray, np.ndarray],
+    final: FinalLabels,
+    frame: Frame,
+    runner: Runner,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`viewmend.core.held_out.propagated_without_own` over blocks.
+
+    Parameters
+    ----------
+    result : BlockResult
+    starts : sequence of int
+        First row of every block.
+    labelled : arrays (n_labelled,), (n_labelled,) of int
+        Labelled samples in the order in which they are looked at, and their classes.
+    final : FinalLabels
+    frame : Frame
+        Of the labels that are given out.
+    runner : Runner
+
+    Returns
+    -------
+    F, growth : array (n_held_out, n_classes)
+    codes : array (n_held_out,) of int
+    """
+    picked = held_out_samples(_one_hot(labelled[1], frame.n_classes))
+    samples, codes = (array[picked] for array in labelled)
+    owners = np.searchsorted(starts, samples, side="right") - 1
+    wanted = np.unique(owners)
+    blocks = [result.blocks[i] for i in wanted]
+    local = [samples[owners == i] - starts[i] for i in wanted]
+    found = runner.gathered(tasks.held_rows, blocks, local, shared=(frame, result.small))
+    # From the order of the blocks to that in which samples were picked.
+    back = np.argsort(np.argsort(owners, kind="stable"))
+    P, rows = (np.concatenate(part)[back] for part in zip(*found, strict=True))
+    damping, strength = frame.B_samples.astype(np.float64)
+    held = HeldOut(P, _one_hot(codes, frame.n_classes), np.full(len(codes), strength), rows)
+    B_anchors = frame.problem.B_anchors.astype(np.float64)
+    F, growth = labels_without_own(final.sums, final.free, B_anchors, held, float(damping))
+    return F, growth, codes
+
+
+def _reached_anchors(joined: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+    """Anchors (n_anchors,) of bool that samples join, over others, to one of a labelled sample."""
+    _, part = connected_components(joined, directed=False)
+    return np.isin(part, part[labelled])
+
+
+def _one_hot(codes: np.ndarray, n_classes: int) -> Any:
+    return (codes[:, None] == np.arange(n_classes)).astype(np.float64)

@@ -1,0 +1,273 @@
+"""Views as Dask collections: told apart, lined up in blocks of rows, and read block by block."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from viewmend.containers import MultiViewData
+from viewmend.exceptions import DataWarning, InvalidViewsError
+from viewmend.validation import check_new_views
+
+__all__ = ["Chunks", "Layout", "as_chunks", "is_lazy", "lazy_views", "open_views", "read_chunk"]
+
+# Number of a chunk and of its first row.
+Number = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What every chunk of rows must look like."""
+
+    names: tuple[str, ...]
+    n_features: tuple[int, ...]
+    dtype: DTypeLike
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """Rows of all views, chunk by chunk.
+
+    Attributes
+    ----------
+    parts : list of list of Delayed
+        Of every chunk, its rows in all views, then in the mask if there is one.
+    sizes : tuple of int
+        Rows of every chunk.
+    layout : Layout
+    """
+
+    parts: list[list[Any]]
+    sizes: tuple[int, ...]
+    layout: Layout
+
+    @property
+    def n_samples(self) -> int:
+        return sum(self.sizes)
+
+    @property
+    def starts(self) -> list[int]:
+        return [0, *accumulate(self.sizes)][:-1]
+
+    @property
+    def numbers(self) -> list[Number]:
+        return list(enumerate(self.starts))
+
+    def split(self, rows: np.ndarray) -> list[np.ndarray]:
+        """An array with one entry per sample, as one array per chunk."""
+        return np.split(rows, self.starts[1:])
+
+
+def is_lazy(X: object) -> bool:
+    """Whether ``X`` is or holds a Dask collection; without Dask nothing does.
+
+    Parameters
+    ----------
+    X : views in any form
+
+    Returns
+    -------
+    bool
+    """
+    if "dask" not in sys.modules:
+        return False
+    from dask import is_dask_collection
+
+    return any(is_dask_collection(entry) for entry in _entries(X))
+
+
+def lazy_views(
+    X: Any, mask: Any, view_sizes: Sequence[int] | None
+) -> tuple[dict[str, Any], Any | None]:
+    """The views as Dask arrays by name, with one chunk of columns and aligned chunks of rows.
+
+    Parameters
+    ----------
+    X : list, tuple, dict or MultiViewData of Dask arrays or Dask data frames, or one of them
+        Arrays in memory may stand among them. One array is split by ``view_sizes``.
+    mask : array (n_samples, n_views) of bool, in memory or of Dask, optional
+    view_sizes : sequence of int, optional
+
+    Returns
+    -------
+    views : dict of str to dask.array.Array
+        None where a view was given as None.
+    mask : dask.array.Array or None
+    """
+    import dask.array as da
+
+    if isinstance(X, MultiViewData):
+        mask = X.observed if mask is None else X.observed & mask
+    named = _named(X, view_sizes)
+    arrays = {name: _as_array(entry) for name, entry in named.items() if entry is not None}
+    rows = next(array for array in arrays.values() if isinstance(array, da.Array)).chunks[0]
+    _check_rows({name: array.shape[0] for name, array in arrays.items()})
+    aligned = {name: _aligned(arrays[name], rows) if name in arrays else None for name in named}
+    if mask is None:
+        return aligned, None
+    mask = _as_array(mask)
+    _check_mask(mask, (sum(rows), len(named)))
+    return aligned, _aligned(mask, rows)
+
+
+def as_chunks(X: Any, mask: Any, view_sizes: Sequence[int] | None, dtype: DTypeLike) -> Chunks:
+    """`lazy_views` as one task per chunk and view; chunks without rows are left out."""
+    views, mask = lazy_views(X, mask, view_sizes)
+    absent = [name for name, view in views.items() if view is None]
+    if absent:
+        msg = f"views {absent} are None, so they have no observed sample; leave them out"
+        raise InvalidViewsError(msg)
+    arrays = [*views.values()] if mask is None else [*views.values(), mask]
+    columns = [array.to_delayed().ravel() for array in arrays]
+    sizes = arrays[0].chunks[0]
+    parts = [
+        list(part) for part, size in zip(zip(*columns, strict=True), sizes, strict=True) if size
+    ]
+    if not parts:
+        msg = "the views have 0 samples, expected at least 1; pass some rows"
+        raise InvalidViewsError(msg)
+    layout = Layout(tuple(views), tuple(view.shape[1] for view in views.values()), dtype)
+    return Chunks(parts, tuple(int(size) for size in sizes if size), layout)
+
+
+def read_chunk(
+    parts: Sequence[np.ndarray], number: Number, layout: Layout
+) -> tuple[MultiViewData, list[str]]:
+    """The checked rows of a chunk, and what there is to warn of.
+
+    Raises
+    ------
+    InvalidViewsError
+        Names the chunk and its rows.
+    """
+    n_views, (index, start) = len(layout.names), number
+    views, mask = list(parts[:n_views]), parts[n_views] if len(parts) > n_views else None
+    where = f"chunk {index} (rows {start} to {start + len(views[0]) - 1} of the data)"
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", DataWarning)
+        try:
+            data = check_new_views(
+                views,
+                mask=mask,
+                view_sizes=None,
+                names=layout.names,
+                n_features=layout.n_features,
+                dtype=layout.dtype,
+            )
+        except InvalidViewsError as error:
+            msg = f"{where}: {error}"
+            raise type(error)(msg) from error
+    return data, [f"{where}: {note.message}" for note in notes]
+
+
+def open_views(paths: Mapping[str, str | Path]) -> MultiViewData:
+    """Views in Zarr or Parquet files, opened and not read.
+
+    Parameters
+    ----------
+    paths : mapping of view name to path
+        A folder or file that ends in ``.zarr`` or ``.parquet``, with the same samples in the same
+        order in all of them; a sample that a view misses is a row of NaN.
+
+    Returns
+    -------
+    MultiViewData
+        Of Dask arrays.
+    """
+    import dask.array as da
+
+    unknown = [str(path) for path in paths.values() if Path(path).suffix not in READERS]
+    if unknown:
+        msg = f"views must end in one of {sorted(READERS)}, got {unknown}; convert these files"
+        raise InvalidViewsError(msg)
+    views = {name: READERS[Path(path).suffix](str(path)) for name, path in paths.items()}
+    aligned, _ = lazy_views(views, None, None)
+    missing = [da.isnan(view).all(axis=1) for view in aligned.values()]
+    observed = ~da.stack(missing, axis=1).rechunk({1: -1})
+    return MultiViewData(tuple(aligned.values()), observed, tuple(aligned))
+
+
+def _from_zarr(path: str) -> Any:
+    import dask.array as da
+
+    return da.from_zarr(path)
+
+
+def _from_parquet(path: str) -> Any:
+    import dask.dataframe as dd
+
+    return dd.read_parquet(path)
+
+
+READERS: dict[str, Callable[[str], Any]] = {".zarr": _from_zarr, ".parquet": _from_parquet}
+
+
+def _entries(X: Any) -> Sequence[Any]:
+    if isinstance(X, MultiViewData):
+        return X.views
+    if isinstance(X, Mapping):
+        return list(X.values())
+    return X if isinstance(X, (list, tuple)) else (X,)
+
+
+def _named(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
+    if isinstance(X, MultiViewData):
+        return dict(zip(X.names, X.views, strict=True))
+    if isinstance(X, Mapping):
+        return {str(name): array for name, array in X.items()}
+    if isinstance(X, (list, tuple)):
+        return {f"view {v}": array for v, array in enumerate(X)}
+    array = _as_array(X)
+    ends = [*accumulate(view_sizes or (array.shape[1],))]
+    if ends[-1] != array.shape[1]:
+        msg = (
+            f"view_sizes={tuple(view_sizes or ())} must sum to the number of columns, but sums to "
+            f"{ends[-1]} and X has {array.shape[1]}; list the columns of every view"
+        )
+        raise InvalidViewsError(msg)
+    bounds = zip([0, *ends], ends, strict=False)
+    return {f"view {v}": array[:, start:stop] for v, (start, stop) in enumerate(bounds)}
+
+
+def _as_array(entry: Any) -> Any:
+    """A Dask data frame as a Dask array of known rows; a Dask array with unknown ones counted."""
+    if hasattr(entry, "to_dask_array"):
+        entry = entry.to_dask_array(lengths=True)
+    if hasattr(entry, "compute_chunk_sizes") and np.isnan(entry.shape[0]):
+        entry = entry.compute_chunk_sizes()
+    return entry if hasattr(entry, "chunks") else np.asarray(entry)
+
+
+def _aligned(array: Any, rows: tuple[int, ...]) -> Any:
+    import dask.array as da
+
+    columns = array.shape[1:]
+    return da.asarray(array).rechunk((rows, *((size,) for size in columns)))
+
+
+def _check_mask(mask: Any, shape: tuple[int, int]) -> None:
+    if mask.dtype != bool or mask.shape != shape:
+        msg = (
+            f"mask must be bool of shape {shape} (n_samples, n_views), got {mask.dtype} of shape "
+            f"{mask.shape}; pass True where a sample was observed"
+        )
+        raise InvalidViewsError(msg)
+
+
+def _check_rows(rows: dict[str, int]) -> None:
+    (first, n_samples), *others = rows.items()
+    for name, count in others:
+        if count != n_samples:
+            msg = (
+                f"view {name!r} has {count} rows but view {first!r} has {n_samples}; pass all "
+                f"views with the same samples and fill the rows of missing ones with NaN"
+            )
+            raise InvalidViewsError(msg)

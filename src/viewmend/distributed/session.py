@@ -1,0 +1,75 @@
+"""A cluster for one fit: found by its address, or started and ended with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from viewmend.containers import MultiViewData
+from viewmend.exceptions import InvalidParameterError
+
+__all__ = ["LOCAL", "fitting_on"]
+
+# What stands for an address where the processes are to be started here.
+LOCAL = "local"
+BLOCK_ROWS = 25_000
+
+
+@contextmanager
+def fitting_on(
+    address: str | None, memory_limit: str | None = None
+) -> Iterator[Callable[[Any, MultiViewData, Any], Any]]:
+    """What fits a model on data in memory, over the workers of a cluster.
+
+    Parameters
+    ----------
+    address : str or None
+        Of a scheduler of Dask, or "local" for one process per core of this machine; None to fit
+        in this process.
+    memory_limit : str, optional
+        Of each process that is started here, as in "2GiB".
+
+    Yields
+    ------
+    callable (model, data, y) -> model
+        With its graphs in memory.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no cluster to limit, or the model cannot be fitted on one.
+    """
+    if memory_limit is not None and address != LOCAL:
+        msg = (
+            f"memory_limit={memory_limit!r} is for workers that are started here, got the address "
+            f"{address!r}; pass {LOCAL!r}, or limit the workers where they are started"
+        )
+        raise InvalidParameterError(msg)
+    if address is None:
+        yield lambda model, data, y: model.fit(data, y)
+        return
+    from distributed import Client, LocalCluster
+
+    options = {"threads_per_worker": 1, "memory_limit": memory_limit or "auto"}
+    if address == LOCAL:
+        with LocalCluster(**options) as cluster, Client(cluster):
+            yield _fit_in_blocks
+    else:
+        with Client(address):
+            yield _fit_in_blocks
+
+
+def _fit_in_blocks(model: Any, data: MultiViewData, y: Any) -> Any:
+    import dask.array as da
+
+    if not hasattr(model, "load_graphs"):
+        msg = (
+            f"{type(model).__name__} cannot be fitted over workers, only AGFTIClassifier can; "
+            f"choose AGF-TI, or fit without a cluster"
+        )
+        raise InvalidParameterError(msg)
+    chunks = (min(BLOCK_ROWS, data.n_samples), -1)
+    views = tuple(da.from_array(view, chunks=chunks) for view in data.views)
+    lazy = MultiViewData(views, data.observed, data.names)
+    return model.fit(lazy, y).load_graphs()

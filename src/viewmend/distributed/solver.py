@@ -1,0 +1,213 @@
+"""Algorithm 2 over blocks of rows: the client's part, which holds nothing that grows with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed
+
+from viewmend.backend.threads import serial_blas
+from viewmend.core.alignment import align_products
+from viewmend.core.fusion import Answer, Fusion, Game, fuse
+from viewmend.core.graph_fourier import Shrunk, shrink_waves
+from viewmend.core.objective import Sums, anchor_loss, named_terms
+from viewmend.core.propagation import LabelSums, anchor_labels, inverse_roots
+from viewmend.core.state import Round
+from viewmend.core.watchers import reason_to_stop
+from viewmend.distributed import blocks as tasks
+from viewmend.distributed.blocks import Frame, Small
+from viewmend.distributed.fourier import shrunk_by_columns
+from viewmend.distributed.stages import Runner
+
+__all__ = ["BlockResult", "BlockState", "anchor_labels_of", "solve_blocks"]
+
+
+@dataclass
+class BlockState:
+    """Where Algorithm 2 stands, at the start of a round: ``Z`` is imputed and nothing fused.
+
+    Attributes
+    ----------
+    blocks : list of Delayed
+        Of `viewmend.distributed.blocks.Block`.
+    W : list of Delayed
+        Of array (n_views, n_rows, n_anchors).
+    small : Small
+    answered : dict of array
+        What Algorithm 1 was told at the weights it starts from.
+    history : tuple of Round
+    """
+
+    blocks: list[Delayed]
+    W: list[Delayed]
+    small: Small
+    answered: dict[str, Any]
+    history: tuple[Round, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockResult:
+    """The end of Algorithm 2; see `viewmend.core.state.Result`."""
+
+    blocks: list[Delayed]
+    small: Small
+    status: str
+    history: tuple[Round, ...]
+
+
+def solve_blocks(
+    start: BlockState | list[Delayed],
+    frame: Frame,
+    sizes: tuple[int, ...],
+    stopping: tuple[int, float],
+    runner: Runner,
+    callbacks: Iterable[Callable[..., bool | str | None]] = (),
+    keep: Callable[[BlockState], BlockState] = lambda state: state,
+) -> BlockResult:
+    """Run Algorithm 2; see `viewmend.core.solve`.
+
+    Parameters
+    ----------
+    start : BlockState or list of Delayed
+        A state to go on from, or blocks that have ``Z`` alone.
+    frame : Frame
+    sizes : tuple of int
+        Rows of every block.
+    stopping : (max_iter, tol)
+    runner : Runner
+    callbacks : iterable of callable
+        Called as ``callback(round, state)`` after a round, with a `BlockState`.
+    keep : BlockState -> BlockState
+        May save the state between two rounds, and let the next go on from what it saved.
+    """
+    max_iter, tol = stopping
+    with serial_blas():
+        state = start if isinstance(start, BlockState) else _initialise(start, frame, runner)
+        status, done = None, state.blocks
+        while status is None and len(state.history) < max_iter:
+            runner.round = len(state.history) + 1
+            done, small, state = _round(state, frame, sizes, runner)
+            stop = reason_to_stop(callbacks, state.history[-1], state)
+            status = "converged" if state.history[-1].change < tol else stop
+            if status is None and len(state.history) < max_iter:
+                state = keep(state)
+        return BlockResult(done, small, status or "max_iter", state.history)
+
+
+def _initialise(blocks: list[Delayed], frame: Frame, runner: Runner) -> BlockState:
+    """Start of Algorithm 2 and of its first round."""
+    n_views, _, n_anchors = frame.problem.Z.shape
+    T = np.stack([np.eye(n_anchors, dtype=frame.dtype)] * n_views)
+    small = Small(np.full(n_views, 1 / n_views), T, None, None, frame.problem.eta)
+    blocks, sums = runner.both(tasks.settle, blocks, shared=(frame, small))
+    Q, scaled_Q = anchor_labels_of(sums, frame)
+    small = replace(small, Q=Q, scaled_Q=scaled_Q)
+    blocks, _ = runner.both(tasks.spread, blocks, [None] * len(blocks), shared=(frame, small))
+    pending = runner.start(tasks.begin, blocks, shared=(frame, small), n_kept=2)
+    blocks, W = pending.kept
+    return BlockState(blocks, W, small, pending.sums(), ())
+
+
+def _round(
+    state: BlockState, frame: Frame, sizes: tuple[int, ...], runner: Runner
+) -> tuple[list[Delayed], Small, BlockState]:
+    """One round: its blocks, what the client knows at its end, and the state of the next."""
+    before, W = state.small, state.W
+    fusion, agreed = _fuse(state, frame, runner)
+    small = replace(before, alpha=fusion.alpha)
+    blocks, settled = runner.both(tasks.settle, state.blocks, shared=(frame, small))
+    Q, scaled_Q = anchor_labels_of(settled, frame)
+    small = replace(small, Q=Q, scaled_Q=scaled_Q)
+    blocks, spread = runner.both(tasks.spread, blocks, W, shared=(frame, small))
+    shrunk, G, norm_G = _shrink(blocks, W, (frame, small), sizes, spread, runner)
+    if frame.aligns:
+        T, agreed = align_products(settled["products"].astype(frame.dtype))
+        small = replace(small, T=T)
+    pending = runner.start(tasks.advance, blocks, W, G, shared=(frame, small, shrunk), n_kept=2)
+    # Room for the next W as soon as a block of this one is used.
+    state.W = W = G = []
+    opened = pending.sums()
+    sums = Sums(agreed, float(opened["along_W"]), float(opened["squared_gap"]))
+    gain = float(spread["gain"]) - anchor_loss(Q, frame.problem.B_anchors)
+    sizes_of_terms = gain, float(settled["squares"]), norm_G
+    terms = named_terms(frame.problem, small.alpha, small.eta, sums, sizes_of_terms)
+    done = _report(state, small, fusion, float(spread["change_F"]), terms, sums.squared_gap)
+    later = replace(small, eta=frame.later_eta(small.eta))
+    next_blocks, next_W = pending.kept
+    history = (*state.history, done)
+    return blocks, small, BlockState(next_blocks, next_W, later, opened, history)
+
+
+def _report(
+    state: BlockState,
+    small: Small,
+    fusion: Fusion,
+    change_F: float,
+    terms: dict[str, float],
+    squared_gap: float,
+) -> Round:
+    """What a round did, as `viewmend.core` tells it."""
+    before = state.small
+    return Round(
+        iteration=len(state.history) + 1,
+        change_F=change_F,
+        change_Q=float(np.abs(small.Q - before.Q).max()),
+        change_alpha=float(np.abs(small.alpha - before.alpha).max()),
+        alpha=tuple(float(a) for a in small.alpha),
+        objective=terms,
+        primal_residual=squared_gap**0.5,
+        inner=fusion.steps,
+    )
+
+
+def _fuse(state: BlockState, frame: Frame, runner: Runner) -> tuple[Fusion, np.ndarray]:
+    """Algorithm 1: its weights, and ``<P, A_v>`` at them. ``P`` stays with the rows."""
+    problem = frame.problem
+    nothing = np.empty((0, problem.Z.shape[2]), dtype=frame.dtype)
+    known = {state.small.alpha.tobytes(): state.answered}
+
+    def ask(_game: Game, alpha: np.ndarray) -> Answer:
+        if alpha.tobytes() not in known:
+            shared = frame, replace(state.small, alpha=alpha)
+            known[alpha.tobytes()] = runner.sums(tasks.respond, state.blocks, shared=shared)
+        sums = known[alpha.tobytes()]
+        return Answer(alpha, nothing, float(sums["cost"]), sums["agreements"], sums["spread"])
+
+    game = Game(nothing, nothing, problem.lam, problem.beta)
+    fusion = fuse(game, state.small.alpha, problem.inner_tol, problem.inner_max_iter, ask)
+    # How far P moved would take both graphs of a step in one place.
+    steps = tuple(replace(step, P_error=math.nan) for step in fusion.steps)
+    return replace(fusion, steps=steps), known[fusion.alpha.tobytes()]["agreements"]
+
+
+def anchor_labels_of(sums: dict[str, Any], frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+    """``Q`` and ``Lambda^{-1/2} Q`` from the sums over all blocks."""
+    names = ("degrees", "gram", "pulled")
+    found = LabelSums(*(sums[name].astype(frame.dtype) for name in names))
+    Q = anchor_labels(found, frame.problem.B_anchors)
+    return Q, inverse_roots(found.degrees)[:, None] * Q
+
+
+def _shrink(
+    blocks: list[Delayed],
+    W: list[Delayed],
+    shared: tuple[Frame, Small],
+    sizes: tuple[int, ...],
+    sums: dict[str, Any],
+    runner: Runner,
+) -> tuple[Shrunk | None, list[Any], float]:
+    """The tensor step: what every block needs to make ``G``, or ``G`` itself; its norm."""
+    frame, small = shared
+    tau = frame.problem.rho / small.eta
+    if frame.waves is not None:
+        scale = sum(sizes) ** -0.5
+        Y_hat = sums["Y_hat"].astype(frame.dtype)
+        shrunk = shrink_waves(Y_hat, sums["gram_Y"], tau * scale)
+        return shrunk, [None] * len(blocks), float(scale * shrunk.norm)
+    Y = runner.lazy(tasks.shifted_graphs, blocks, W, shared=shared)
+    G, norm = runner.computed("shrink", *shrunk_by_columns(Y, sizes, frame.problem.Z, tau))
+    return None, G, norm

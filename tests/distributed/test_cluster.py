@@ -1,0 +1,188 @@
+"""Fits on a cluster of processes: workers, memory, and what becomes of a fit that loses some."""
+
+import io
+import os
+import signal
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+from viewmend import AGFTIClassifier
+from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.distributed import BlockCheckpoint, LogBlocks, LostFitError
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    pytest.mark.filterwarnings(
+        "ignore:AGFTIClassifier stopped at max_iter:sklearn.exceptions.ConvergenceWarning"
+    ),
+    # Of processes that die, and of sockets that nobody closes then.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+BLOBS = make_multiview_blobs(300, noise=3.0, random_state=5)
+TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.4, label_rate=0.1, random_state=5)
+SETTINGS = {"n_anchors": 16, "random_state": 0, "max_iter": 4, "tol": 0.0}
+
+
+def views(rows=60):
+    return [da.from_array(view, chunks=(rows, -1)) for view in TASK.data.views]
+
+
+@pytest.fixture(scope="module")
+def expected():
+    found = {}
+    for imputation in ("graph", "fourier"):
+        model = AGFTIClassifier(imputation=imputation, **SETTINGS)
+        found[imputation] = model.fit(TASK.data, TASK.y)
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Two processes; whoever kills one, the next has it again."""
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=":0",
+        local_directory=str(tmp_path_factory.mktemp("spill")),
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster, timeout=60) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def bounded_time():
+    """No test waits for ever for workers that do not come back."""
+
+    def give_up(_signal, _frame):
+        msg = "a test on the cluster took more than five minutes"
+        raise TimeoutError(msg)
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(300)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+class Killer:
+    """Kills workers, without a word, when a stage of a round is half way."""
+
+    def __init__(self, client, round_=2, stage="spread", times=1):
+        self.client, self.round, self.stage, self.left = client, round_, stage, times
+        self.n_rounds = 0
+
+    def __call__(self, round_, _state):
+        self.n_rounds = round_.iteration
+
+    def on_blocks(self, stage, done, total):
+        due = self.n_rounds + 1 >= self.round and stage == self.stage and done >= total // 2
+        if due and self.left:
+            self.left -= 1
+            pids = self.client.run(os.getpid)
+            os.kill(next(iter(pids.values())), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("imputation", "checkpoint"), [("graph", False), ("graph", True), ("fourier", False)]
+)
+def test_a_worker_killed_in_a_round_changes_nothing(
+    client, expected, imputation, checkpoint, tmp_path
+):
+    killer = Killer(client)
+    watchers = [killer, BlockCheckpoint(tmp_path / "rounds", every=1)][: 1 + checkpoint]
+    model = AGFTIClassifier(imputation=imputation, **SETTINGS)
+    model.set_callbacks(*watchers).fit(views(), TASK.y)
+    assert killer.left == 0
+    wanted = expected[imputation]
+    np.testing.assert_allclose(model.label_distributions_, wanted.label_distributions_, atol=1e-9)
+    np.testing.assert_allclose(model.view_weights_, wanted.view_weights_, atol=1e-9)
+
+
+def test_graphs_of_a_lost_worker_are_computed_again(client, expected):
+    model = AGFTIClassifier(**SETTINGS).fit(views(), TASK.y)
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+    np.testing.assert_allclose(
+        model.fused_graph_.compute(), expected["graph"].fused_graph_, atol=1e-9
+    )
+
+
+def test_a_fit_that_cannot_go_on_says_so_and_continues_from_its_checkpoint(
+    client, expected, tmp_path
+):
+    model = AGFTIClassifier(**SETTINGS)
+    checkpoint = BlockCheckpoint(tmp_path / "rounds", every=1)
+    leave = Leave(client)
+    with pytest.raises(LostFitError, match=r"lost in stage '\w+' of round 3 .*checkpoint"):
+        model.set_callbacks(checkpoint, leave).fit(views(), TASK.y)
+    assert not hasattr(model, "transduction_")
+    client.wait_for_workers(2, timeout=60)
+    model.set_callbacks(checkpoint).fit(views(), TASK.y)
+    np.testing.assert_allclose(
+        model.label_distributions_, expected["graph"].label_distributions_, atol=1e-9
+    )
+
+
+class Leave:
+    """Cancels what the client waits for, as a scheduler that goes away does."""
+
+    def __init__(self, client):
+        self.client, self.n_rounds = client, 0
+
+    def __call__(self, round_, _state):
+        self.n_rounds = round_.iteration
+
+    def on_blocks(self, stage, done, _total):
+        if self.n_rounds == 2 and stage == "settle" and done == 1:
+            self.client.restart(timeout=60)
+
+
+def test_blocks_and_rounds_are_told(client):
+    stream = io.StringIO()
+    AGFTIClassifier(**SETTINGS).set_callbacks(LogBlocks(stream)).fit(views(), TASK.y)
+    text = stream.getvalue()
+    assert "round   4  advance" in text
+    assert text.count("|Z - G|") == SETTINGS["max_iter"]
+    # Five blocks of both results and their sum.
+    assert "11 / 11\n" in text
+    # What the dashboard shows.
+    prefixes = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
+    assert {"round 1 settle", "round 4 advance"} <= prefixes
+
+
+def test_blocks_that_do_not_fit_wait_on_disk(expected, tmp_path):
+    """Workers that may hold next to nothing spill, and the result is the same."""
+    limits = {"distributed.worker.memory.target": 1e-6, "distributed.worker.memory.spill": False}
+    with (
+        dask.config.set(limits),
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            memory_limit="1GB",
+            local_directory=str(tmp_path),
+        ) as cluster,
+        distributed.Client(cluster, timeout=60) as client,
+    ):
+        model = AGFTIClassifier(**SETTINGS).fit(views(), TASK.y)
+        (written,) = client.run(written_to_disk).values()
+    W = 300 * 2 * SETTINGS["n_anchors"] * 8
+    assert written > SETTINGS["max_iter"] * W
+    np.testing.assert_allclose(
+        model.label_distributions_, expected["graph"].label_distributions_, atol=1e-9
+    )
+
+
+def written_to_disk(dask_worker):
+    return dask_worker.data.cumulative_metrics["disk-write", "bytes"]

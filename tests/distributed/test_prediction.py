@@ -1,0 +1,116 @@
+"""Predictions over Dask collections."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+import viewmend
+from viewmend import AGFTIClassifier
+from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.exceptions import InvalidViewsError
+
+BLOBS = make_multiview_blobs(150, n_views=2, n_features=(4, 3), noise=2.0, random_state=2)
+TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.3, label_rate=0.2, random_state=2)
+WORDS = np.array(["one", "two", "three"])
+LABELS = np.where(TASK.y < 0, None, WORDS.astype(object)[TASK.y])
+
+
+@pytest.fixture(scope="module")
+def model():
+    settings = {"n_anchors": 16, "random_state": 0, "tol": 1e-3}
+    return AGFTIClassifier(**settings).fit(dict(zip("ab", TASK.data.views, strict=True)), LABELS)
+
+
+@pytest.fixture(autouse=True)
+def one_process():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def lazy(views, rows=40):
+    return [da.from_array(view, chunks=(rows, -1)) for view in views]
+
+
+def test_chunks_get_the_answers_of_the_whole(model):
+    first, second = lazy(TASK.data.views)
+    shares, classes = model.predict_proba([first, second]), model.predict([first, second])
+    assert shares.chunks == ((40, 40, 40, 30), (3,))
+    np.testing.assert_allclose(shares, model.predict_proba(list(TASK.data.views)), atol=1e-12)
+    np.testing.assert_array_equal(classes, model.predict(list(TASK.data.views)))
+    assert classes.dtype == model.classes_.dtype
+
+
+def test_nothing_is_read_before_it_is_asked_for(model):
+    read = []
+
+    def note(block, block_id=None):
+        read.append(block_id[0])
+        return block
+
+    first, second = (view.map_blocks(note, meta=np.empty((0, 0))) for view in lazy(TASK.data.views))
+    shares = model.predict_proba([first, second])
+    assert read == []
+    shares[:40].compute()
+    assert set(read) == {0}
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_views_may_be_missing_altogether(model, missing):
+    names, views = "ab", list(TASK.data.views)
+    rows = TASK.data.observed[:, 1 - missing]
+    views = [None if v == missing else view[rows] for v, view in enumerate(views)]
+    expected = model.predict_proba(views)
+    given = [None if view is None else da.from_array(view, chunks=(50, -1)) for view in views]
+    by_name = {names[v]: view for v, view in enumerate(given) if view is not None}
+    np.testing.assert_allclose(model.predict_proba(given), expected, atol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(by_name), expected, atol=1e-12)
+
+
+def test_names_count_and_not_their_order(model):
+    first, second = lazy(TASK.data.views)
+    turned = model.predict_proba({"b": second, "a": first})
+    np.testing.assert_allclose(turned, model.predict_proba([first, second]), atol=1e-12)
+
+
+def test_one_array_is_split_as_in_fit(model):
+    stacked = da.from_array(TASK.data.stacked(), chunks=(60, 2))
+    found = model.predict_proba(stacked)
+    np.testing.assert_allclose(found, model.predict_proba(list(TASK.data.views)), atol=1e-12)
+
+
+def test_a_mask_in_chunks_hides_rows(model):
+    mask = np.ones((150, 2), dtype=bool)
+    mask[:60, 0] = False
+    complete = [np.where(np.isnan(view), 1.0, view) for view in TASK.data.views]
+    found = model.predict_proba(lazy(complete), da.from_array(mask, chunks=(70, 1)))
+    np.testing.assert_allclose(found, model.predict_proba(complete, mask), atol=1e-12)
+
+
+def test_a_bad_chunk_is_named(model):
+    views = [view.copy() for view in TASK.data.views]
+    views[0][47, 0] = np.inf
+    found = model.predict_proba(lazy(views))
+    found[:40].compute()
+    with pytest.raises(InvalidViewsError, match="chunk 1, of 40 rows: view 'a' has infinite"):
+        found.compute()
+
+
+def test_a_model_for_prediction_is_small_and_predicts_alike(model, tmp_path):
+    light = model.for_prediction()
+    assert light.transduction_.shape == (0,)
+    assert light.view_graphs_.shape == (2, 0, 16)
+    assert model.transduction_.shape == (150,)
+    expected = model.predict_proba(list(TASK.data.views))
+    np.testing.assert_array_equal(light.predict_proba(list(TASK.data.views)), expected)
+    viewmend.save(light, tmp_path / "light.vm")
+    loaded = viewmend.load(tmp_path / "light.vm")
+    np.testing.assert_array_equal(loaded.predict_proba(list(TASK.data.views)), expected)
+
+
+def test_what_was_fitted_over_blocks_can_be_saved_for_prediction(tmp_path):
+    views = lazy(TASK.data.views)
+    fitted = AGFTIClassifier(n_anchors=16, random_state=0, tol=1e-3).fit(views, TASK.y)
+    viewmend.save(fitted.for_prediction(), tmp_path / "model.vm")
+    loaded = viewmend.load(tmp_path / "model.vm")
+    np.testing.assert_array_equal(loaded.predict(views), fitted.predict(views))
