@@ -206,3 +206,17 @@ def test_single_precision_step_agrees_whatever_the_waves_leave(n_waves):
     np.testing.assert_allclose(single, G, atol=2e-5)
     np.testing.assert_allclose(norm_single, norm, rtol=1e-4)
     np.testing.assert_allclose(norm, graph_norm(G, waves), rtol=1e-6)
+
+
+def test_waves_of_a_graph_in_pieces_are_not_chosen_by_rounding():
+    """Each piece has a constant wave of frequency 1: no mixture of them, however numbers round."""
+    rng = np.random.default_rng(5)
+    pieces = np.arange(60) % 3
+    N = rng.random((60, 9)) * (pieces[:, None] == np.arange(9) % 3)
+    spectrum = graph_spectrum(N, 9)
+    np.testing.assert_allclose(spectrum.mu[:3], 1)
+    assert spectrum.mu[3] < 0.99
+    on_piece = np.stack([(spectrum.U[pieces == k, :3] ** 2).sum(axis=0) for k in range(3)])
+    np.testing.assert_allclose(np.sort(on_piece, axis=0), np.sort(np.eye(3), axis=0), atol=1e-12)
+    nudged = graph_spectrum(N * (1 + 1e-15 * rng.normal(size=N.shape)), 9)
+    np.testing.assert_allclose(np.abs(nudged.U), np.abs(spectrum.U), atol=1e-10)

@@ -27,10 +27,13 @@ paper's Definition 1, ``1/n`` times the ``sqrt(n)`` of its un-normalised transfo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from viewmend.backend import dispatch
-from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.backend.threads import blocks_for, for_each
 from viewmend.core.propagation import anchor_scale
 
@@ -53,6 +56,9 @@ __all__ = [
 
 # Frequencies whose share of the largest is below this are rounding, not data.
 SMALLEST_FREQUENCY = 1e-9
+
+# Frequencies nearer to each other than this are one.
+TIE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +158,25 @@ def leading_waves(gram: Array, n_frequencies: int) -> tuple[Array, Array]:
     xp = array_namespace(gram)
     mu, R = dispatch.leading_eigenvectors(gram, n_frequencies)
     rank = int(xp.sum(xp.astype(mu > SMALLEST_FREQUENCY * mu[0], xp.int64)))
-    return R[:, :rank] / xp.sqrt(mu[:rank]), mu[:rank]
+    mu, R = mu[:rank], _without_ties(mu[:rank], R[:, :rank], xp)
+    return R / xp.sqrt(mu), mu
+
+
+def _without_ties(mu: Array, R: Array, xp: Any) -> Array:
+    """Eigenvectors ``R`` (m, r) of falling ``mu``, where equal ones leave no choice to rounding.
+
+    A graph in pieces has as many waves of frequency 1 as pieces, and any basis of their space is
+    one. That in which a slope over the anchors is diagonal belongs to the pieces.
+    """
+    slope = xp.linspace(0, 1, R.shape[0], dtype=R.dtype, device=R.device)[:, None]
+    starts = np.flatnonzero(-np.diff(to_numpy(mu)) > TIE) + 1
+    bases = []
+    for start, stop in pairwise([0, *map(int, starts), R.shape[1]]):
+        basis = R[:, start:stop]
+        if stop - start > 1:
+            basis = basis @ xp.linalg.eigh(basis.T @ (slope * basis))[1]
+        bases.append(basis)
+    return xp.concat(bases, axis=1)
 
 
 def diffusion_coordinates(spectrum: Spectrum) -> Array:
