@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 # The version the deep methods are tested with; `make torch` is needed for them alone.
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test install torch lint bench bench-full clean
+.PHONY: demo test install torch lint docs bench bench-full clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "viewmend needs Python 3.11 or newer, this is " + sys.version)'
@@ -34,6 +34,10 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The gallery runs the examples, and one of them is about tensors.
+docs: torch  ## the documentation in build/site, warnings being errors
+	NO_MKDOCS_2_WARNING=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: $(STAMP)  ## speed at small sizes: figures, tables and pictures in build/bench
 	$(BIN)/python -m benchmarks.perf --set quick --out build/bench

@@ -24,7 +24,7 @@ BLOBS = make_multiview_blobs(90, n_views=3, noise=1.0, random_state=0)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.3, label_rate=0.2, random_state=0)
 QUICK = {
     "IMvGCN": {"max_iter": 60},
-    "GEGCN": {"max_iter": 40, "pretrain_iter": 50},
+    "GEGCN": {"max_iter": 100, "pretrain_iter": 50},
     # Seven of the eight anchors that so few samples allow are hardly a neighbourhood.
     "AMSC": {"n_anchors": 16, "n_neighbors": 3},
 }

@@ -57,6 +57,7 @@ def _baseline(name: str, module: str, paper: str, **needs: Any) -> Method:
     return Method(name, f"viewmend.baselines.{module}", paper, **needs)
 
 
+# Ours and the paper's own, then its baselines, then the rivals that it left out.
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (

@@ -53,6 +53,7 @@ _PAPER = Protocol(
     ),
 )
 
+# Names that experiments give under `protocols`.
 PROTOCOLS: dict[str, Protocol] = {
     "paper": _PAPER,
     "paper-shuffled": replace(

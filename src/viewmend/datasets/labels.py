@@ -78,6 +78,7 @@ def random_stratified(
     return _first_of_every_class(y, rate, rng.permutation)
 
 
+# Which samples keep their labels, by the name that `hide` takes.
 LABEL_PROTOCOLS: dict[str, LabelProtocol] = {
     "most_complete": most_complete_first,
     "random": random_stratified,

@@ -86,6 +86,7 @@ def drop_from_samples(
     return observed
 
 
+# Which samples lose which views, by the name that `hide` takes.
 MISSING_PROTOCOLS: dict[str, MissingProtocol] = {
     "independent": drop_independently,
     "samples": drop_from_samples,

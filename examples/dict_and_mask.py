@@ -1,0 +1,40 @@
+# # Named views, and a mask in place of NaN
+#
+# Where the rows of missing samples hold something, zeros or stale values, a mask says which rows
+# count. Views in a dict keep their names.
+
+import numpy as np
+
+from viewmend import MendClassifier
+from viewmend.datasets import hide, make_multiview_blobs
+
+blobs = make_multiview_blobs(200, n_views=2, n_classes=4, n_features=(6, 9), random_state=1)
+task = hide(blobs.views, blobs.y, missing_rate=0.4, label_rate=0.1, random_state=1)
+
+# %%
+# The mask has one column per view and is False where a sample is missing. What stands in those
+# rows is not looked at.
+
+mask = task.data.observed
+rng = np.random.default_rng(0)
+X = {
+    name: np.where(seen[:, None], view, rng.normal(size=view.shape))
+    for name, view, seen in zip(("image", "text"), task.data.views, mask.T, strict=True)
+}
+model = MendClassifier().fit(X, task.y, mask=mask)
+print(dict(zip(model.view_names_, model.view_weights_.round(2).tolist(), strict=True)))
+
+# %%
+# The same as with rows of NaN, to the last bit.
+
+with_nan = MendClassifier().fit(list(task.data.views), task.y)
+assert np.array_equal(model.label_distributions_, with_nan.label_distributions_)
+print("mask and NaN rows: the same model")
+
+# %%
+# At prediction a view that is absent is left out of the dict, and the others are found by name.
+
+fresh = make_multiview_blobs(200, n_views=2, n_classes=4, n_features=(6, 9), random_state=1)
+found = model.predict({"text": fresh.views[1]})
+print(f"by the text alone {(found == fresh.y).mean():.1%} are right")
+assert (found == fresh.y).mean() > 0.8

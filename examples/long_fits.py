@@ -1,0 +1,47 @@
+# # Long fits: callbacks and checkpoints
+#
+# A fit can be watched, stopped and gone on with. Small data here; nothing changes with large data
+# but the time.
+
+import numpy as np
+import pandas as pd
+
+from viewmend import AGFTIClassifier
+from viewmend.callbacks import Checkpoint, HistoryCSV, TimeLimit
+from viewmend.datasets import hide, make_multiview_blobs
+
+blobs = make_multiview_blobs(250, n_views=3, random_state=10)
+task = hide(blobs.views, blobs.y, missing_rate=0.4, label_rate=0.1, random_state=10)
+
+# %%
+# A callback is called after every round, and a true answer stops the fit. The model is usable as
+# it then is.
+
+
+def stop_after_three(round_, _state):
+    return round_.iteration == 3
+
+
+first = AGFTIClassifier(random_state=0).set_callbacks(
+    stop_after_three, Checkpoint("rounds.ckpt"), HistoryCSV("history.csv")
+)
+first.fit(task.data, task.y)
+print(first.status_, "after", first.n_iter_, "rounds")
+
+# %%
+# A fit with the same checkpoint goes on after the last round that the file holds.
+
+second = AGFTIClassifier(random_state=0).set_callbacks(
+    Checkpoint("rounds.ckpt"), HistoryCSV("history.csv"), TimeLimit(600)
+)
+second.fit(task.data, task.y)
+print(second.status_, "after", second.n_iter_, "rounds")
+print(pd.read_csv("history.csv")[["iteration", "change_F", "alpha.0"]].tail(3).round(5))
+
+# %%
+# To the last bit it is the fit that was never interrupted.
+
+whole = AGFTIClassifier(random_state=0).fit(task.data, task.y)
+assert first.n_iter_ == 3 < whole.n_iter_ == second.n_iter_
+assert np.array_equal(second.label_distributions_, whole.label_distributions_)
+print("interrupted and continued: the same model")

@@ -1,0 +1,56 @@
+# # pandas frames with other rows in each
+#
+# Laboratories keep one table per measurement, with the samples that were measured, in the order
+# in which they came. `from_frames` joins them by their identifiers.
+
+import numpy as np
+import pandas as pd
+
+from viewmend import MendClassifier
+from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.interop import from_frames, result_frame
+
+blobs = make_multiview_blobs(150, n_views=2, n_features=(5, 7), random_state=3)
+task = hide(blobs.views, blobs.y, missing_rate=0.4, label_rate=0.1, random_state=3)
+
+# %%
+# Two tables: rows are missing, and those of the second are in another order. The labels are a
+# column of the first, empty where nobody knows.
+
+names = np.array([f"patient {i:03d}" for i in range(150)])
+stages = np.array(["early", "middle", "late"])
+blood, scan = (
+    pd.DataFrame(view[seen], index=names[seen]).add_prefix(prefix)
+    for prefix, view, seen in zip(
+        ("blood_", "scan_"), task.data.views, task.data.observed.T, strict=True
+    )
+)
+scan = scan.sample(frac=1, random_state=0)
+known = {name: stages[label] for name, label in zip(names, task.y, strict=True) if label != -1}
+print(blood.shape, scan.shape, len(known), "labels")
+print(blood.iloc[:3, :3].round(2))
+
+# %%
+# A sample is any identifier that some table holds; it misses the views whose table does not hold
+# it.
+
+aligned = from_frames({"blood": blood, "scan": scan}, labels=known)
+print(aligned)
+model = MendClassifier().fit(aligned.data, aligned.y)
+
+# %%
+# The answer is a frame under the same identifiers.
+
+answer = result_frame(model, aligned.ids)
+print(answer.head(4).round(3))
+truth = pd.Series(stages[task.y_true], index=names)
+accuracy = (answer["prediction"].astype(str) == truth[answer.index]).mean()
+assert accuracy > 0.9
+
+# %%
+# New tables are held to the columns of the fit by `like=`, whatever their order, and may lack a
+# view altogether.
+
+new = from_frames({"scan": scan.iloc[:5, ::-1]}, like=aligned)
+print(result_frame(model, new=new)[["prediction", "confidence"]].round(3))
+assert list(new.ids) == list(scan.index[:5])

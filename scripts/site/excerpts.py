@@ -1,0 +1,49 @@
+"""Code of the library inside pages, read from the source when the site is built.
+
+A line ``<!-- code: core/admm.py::solve -->`` becomes a folded box with that function or class. A
+name that is not there is an error, so that no page can tell of code that has gone.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from mkdocs.exceptions import PluginError
+
+SOURCE = Path(__file__).parents[2] / "src" / "viewmend"
+MARKER = re.compile(r"^<!-- code: (?P<path>[\w/]+\.py)::(?P<name>[\w.]+) -->$", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    return MARKER.sub(_box, markdown)
+
+
+def excerpt(path: str, name: str) -> str:
+    """Source of a function, class, method (``Class.method``) or constant of a module."""
+    text = (SOURCE / path).read_text()
+    node: ast.AST = ast.parse(text)
+    for part in name.split("."):
+        found = [child for child in ast.iter_child_nodes(node) if part in _names(child)]
+        if not found:
+            msg = f"{path} has no {name}; correct the comment that asks for its code"
+            raise PluginError(msg)
+        node = found[0]
+    decorators = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+
+
+def _names(node: ast.AST) -> list[str]:
+    """What a statement defines."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _box(match: re.Match[str]) -> str:
+    path, name = match["path"], match["name"]
+    body = "\n".join(f"    {line}".rstrip() for line in excerpt(path, name).splitlines())
+    return f'??? abstract "`{name}` in `{path}`"\n\n    ```python\n{body}\n    ```\n'
