@@ -40,11 +40,12 @@ COMPARED = ("label_distributions_", "view_weights_", "fused_graph_", "view_graph
 N_CLASSES, N_FEATURES, NOISE = 10, 32, 4.0
 
 # Dask tells workers to give memory back at every turn, and half of their time then goes into
-# asking for it again; blocks are of one size, so that what is kept is used.
+# asking for it again. Arrays of less than 16 MiB stay with the process; larger ones, the blocks,
+# still go back at once, so that Dask sees what is in use.
 ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
-KEEP_MEMORY = {
-    f"{ENVIRONMENT}.MALLOC_TRIM_THRESHOLD_": 2**28,
-    f"{ENVIRONMENT}.MALLOC_MMAP_THRESHOLD_": 2**28,
+KEEP_SMALL = {
+    f"{ENVIRONMENT}.MALLOC_MMAP_THRESHOLD_": 2**24,
+    f"{ENVIRONMENT}.MALLOC_TRIM_THRESHOLD_": 2**26,
 }
 
 
@@ -56,7 +57,7 @@ def cluster(n_workers: int, memory: float) -> Iterator[Client]:
     limit = int(memory * 2**30 / n_workers)
     try:
         with (
-            dask.config.set(KEEP_MEMORY),
+            dask.config.set(KEEP_SMALL),
             LocalCluster(
                 **sizes, memory_limit=limit, dashboard_address=":0", local_directory=folder
             ) as local,

@@ -12,6 +12,7 @@ import pytest
 from viewmend import AGFTIClassifier
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed import BlockCheckpoint, LogBlocks, LostFitError
+from viewmend.distributed.stages import Runner
 
 distributed = pytest.importorskip("distributed")
 
@@ -146,6 +147,18 @@ class Leave:
     def on_blocks(self, stage, done, _total):
         if self.n_rounds == 2 and stage == "settle" and done == 1:
             self.client.restart(timeout=60)
+
+
+def test_a_block_that_kills_its_workers_ends_the_fit_with_words(client):
+    """As one that does not fit into memory does."""
+    client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
+    try:
+        with pytest.raises(LostFitError, match=r"KilledWorker: .*; give the workers more memory"):
+            Runner().sums(lambda _block, _shared: os._exit(1), [1], shared=None)
+    finally:
+        client.run_on_scheduler(
+            lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 3)
+        )
 
 
 def test_blocks_and_rounds_are_told(client):
