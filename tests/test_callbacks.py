@@ -46,6 +46,14 @@ N_LABELS = int((TASK.y >= 0).sum())
 STAGE = {"name": "evidence", "graph_weights": (1.0,), "view_r2": ()}
 
 
+@pytest.fixture(autouse=True)
+def interrupts_that_arrive():
+    """Jobs in the background of a shell ignore Ctrl-C, and so do the processes they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def agfti(**parameters):
     return AGFTIClassifier(**({"random_state": 0, "max_iter": 4, "tol": 0.0} | parameters))
 
@@ -335,14 +343,14 @@ else:
 def test_a_real_interrupt_from_outside(kept):
     code = INTERRUPTED.format(kept=int(kept))
     environment = os.environ | {"PYTHONPATH": str(Path(viewmend.__file__).parents[1])}
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True
-    )
-    for line in process.stdout:
-        if line == "3\n":
-            break
-    process.send_signal(signal.SIGINT)
-    *rounds, last = process.communicate(timeout=60)[0].splitlines()
+    ) as process:
+        for line in process.stdout:
+            if line == "3\n":
+                break
+        process.send_signal(signal.SIGINT)
+        *rounds, last = process.communicate(timeout=60)[0].splitlines()
     assert process.returncode == 0
     n_rounds = 3 + len(rounds)
     assert last == (f"kept interrupted {n_rounds} (90,)" if kept else "raised False")

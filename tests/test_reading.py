@@ -196,7 +196,8 @@ def test_labels_from_a_file_of_their_own(tmp_path):
 
 def test_a_file_of_labels_inside_the_folder_is_no_view(tmp_path):
     folder = folder_of(tmp_path, labs=LABS.drop(columns="stage"))
-    answers = LABS[["patient", "stage"]].replace({"sévère": 3, "léger": 1})
+    answers = LABS[["patient", "stage"]].copy()
+    answers["stage"] = answers["stage"].map({"sévère": 3, "léger": 1})
     answers.to_csv(folder / "answers.csv", index=False)
     found = joined(folder, labels=str(folder / "answers.csv"))
     assert found.data.names == ("labs", "scan")

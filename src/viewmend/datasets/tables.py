@@ -209,6 +209,8 @@ def _csv(file: Path, **options: Any) -> pd.DataFrame:
                 encoding=dialect.encoding,
                 skipinitialspace=True,
                 index_col=False,
+                # Some versions of pandas are off by a digit otherwise.
+                float_precision="round_trip",
                 **options,
             )
         except pd.errors.ParserWarning as error:
