@@ -177,8 +177,9 @@ def test_false_labels_of_given_samples_change_nothing(work, by_hand, frames):
     truth[given] = np.roll(NAMES, 1)[np.searchsorted(NAMES, truth[given].to_numpy(str))]
     truth.to_csv(work / "false.csv")
     changed = shutil.copytree(work / "data", work / "changed")
-    scan = pd.read_csv(changed / "scan.csv", index_col=0, float_precision="round_trip")
-    scan.loc[scan.index.intersection(given), "scan0"] += 0.5
+    scan = pd.read_csv(changed / "scan.csv", index_col=0, dtype=str)
+    moved = scan.index.intersection(given)
+    scan.loc[moved, "scan0"] = [repr(float(x) + 0.5) for x in scan.loc[moved, "scan0"]]
     scan.to_csv(changed / "scan.csv")
     outcomes = [
         json.loads(done(invoke("evaluate", work / "model.vm", *pair, "--json")).stdout)

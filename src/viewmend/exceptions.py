@@ -16,6 +16,14 @@ class InvalidParameterError(ValueError):
     """A parameter of an estimator is out of range or does not fit the data."""
 
 
+class CheckpointError(ValueError):
+    """What a checkpoint holds is not of this fit, or cannot be read."""
+
+
+class LostFitError(RuntimeError):
+    """Workers were lost, and with them blocks that Dask could not compute again."""
+
+
 class TooLargeError(MemoryError):
     """A method would need more memory than the machine has."""
 

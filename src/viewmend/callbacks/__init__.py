@@ -47,9 +47,10 @@ A callback of one's own, which counts the rounds in which the first view was the
 ('stopped', 3, 30)
 """
 
-from viewmend.callbacks.checkpoint import Checkpoint, CheckpointError
+from viewmend.callbacks.checkpoint import Checkpoint
 from viewmend.callbacks.stopping import EarlyStop, StopOnInterrupt, TimeLimit
 from viewmend.callbacks.telling import HistoryCSV, ProgressBar
+from viewmend.exceptions import CheckpointError
 from viewmend.watching import Fit, LogRounds
 
 __all__ = [

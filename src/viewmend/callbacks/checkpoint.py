@@ -13,7 +13,6 @@ import numpy as np
 
 from viewmend.backend.namespace import to_numpy
 from viewmend.callbacks.checkpoint_files import (
-    CheckpointError,
     Kept,
     check_shapes,
     read_kept,
@@ -21,12 +20,12 @@ from viewmend.callbacks.checkpoint_files import (
 )
 from viewmend.core import Problem, Round, State
 from viewmend.core.state import Progress
-from viewmend.exceptions import InvalidParameterError
+from viewmend.exceptions import CheckpointError, InvalidParameterError
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.persistence.replacing import check_folder
 from viewmend.watching import Fit
 
-__all__ = ["Checkpoint", "CheckpointError"]
+__all__ = ["Checkpoint"]
 
 # Parameters of AGFTIClassifier that change no round: how long, how loud, where, what comes after
 # the last one; and those of which only the outcome counts, which is compared.

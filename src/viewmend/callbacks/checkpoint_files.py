@@ -12,13 +12,14 @@ import numpy as np
 
 from viewmend.core import Problem, Round, State
 from viewmend.core.state import Progress
+from viewmend.exceptions import CheckpointError
 from viewmend.persistence.archive import Document, read_archive, write_archive
 from viewmend.persistence.errors import ModelFileError, expect
 from viewmend.persistence.registry import check_types
 from viewmend.persistence.replacing import replacing
 from viewmend.persistence.tree import Reader, Writer
 
-__all__ = ["CheckpointError", "Kept", "check_shapes", "read_kept", "write_kept"]
+__all__ = ["Kept", "check_shapes", "read_kept", "write_kept"]
 
 # In the place of the class of a model.
 KIND = "Checkpoint"
@@ -30,10 +31,6 @@ _PROGRESS: dict[str, Any] = {
     "eta": float,
     "norm_G": float,
 }
-
-
-class CheckpointError(ValueError):
-    """A file is no checkpoint that this fit can go on from."""
 
 
 @dataclass(frozen=True, eq=False)

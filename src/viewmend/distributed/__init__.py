@@ -5,10 +5,10 @@
 """
 
 from viewmend.distributed.checkpoint import BlockCheckpoint
-from viewmend.distributed.errors import CheckpointError, LostFitError
 from viewmend.distributed.inputs import is_lazy, open_views
 from viewmend.distributed.mixin import DaskMixin
 from viewmend.distributed.progress import LogBlocks
+from viewmend.exceptions import CheckpointError, LostFitError
 
 __all__ = [
     "BlockCheckpoint",

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.core.state import Round
-from viewmend.distributed.errors import CheckpointError
-from viewmend.exceptions import InvalidParameterError
+from viewmend.exceptions import CheckpointError, InvalidParameterError
 
 if TYPE_CHECKING:
     from viewmend.distributed.solver import BlockState

@@ -18,14 +18,13 @@ from viewmend.core.priors import class_weights
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import Frame
 from viewmend.distributed.checkpoint import BlockCheckpoint
-from viewmend.distributed.errors import CheckpointError
 from viewmend.distributed.final import FinalLabels, held_out_labels, spread_finally
 from viewmend.distributed.geometry import BlockGeometry, Reading, geometry_of_blocks
 from viewmend.distributed.inputs import Chunks, as_chunks, is_lazy
 from viewmend.distributed.sampling import Sample, Survey, gather_sample, survey_chunks
 from viewmend.distributed.solver import BlockResult, BlockState, solve_blocks
 from viewmend.distributed.stages import Runner
-from viewmend.exceptions import InvalidParameterError
+from viewmend.exceptions import CheckpointError, InvalidParameterError
 from viewmend.labels import Labels, check_class_prior, check_labels
 
 __all__ = ["fit_blocks"]

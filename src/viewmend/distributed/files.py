@@ -14,10 +14,10 @@ import numpy as np
 
 from viewmend.core.state import InnerStep, Round
 from viewmend.distributed.blocks import Block, Small
-from viewmend.distributed.errors import CheckpointError
 from viewmend.distributed.packing import packed_arrays, unpacked_arrays
 from viewmend.distributed.solver import BlockState
 from viewmend.distributed.stages import Runner
+from viewmend.exceptions import CheckpointError
 
 __all__ = ["block_paths", "read_round", "read_state", "small_arrays", "whole", "write_block"]
 

@@ -21,7 +21,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from viewmend.backend.threads import parallel_map
-from viewmend.distributed.errors import LostFitError
+from viewmend.exceptions import LostFitError
 
 __all__ = ["Pending", "Runner", "add_up", "tree"]
 
