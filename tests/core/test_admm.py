@@ -13,8 +13,8 @@ from viewmend.backend.threads import limited_threads
 from viewmend.core import solve
 from viewmend.core.admm import COMPATIBILITY
 from viewmend.core.graph_fourier import graph_spectrum, summed_graph
-from viewmend.core.objective import propagation_gain
-from viewmend.core.propagation import propagate_labels
+from viewmend.core.objective import anchor_loss, sample_gain
+from viewmend.core.propagation import anchor_scale, propagate_labels
 
 ALL = list(COMPATIBILITY)
 
@@ -239,7 +239,9 @@ def test_history_tells_what_happened(make_problem):
         assert record.change == max(changes)
         np.testing.assert_array_equal(record.alpha, after[2])
         assert record.inner
-    gain = propagation_gain(result.F, result.Q, result.P, problem)
+    scaled_Q = anchor_scale(result.P)[:, None] * result.Q
+    gain = sample_gain(result.F, result.P, scaled_Q, problem)
+    gain -= anchor_loss(result.Q, problem.B_anchors)
     assert result.history[-1].objective["propagation"] == gain
 
 

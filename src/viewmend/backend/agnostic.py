@@ -116,9 +116,9 @@ def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     return xp.where(total > 0, gaps / xp.where(total > 0, total, xp.ones_like(total)), uniform)
 
 
-def inners(pairs: Sequence[tuple[Array, Array]], *, xp: Any) -> np.ndarray:
-    """``<A, B> = sum_ij A_ij B_ij`` of every pair, in double precision and in one transfer."""
-    return to_numpy(xp.stack([xp.sum(a * b, dtype=xp.float64) for a, b in pairs]))
+def inners(pairs: Sequence[tuple[Array, Array]], *, xp: Any) -> Array:
+    """``<A, B> = sum_ij A_ij B_ij`` of every pair, in double precision, where the arrays are."""
+    return xp.stack([xp.sum(a * b, dtype=xp.float64) for a, b in pairs])
 
 
 def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
@@ -267,8 +267,8 @@ def answer_sums(
     support = xp.astype(P > 0, P.dtype)
     sizes = xp.sum(support, axis=1)[:, None]
     centred = [(A_v - xp.sum(A_v * support, axis=1)[:, None] / sizes) * support for A_v in views]
-    sums = inners([(P, array) for array in [*views, P, H]], xp=xp)
-    spread = inners([(a, b) for a in centred for b in centred], xp=xp)
+    sums = to_numpy(inners([(P, array) for array in [*views, P, H]], xp=xp))
+    spread = to_numpy(inners([(a, b) for a in centred for b in centred], xp=xp))
     return sums[:-2], sums[-2:], spread.reshape(len(views), len(views))
 
 
@@ -280,17 +280,16 @@ def ascend(
     *,
     out: Array = None,  # noqa: ARG001
     xp: Any,
-) -> tuple[Array, float, float]:
-    """``W + eta (Z - G)``, and ``<W, Z - G>`` and ``|Z - G|^2`` of the same pass."""
+) -> tuple[Array, Array]:
+    """``W + eta (Z - G)``; and ``<W, Z - G>`` and ``|Z - G|^2`` (2,) of the same pass."""
     gap = Z - G
-    along_W, squared = inners([(W, gap), (gap, gap)], xp=xp)
-    return W + eta * gap, float(along_W), float(squared)
+    return W + eta * gap, inners([(W, gap), (gap, gap)], xp=xp)
 
 
-def squared_gap(A: Array, B: Array, *, xp: Any) -> float:
-    """``|A - B|^2``."""
+def squared_gap(A: Array, B: Array, *, xp: Any) -> Array:
+    """``|A - B|^2``, where the arrays are."""
     gap = A - B
-    return float(xp.sum(gap * gap, dtype=xp.float64))
+    return xp.sum(gap * gap, dtype=xp.float64)
 
 
 def shrink_slices(Y_hat: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:

@@ -127,8 +127,8 @@ def nearest_anchor_weights(E: Array, k: int) -> Array:
     return _kernel("nearest_anchor_weights", E)(E, k)
 
 
-def inners(pairs: Sequence[tuple[Array, Array]]) -> np.ndarray:
-    return _kernel("inners", pairs[0][0])(pairs)  # type: ignore[no-any-return]
+def inners(pairs: Sequence[tuple[Array, Array]]) -> Array:
+    return _kernel("inners", pairs[0][0])(pairs)
 
 
 def aim_rows(G: Array, W: Array, rows: Array, pull: Array, weight: float, eta: float) -> Array:
@@ -179,14 +179,12 @@ def answer_rows(
     return _kernel("answer_rows", A, H)(A, H, weights, scale)  # type: ignore[no-any-return]
 
 
-def ascend(
-    W: Array, Z: Array, G: Array, eta: float, out: Array = None
-) -> tuple[Array, float, float]:
+def ascend(W: Array, Z: Array, G: Array, eta: float, out: Array = None) -> tuple[Array, Array]:
     return _kernel("ascend", W, Z, G)(W, Z, G, eta, out=out)  # type: ignore[no-any-return]
 
 
-def squared_gap(A: Array, B: Array) -> float:
-    return float(_kernel("squared_gap", A, B)(A, B))
+def squared_gap(A: Array, B: Array) -> Array:
+    return _kernel("squared_gap", A, B)(A, B)
 
 
 def shrink_slices(Y_hat: Array, tau: Any) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import array_api_compat
@@ -10,6 +11,7 @@ import numpy as np
 __all__ = [
     "Array",
     "array_namespace",
+    "fetched",
     "is_numpy",
     "is_torch",
     "row_selector",
@@ -41,6 +43,26 @@ def to_numpy(array: Array) -> np.ndarray:
     if array_api_compat.is_torch_array(array):
         array = array.detach().cpu()
     return np.asarray(array)
+
+
+def fetched(arrays: Sequence[Array]) -> list[np.ndarray]:
+    """Numbers and small arrays on the host, those of PyTorch all in one transfer.
+
+    A GPU has nothing to do while the host asks for a number and thinks of what comes next.
+    """
+    there = [array for array in arrays if array_api_compat.is_torch_array(array)]
+    if not there:
+        return [np.asarray(array) for array in arrays]
+    xp = array_namespace(*there)
+    flat = [xp.astype(xp.reshape(array, (-1,)), xp.float64, copy=False) for array in there]
+    ends = np.cumsum([array.shape[0] for array in flat])
+    parts = iter(np.split(to_numpy(xp.concat(flat)), ends[:-1]))
+    return [
+        next(parts).reshape(tuple(array.shape))
+        if array_api_compat.is_torch_array(array)
+        else np.asarray(array)
+        for array in arrays
+    ]
 
 
 def torch_device(thing: object) -> str | None:

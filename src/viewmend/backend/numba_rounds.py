@@ -50,15 +50,14 @@ def aim_rows(
 
 def ascend(
     W: np.ndarray, Z: np.ndarray, G: np.ndarray, eta: float, out: np.ndarray | None = None
-) -> tuple[np.ndarray, float, float]:
+) -> tuple[np.ndarray, np.ndarray]:
     """See `viewmend.backend.agnostic.ascend`."""
     if out is None or not out.flags.c_contiguous:
         out = np.empty_like(W, order="C")
     rows = [_as_rows(array) for array in (W, Z, G, out)]
     sums = np.empty((rows[0].shape[0], 2))
     over_rows(_ascend, *rows[0].shape, *rows, W.dtype.type(eta), sums)
-    along_W, squared = sums.sum(axis=0)
-    return out, float(along_W), float(squared)
+    return out, sums.sum(axis=0)
 
 
 def squared_gap(A: np.ndarray, B: np.ndarray) -> float:

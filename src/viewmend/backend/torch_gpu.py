@@ -228,12 +228,11 @@ def _row_spreads(A_i: Array, support: Array, xp: Any) -> Array:
 
 def ascend(
     W: Array, Z: Array, G: Array, eta: float, *, out: Array = None, xp: Any
-) -> tuple[Array, float, float]:
-    """See `viewmend.backend.agnostic.ascend`; both sums in one transfer."""
+) -> tuple[Array, Array]:
+    """See `viewmend.backend.agnostic.ascend`."""
     gap = Z - G
-    sums = [xp.sum(other * gap, dtype=xp.float64) for other in (W, gap)]
-    along_W, squared = to_numpy(xp.stack(sums))
-    return xp.add(W, gap, alpha=eta, out=out), float(along_W), float(squared)
+    sums = xp.stack([xp.sum(other * gap, dtype=xp.float64) for other in (W, gap)])
+    return xp.add(W, gap, alpha=eta, out=out), sums
 
 
 def shifted(A: Array, B: Array, scale: float, *, out: Array = None, xp: Any) -> Array:

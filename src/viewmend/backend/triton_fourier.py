@@ -47,14 +47,20 @@ def shrink_fourier(Y: Array, tau: Any, *, out: Array = None, xp: Any) -> tuple[A
         return torch_gpu.shrink_fourier(Y, tau, out=out, xp=xp)
     plan = frequency_plan(Y.shape[1], Y.device)
     Y_hat = transform(Y, plan)
-    taus = torch.as_tensor(tau, dtype=torch.float64, device=Y.device)
-    taus = taus.expand(plan.firsts.shape)[plan.frequencies]
     grams = _packed_grams(Y_hat, plan)
-    norms = filter_grams(grams, taus)
+    norms = filter_grams(grams, _thresholds(tau, plan))
     _mix_views(Y_hat, grams, plan)
     in_order = torch.empty_like(norms)
     in_order[plan.frequencies] = norms
     return transform_back(Y_hat, plan, torch.empty_like(Y) if out is None else out), in_order
+
+
+def _thresholds(tau: Any, plan: FrequencyPlan) -> Array:
+    """Of every pair; one number reaches the device as an argument, without a wait."""
+    like = {"dtype": torch.float64, "device": plan.frequencies.device}
+    if np.ndim(tau) == 0:
+        return torch.full(plan.frequencies.shape, float(tau), **like)
+    return torch.as_tensor(tau, **like)[plan.frequencies]
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,8 +28,7 @@ def aim_rows(
     """See `viewmend.backend.agnostic.aim_rows`."""
     pull = pull.contiguous()
     out = torch.empty_like(pull)
-    # As a tensor: numbers reach a kernel in single precision.
-    factors = torch.tensor([weight / eta, -1 / eta], dtype=G.dtype, device=G.device)
+    factors = _sent([weight / eta, -1 / eta], G)
     n_columns = pull.shape[1]
     _aim[(rows.shape[0],)](
         G.contiguous(), W.contiguous(), rows, pull, factors, out, n_columns,
@@ -54,7 +53,7 @@ def answer_rows(
     n_views, n_rows, n_columns = A.shape
     A, H = A.contiguous(), H.contiguous()
     P = torch.empty_like(H)
-    factors = torch.tensor(np.append(scale * weights, -scale), dtype=H.dtype, device=H.device)
+    factors = _sent(np.append(scale * weights, -scale), H)
     sums = torch.empty((n_rows, n_views + 2 + n_views**2), dtype=H.dtype, device=H.device)
     _answer[(n_rows,)](A, H, factors, P, sums, n_columns, V=n_views, BLOCK=_block(n_columns))
     totals = to_numpy(torch.sum(sums, dim=0, dtype=torch.float64))
@@ -70,18 +69,24 @@ def ascend(
     *,
     out: Array = None,
     xp: Any,
-) -> tuple[Array, float, float]:
-    """See `viewmend.backend.agnostic.ascend`; both sums in one transfer."""
+) -> tuple[Array, Array]:
+    """See `viewmend.backend.agnostic.ascend`."""
     W, Z, G = W.contiguous(), Z.contiguous(), G.contiguous()
     if out is None or not out.is_contiguous():
         out = torch.empty_like(W)
     n_programs = triton.cdiv(W.numel(), PIECE)
     sums = torch.empty((2, n_programs), dtype=torch.float64, device=W.device)
-    # As a tensor: numbers reach a kernel in single precision.
-    factor = torch.tensor([eta], dtype=W.dtype, device=W.device)
-    _ascend[(n_programs,)](W, Z, G, factor, out, sums, W.numel(), BLOCK=PIECE)
-    along_W, squared = to_numpy(torch.sum(sums, dim=1))
-    return out, float(along_W), float(squared)
+    _ascend[(n_programs,)](W, Z, G, _sent([eta], W), out, sums, W.numel(), BLOCK=PIECE)
+    return out, torch.sum(sums, dim=1)
+
+
+def _sent(numbers: Any, like: Array) -> Array:
+    """Numbers on their way to the device of an array, in its precision; nobody waits for them.
+
+    As a tensor, because numbers reach a kernel in single precision.
+    """
+    pinned = torch.tensor(numbers, dtype=like.dtype, pin_memory=True)
+    return pinned.to(like.device, non_blocking=True)
 
 
 def _block(n_columns: int) -> int:

@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 
 from viewmend.backend import dispatch
-from viewmend.backend.namespace import Array, array_namespace, to_numpy
+from viewmend.backend.namespace import Array, array_namespace, fetched
 from viewmend.backend.threads import for_each, serial_blas
 from viewmend.core import released
 from viewmend.core.alignment import align_anchors, keep_anchors
 from viewmend.core.fusion import Fusion, Game, aligned_graphs, best_response, fuse
 from viewmend.core.graph_fourier import prox_graph_norm
-from viewmend.core.objective import Sums, objective_terms
+from viewmend.core.objective import Sums, gain_of, named_terms, objective_sums
 from viewmend.core.propagation import propagate_labels, soft_label_distances
 from viewmend.core.simplex import project_simplex
 from viewmend.core.state import InnerStep, Problem, Progress, Result, Round, State
@@ -47,7 +47,7 @@ class Steps:
         For the missing rows of ``Z_v``.
     fuse : (game, state, problem) -> Fusion
     shrink : (Y, tau, out) -> (G, norm of G)
-    align : (Z, P, T) -> (T, <P, Z_v T_v>)
+    align : (Z, P, T) -> (T, <P, Z_v T_v> of every view)
     rotate : (Z, T, out) -> A
         Graphs over the fused anchors, ``Z_v T_v``.
     rotate_back : (P, T_v) -> rows
@@ -59,7 +59,7 @@ class Steps:
     project: Callable[[Array, Array, Array], Array]
     fuse: Callable[[Array, State, Problem], Fusion]
     shrink: Callable[[Array, float, Array], tuple[Array, Array]]
-    align: Callable[[Array, Array, Array], tuple[Array, np.ndarray]]
+    align: Callable[[Array, Array, Array], tuple[Array, Array]]
     rotate: Callable[[Array, Array, Array], Array]
     rotate_back: Callable[[Array, Array], Array]
     impute: bool = True
@@ -119,9 +119,8 @@ def _run(
         state.F, state.Q = _propagate(state.P, problem)
         shrink_graphs(state, problem, steps)
         state.T, agreed = steps.align(state.Z, state.P, state.T)
-        eta, (along_W, squared_gap) = state.eta, ascend_multiplier(state, problem, steps)
-        terms = objective_terms(state, problem, eta, Sums(agreed, along_W, squared_gap))
-        history.append(_round(len(history) + 1, state, old, inner, terms, squared_gap**0.5))
+        eta, gap = state.eta, ascend_multiplier(state, problem, steps)
+        history.append(_round(len(history) + 1, state, problem, old, inner, eta, (agreed, gap)))
         stop = reason_to_stop(callbacks, history[-1], state)
         status = _converged(history, tol) or stop
     return _result(state, status or "max_iter", history)
@@ -176,13 +175,13 @@ def shrink_graphs(state: State, problem: Problem, steps: Steps) -> None:
         state.G, state.norm_G = steps.shrink(Y, problem.rho / state.eta, Y)
 
 
-def ascend_multiplier(state: State, problem: Problem, steps: Steps) -> tuple[float, float]:
+def ascend_multiplier(state: State, problem: Problem, steps: Steps) -> Array:
     """``W += eta (Z - G)``, then ``eta`` grows; ``<W, Z - G>`` of the old ``W``, ``|Z - G|^2``."""
     eta = state.eta if steps.impute else 0.0
-    state.W, *gap = dispatch.ascend(state.W, state.Z, state.G, eta, out=state.W)
+    state.W, gap = dispatch.ascend(state.W, state.Z, state.G, eta, out=state.W)
     if steps.impute:
         state.eta = min(problem.eta_growth * state.eta, problem.eta_max)
-    return gap[0], gap[1]
+    return gap
 
 
 def fuse_adversarially(A: Array, state: State, problem: Problem) -> Fusion:
@@ -254,26 +253,37 @@ def steps_for(problem: Problem, compat: str | None = None) -> Steps:
 def _round(
     iteration: int,
     state: State,
+    problem: Problem,
     old: tuple[Array, Array, np.ndarray],
     inner: tuple[InnerStep, ...],
-    objective: dict[str, float],
-    residual: float,
+    eta: float,
+    sums: tuple[Array, Array],
 ) -> Round:
-    xp = array_namespace(state.F)
+    """What a round did, of which all numbers leave a device in one transfer."""
     F_old, Q_old, alpha_old = old
-    moved = state.F - F_old, state.Q - Q_old
-    # Both in one transfer: the host waits for a device at every number it asks for.
-    change_F, change_Q = to_numpy(xp.stack([xp.max(xp.abs(change)) for change in moved]))
+    changes = [_largest(state.F - F_old), _largest(state.Q - Q_old)]
+    moved = [step.P_error for step in inner]
+    found = objective_sums(state, problem)
+    agreed, gap, found, norm_G, *rest = fetched([*sums, found, state.norm_G, *changes, *moved])
+    gain, (anchors, squares) = gain_of(found[:3]), found[3:]
+    sizes = gain - float(anchors), float(squares), float(norm_G)
     return Round(
         iteration=iteration,
-        change_F=float(change_F),
-        change_Q=float(change_Q),
+        change_F=float(rest[0]),
+        change_Q=float(rest[1]),
         change_alpha=float(np.abs(state.alpha - alpha_old).max()),
         alpha=tuple(float(a) for a in state.alpha),
-        objective=objective,
-        primal_residual=residual,
-        inner=inner,
+        objective=named_terms(problem, state.alpha, eta, Sums(agreed, *gap.tolist()), sizes),
+        primal_residual=float(gap[1]) ** 0.5,
+        inner=tuple(
+            replace(step, P_error=float(error)) for step, error in zip(inner, rest[2:], strict=True)
+        ),
     )
+
+
+def _largest(change: Array) -> Array:
+    xp = array_namespace(change)
+    return xp.max(xp.abs(change))
 
 
 def _result(state: State, status: str, history: list[Round]) -> Result:

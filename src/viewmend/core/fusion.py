@@ -128,7 +128,7 @@ def best_response(game: Game, alpha: np.ndarray) -> Array:
     return answer(game, alpha).P
 
 
-def agreements(A: Array, P: Array) -> np.ndarray:
+def agreements(A: Array, P: Array) -> Array:
     """``<P, A_v>`` for every view, (n_views,)."""
     return dispatch.inners([(P, A[v, ...]) for v in range(A.shape[0])])
 

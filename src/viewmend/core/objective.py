@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from viewmend.backend import dispatch
-from viewmend.backend.namespace import Array
+from viewmend.backend.namespace import Array, to_numpy
 from viewmend.core.propagation import anchor_scale
 from viewmend.core.state import Problem, State
 
 __all__ = [
     "Sums",
     "anchor_loss",
+    "gain_of",
     "named_terms",
-    "objective_terms",
-    "propagation_gain",
+    "objective_sums",
     "sample_gain",
 ]
 
@@ -38,18 +38,6 @@ class Sums:
     squared_gap: float
 
 
-def objective_terms(state: State, problem: Problem, eta: float, sums: Sums) -> dict[str, float]:
-    """Every term of ``J`` by name, with its sign, so that ``J`` is their sum.
-
-    ``propagation``: ``R(F, Q)``; ``fusion``: ``lam sum_v alpha_v^2 <P, Z_v T_v>``; ``smoothing``:
-    ``-beta |P|^2``; ``low_rank``: ``-rho |G|_tnn``; ``multiplier``: ``-<W, Z - G>``; ``penalty``:
-    ``-eta/2 |Z - G|^2``.
-    """
-    gain = propagation_gain(state.F, state.Q, state.P, problem)
-    squares = float(dispatch.inners([(state.P, state.P)])[0])
-    return named_terms(problem, state.alpha, eta, sums, (gain, squares, float(state.norm_G)))
-
-
 def named_terms(
     problem: Problem,
     alpha: np.ndarray,
@@ -57,7 +45,22 @@ def named_terms(
     sums: Sums,
     sizes: tuple[float, float, float],
 ) -> dict[str, float]:
-    """`objective_terms` from ``R(F, Q)``, ``|P|^2`` and the norm of ``G``, the ``sizes``."""
+    """Every term of ``J`` by name, with its sign, so that ``J`` is their sum.
+
+    ``propagation``: ``R(F, Q) = 2 tr(F^T P Lambda^{-1/2} Q) + 2 tr(F^T B Y) - tr((I + B) (F F^T +
+    Q Q^T))``; ``fusion``: ``lam sum_v alpha_v^2 <P, Z_v T_v>``; ``smoothing``: ``-beta |P|^2``;
+    ``low_rank``: ``-rho |G|_tnn``; ``multiplier``: ``-<W, Z - G>``; ``penalty``:
+    ``-eta/2 |Z - G|^2``.
+
+    Parameters
+    ----------
+    problem : Problem
+    alpha : array (n_views,)
+    eta : float
+    sums : Sums
+    sizes : tuple of float
+        ``R(F, Q)``, ``|P|^2`` and the norm of ``G``.
+    """
     gain, squares, norm_G = sizes
     return {
         "propagation": gain,
@@ -69,19 +72,39 @@ def named_terms(
     }
 
 
-def propagation_gain(F: Array, Q: Array, P: Array, problem: Problem) -> float:
-    """``R = 2 tr(F^T P Lambda^{-1/2} Q) + 2 tr(F^T B Y) - tr((I + B) (F F^T + Q Q^T))``."""
-    gain = sample_gain(F, P, anchor_scale(P)[:, None] * Q, problem)
-    return gain - anchor_loss(Q, problem.B_anchors)
+def objective_sums(state: State, problem: Problem) -> Array:
+    """What the terms need and no update sums on its way (5,), where the arrays are.
+
+    Three sums of `gain_of`, the loss of the anchors and ``|P|^2``.
+    """
+    F, Q, P = state.F, state.Q, state.P
+    of_samples = _sample_pairs(F, P, anchor_scale(P)[:, None] * Q, problem)
+    return dispatch.inners([*of_samples, _anchor_pair(Q, problem.B_anchors), (P, P)])
+
+
+def gain_of(sums: np.ndarray) -> float:
+    """The part of ``R`` that is a sum over the samples, from its three sums."""
+    smooth, fit, size = sums
+    return float(2 * smooth + fit - size)
 
 
 def sample_gain(F: Array, P: Array, scaled_Q: Array, problem: Problem) -> float:
-    """The part of ``R`` that is a sum over the samples; ``scaled_Q`` is ``Lambda^{-1/2} Q``."""
-    B_n, spread = problem.B_samples[:, None], dispatch.multiply(P, scaled_Q)
-    smooth, fit, size = dispatch.inners([(F, spread), (F * B_n, 2 * problem.Y - F), (F, F)])
-    return float(2 * smooth + fit - size)
+    """`gain_of` of some samples; ``scaled_Q`` is ``Lambda^{-1/2} Q``."""
+    return gain_of(to_numpy(dispatch.inners(_sample_pairs(F, P, scaled_Q, problem))))
 
 
 def anchor_loss(Q: Array, B_anchors: Array) -> float:
     """The rest of ``R``, ``tr((I + B) Q Q^T)``."""
-    return float(dispatch.inners([((1 + B_anchors[:, None]) * Q, Q)])[0])
+    return float(dispatch.inners([_anchor_pair(Q, B_anchors)])[0])
+
+
+def _sample_pairs(
+    F: Array, P: Array, scaled_Q: Array, problem: Problem
+) -> list[tuple[Array, Array]]:
+    """Their products add up to ``tr(F^T P Lambda^{-1/2} Q)``, ``tr(F^T B (2Y - F))``, ``|F|^2``."""
+    B_n = problem.B_samples[:, None]
+    return [(F, dispatch.multiply(P, scaled_Q)), (F * B_n, 2 * problem.Y - F), (F, F)]
+
+
+def _anchor_pair(Q: Array, B_anchors: Array) -> tuple[Array, Array]:
+    return (1 + B_anchors[:, None]) * Q, Q

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from viewmend.backend import dispatch
-from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.core import tensor_nuclear
 from viewmend.core.fusion import (
     Fusion,
@@ -83,7 +83,7 @@ def fuse(A: Array, state: State, problem: Problem) -> Fusion:
     steps: list[InnerStep] = []
     while True:
         alpha_old, P_old = alpha, P
-        grad = 2 * problem.lam * alpha * agreements(A, P) / alpha.size
+        grad = 2 * problem.lam * alpha * to_numpy(agreements(A, P)) / alpha.size
         P_trial = _answer(A, state, problem, P)
         alpha, cost = _search(alpha, grad, _cost(A, state, problem, P_trial), costs[-1])
         if cost < costs[-1]:
@@ -143,11 +143,10 @@ def _answer(A: Array, state: State, problem: Problem, P: Array) -> Array:
 def _cost(A: Array, state: State, problem: Problem, P: Array) -> Callable[[np.ndarray], float]:
     """Cost as a function of the weights, for a given ``P``."""
     F, Q = state.F, state.Q
-    smooth, size_F, size_Q, size_P = dispatch.inners(
-        [(F, P @ (anchor_scale(P)[:, None] * Q)), (F, F), (Q, Q), (P, P)]
-    )
+    pairs = [(F, P @ (anchor_scale(P)[:, None] * Q)), (F, F), (Q, Q), (P, P)]
+    smooth, size_F, size_Q, size_P = to_numpy(dispatch.inners(pairs))
     offset = 2 * smooth - size_F - size_Q - problem.beta * size_P
-    gains = problem.lam * agreements(A, P)
+    gains = problem.lam * to_numpy(agreements(A, P))
     return lambda alpha: float(offset + np.sum(alpha**2 * gains))
 
 

@@ -146,7 +146,7 @@ class InnerStep:
     alpha_error : float
         ``|alpha_new - alpha|_2^2``.
     P_error : float
-        ``|P_new - P|_F^2``.
+        ``|P_new - P|_F^2``; an array () on its device until the round is reported.
     cost : float
         ``h(alpha_new)``.
     """

@@ -198,7 +198,7 @@ def advance(
         U = _waves_of(problem, frame)
         Y = dispatch.shifted(Z, W, 1 / small.eta)
         G = restored(U, Y, shrunk, out=Y)
-    W, along_W, squared_gap = dispatch.ascend(W, Z, G, small.eta)
+    W, (along_W, squared_gap) = dispatch.ascend(W, Z, G, small.eta)
     later = replace(small, eta=frame.later_eta(small.eta))
     block, sums = _open_round(block, problem, (G, W), (frame, later))
     return block, W, sums | {"along_W": along_W, "squared_gap": squared_gap}
