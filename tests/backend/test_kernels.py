@@ -65,6 +65,7 @@ CASES = {
     "nearest_anchor_weights": [(DISTANCES, 3), (TIES, 2), (DISTANCES, 8)],
     "inners": [([(B, PREVIOUS), (PREVIOUS, PREVIOUS)],)],
     "aim_rows": [(B, PREVIOUS, np.array([3, 0, 39]), B[5:8], 0.7, 2.0)],
+    "imputed_rows": [(B, PREVIOUS, np.array([3, 0, 39]), B[5:8], 0.7, 2.0)],
     "solve_spd": [(SPD, A.T)],
     "polar_factors": [(np.stack([SPD + A[:4], A[4:8]]),)],
 }

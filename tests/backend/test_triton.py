@@ -24,7 +24,7 @@ def arguments_of(name, n_views, n, m):
     noise = RNG.normal(size=(n_views, n, m))
     rows = RNG.permutation(n)[: max(1, n // 3)]
     return {
-        "aim_rows": (noise[0], graphs[0], rows, graphs[0][rows], 0.7, 0.3),
+        "imputed_rows": (noise[0], graphs[0], rows, graphs[0][rows], 0.7, 0.3),
         "answer_rows": (graphs, np.abs(noise[0]), RNG.random(n_views), 1.3),
         "ascend": (noise, graphs, noise[::-1].copy(), 0.7),
         "project_simplex_rows": (3 * noise[0],),

@@ -22,6 +22,7 @@ __all__ = [
     "ascend",
     "cross_products",
     "gram",
+    "imputed_rows",
     "inners",
     "leading_eigenvectors",
     "multiply",
@@ -82,6 +83,13 @@ def aim_rows(
     else:
         G, W = xp.take(G, rows, axis=0), xp.take(W, rows, axis=0)
     return G - (W - weight * pull) / eta
+
+
+def imputed_rows(
+    G: Array, W: Array, rows: Array, pull: Array, weight: float, eta: float, *, xp: Any
+) -> Array:
+    """Rows on the simplex nearest those of `aim_rows`."""
+    return project_simplex_rows(aim_rows(G, W, rows, pull, weight, eta, xp=xp), xp=xp)
 
 
 def project_ragged_rows(data: Array, starts: Array, *, xp: Any) -> Array:

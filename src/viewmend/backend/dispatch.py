@@ -29,6 +29,7 @@ __all__ = [
     "ascend",
     "cross_products",
     "gram",
+    "imputed_rows",
     "inners",
     "leading_eigenvectors",
     "multiply",
@@ -63,7 +64,7 @@ NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "project_ragged_rows": numba_cpu.project_ragged_rows,
     "nearest_anchor_weights": numba_cpu.nearest_anchor_weights,
     "inners": _inners,
-    "aim_rows": numba_rounds.aim_rows,
+    "imputed_rows": numba_rounds.imputed_rows,
     "solve_spd": _cholesky_solve,
     "answer_rows": numba_rounds.answer_rows,
     "ascend": numba_rounds.ascend,
@@ -133,6 +134,10 @@ def inners(pairs: Sequence[tuple[Array, Array]]) -> Array:
 
 def aim_rows(G: Array, W: Array, rows: Array, pull: Array, weight: float, eta: float) -> Array:
     return _kernel("aim_rows", G, W)(G, W, rows, pull, weight, eta)
+
+
+def imputed_rows(G: Array, W: Array, rows: Array, pull: Array, weight: float, eta: float) -> Array:
+    return _kernel("imputed_rows", G, W)(G, W, rows, pull, weight, eta)
 
 
 def solve_spd(A: Array, B: Array) -> Array:

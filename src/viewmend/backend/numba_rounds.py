@@ -15,10 +15,18 @@ from numba import njit
 from viewmend.backend.numba_cpu import SUMS, threshold
 from viewmend.backend.threads import available_threads, over_rows
 
-__all__ = ["aim_rows", "answer_rows", "ascend", "shrink_fourier", "shrink_slices", "squared_gap"]
+__all__ = [
+    "answer_rows",
+    "ascend",
+    "imputed_rows",
+    "shrink_fourier",
+    "shrink_slices",
+    "squared_gap",
+]
 
-# Off-diagonal entries of a Gram matrix below this share of its largest are rounding.
-NEGLIGIBLE = 1e-17
+# Off-diagonal entries of a Gram matrix are left where they are below this share of its largest,
+# in units of the rounding of what it is made from.
+NEGLIGIBLE = 0.05
 MAX_SWEEPS = 30
 
 
@@ -38,13 +46,13 @@ def answer_rows(
     return P, totals[:-2], totals[-2:], spread.sum(axis=0)
 
 
-def aim_rows(
+def imputed_rows(
     G: np.ndarray, W: np.ndarray, rows: np.ndarray, pull: np.ndarray, weight: float, eta: float
 ) -> np.ndarray:
-    """See `viewmend.backend.agnostic.aim_rows`."""
+    """See `viewmend.backend.agnostic.imputed_rows`."""
     out = np.empty_like(pull, order="C")
     kind = pull.dtype.type
-    _aim_rows(G, W, rows, np.ascontiguousarray(pull), kind(weight / eta), kind(1 / eta), out)
+    _imputed_rows(G, W, rows, np.ascontiguousarray(pull), kind(weight / eta), kind(1 / eta), out)
     return out
 
 
@@ -100,7 +108,8 @@ def _shrink(kernel: Any, Y_hat: np.ndarray, tau: Any, n_slices: int) -> np.ndarr
     taus = np.broadcast_to(np.asarray(tau, dtype=np.float64), (n_slices,)).copy()
     grams = np.zeros((n_slices, n_views, n_views), np.result_type(Y_hat.dtype, np.float64))
     kept = np.empty(n_slices)
-    over_rows(kernel, n_slices, n_views * Y_hat.shape[2], Y_hat, taus, grams, kept)
+    small = NEGLIGIBLE * float(np.finfo(Y_hat.dtype).eps)
+    over_rows(kernel, n_slices, n_views * Y_hat.shape[2], Y_hat, taus, grams, kept, small)
     return kept
 
 
@@ -189,12 +198,20 @@ def _sums_inside(row, a, b):  # type: ignore[no-untyped-def]
     return products, total
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
-def _aim_rows(G, W, rows, pull, weight, inverse, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _imputed_rows(G, W, rows, pull, weight, inverse, out):  # type: ignore[no-untyped-def]
     for i in range(rows.size):
-        row = rows[i]
-        for j in range(out.shape[1]):
-            out[i, j] = G[row, j] - inverse * W[row, j] + weight * pull[i, j]
+        row = out[i]
+        _aim_row(G[rows[i]], W[rows[i]], pull[i], weight, inverse, row)
+        tau = threshold(row, -np.inf)
+        for j in range(row.size):
+            row[j] = max(row[j] - tau, 0.0)
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def _aim_row(G_i, W_i, pull_i, weight, inverse, row):  # type: ignore[no-untyped-def]
+    for j in range(row.size):
+        row[j] = G_i[j] - inverse * W_i[j] + weight * pull_i[j]
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
@@ -222,15 +239,15 @@ def _squared_gap(rows, A, B, sums):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _shrink_slices(slices, Y_hat, taus, grams, kept):  # type: ignore[no-untyped-def]
+def _shrink_slices(slices, Y_hat, taus, grams, kept, small):  # type: ignore[no-untyped-def]
     for k in range(slices[0], slices[1]):
         _add_gram(Y_hat, k, grams[k])
-        kept[k] = _filter(grams[k], taus[k])
+        kept[k] = _filter(grams[k], taus[k], small)
         _mix_views(Y_hat, k, grams[k])
 
 
 @njit(cache=True, nogil=True)
-def _shrink_packed(slices, Y_hat, taus, grams, kept):  # type: ignore[no-untyped-def]
+def _shrink_packed(slices, Y_hat, taus, grams, kept, small):  # type: ignore[no-untyped-def]
     """Slices ``k`` and ``-k`` of packed columns, whose filters are conjugate to each other.
 
     With ``Y_hat_k = E + iO`` the transforms of both columns, the slice ``-k`` is the conjugate of
@@ -245,7 +262,7 @@ def _shrink_packed(slices, Y_hat, taus, grams, kept):  # type: ignore[no-untyped
         gram[:] = np.conj(gram)
         _add_gram(Y_hat, k, gram)
         gram *= 0.5
-        kept[k] = _filter(gram, taus[k])
+        kept[k] = _filter(gram, taus[k], small)
         _mix_views(Y_hat, k, gram)
         if mirror != k:
             _mix_views(Y_hat, mirror, np.conj(gram))
@@ -265,9 +282,9 @@ def _add_gram(Y_hat, k, gram):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _filter(gram, tau):  # type: ignore[no-untyped-def]
+def _filter(gram, tau, small):  # type: ignore[no-untyped-def]
     """Turn ``R diag(sigma^2) R^H`` into ``R diag((1 - tau/sigma)_+) R^H``; the sum that is kept."""
-    R = _eigenvectors(gram)
+    R = _eigenvectors(gram, small)
     squares = np.diag(gram).real.copy()
     gram[:] = 0.0
     kept = 0.0
@@ -282,13 +299,13 @@ def _filter(gram, tau):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _eigenvectors(gram):  # type: ignore[no-untyped-def]
+def _eigenvectors(gram, small):  # type: ignore[no-untyped-def]
     """Jacobi's method: diagonalise a small Hermitian matrix in place, and return the basis."""
     n_views = gram.shape[0]
     R = np.zeros_like(gram)
     for v in range(n_views):
         R[v, v] = 1.0
-    limit = NEGLIGIBLE * np.abs(gram).max()
+    limit = small * np.abs(gram).max()
     for _ in range(MAX_SWEEPS):
         done = True
         for p in range(n_views):

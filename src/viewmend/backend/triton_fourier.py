@@ -48,7 +48,7 @@ def shrink_fourier(Y: Array, tau: Any, *, out: Array = None, xp: Any) -> tuple[A
     plan = frequency_plan(Y.shape[1], Y.device)
     Y_hat = transform(Y, plan)
     grams = _packed_grams(Y_hat, plan)
-    norms = filter_grams(grams, _thresholds(tau, plan))
+    norms = filter_grams(grams, _thresholds(tau, plan), torch.finfo(Y.dtype).eps)
     _mix_views(Y_hat, grams, plan)
     in_order = torch.empty_like(norms)
     in_order[plan.frequencies] = norms

@@ -22,15 +22,15 @@ __all__ = ["KERNELS"]
 PIECE = 4096
 
 
-def aim_rows(
+def imputed_rows(
     G: Array, W: Array, rows: Array, pull: Array, weight: float, eta: float, *, xp: Any
 ) -> Array:
-    """See `viewmend.backend.agnostic.aim_rows`."""
+    """See `viewmend.backend.agnostic.imputed_rows`."""
     pull = pull.contiguous()
     out = torch.empty_like(pull)
     factors = _sent([weight / eta, -1 / eta], G)
     n_columns = pull.shape[1]
-    _aim[(rows.shape[0],)](
+    _impute[(rows.shape[0],)](
         G.contiguous(), W.contiguous(), rows, pull, factors, out, n_columns,
         BLOCK=_block(n_columns),
     )  # fmt: skip
@@ -108,15 +108,24 @@ def _threshold(b, inside):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _aim(G, W, rows, pull, factors, out, n_columns, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _nearest(b, inside):  # type: ignore[no-untyped-def]
+    """The nearest row on the simplex."""
+    # Shifting a row changes nothing, and keeps large numbers from cancelling.
+    b -= tl.max(tl.where(inside, b, float("-inf")))
+    return tl.maximum(b - _threshold(b, inside), 0.0)
+
+
+@triton.jit
+def _impute(G, W, rows, pull, factors, out, n_columns, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     i = tl.program_id(0).to(tl.int64)
     j = tl.arange(0, BLOCK)
     inside = j < n_columns
     source = tl.load(rows + i) * n_columns + j
     target = i * n_columns + j
-    aim = tl.load(G + source, mask=inside) + tl.load(factors + 1) * tl.load(W + source, mask=inside)
-    aim += tl.load(factors) * tl.load(pull + target, mask=inside)
-    tl.store(out + target, aim, mask=inside)
+    aim = tl.load(factors) * tl.load(pull + target, mask=inside, other=0.0)
+    aim += tl.load(factors + 1) * tl.load(W + source, mask=inside, other=0.0)
+    aim += tl.load(G + source, mask=inside, other=0.0)
+    tl.store(out + target, _nearest(aim, inside), mask=inside)
 
 
 @triton.jit
@@ -125,9 +134,7 @@ def _project(B, out, n_columns, BLOCK: tl.constexpr):  # type: ignore[no-untyped
     j = tl.arange(0, BLOCK)
     inside = j < n_columns
     b = tl.load(B + row + j, mask=inside, other=0.0)
-    # Shifting a row changes nothing, and keeps large numbers from cancelling.
-    b -= tl.max(tl.where(inside, b, float("-inf")))
-    tl.store(out + row + j, tl.maximum(b - _threshold(b, inside), 0.0), mask=inside)
+    tl.store(out + row + j, _nearest(b, inside), mask=inside)
 
 
 @triton.jit
@@ -170,9 +177,9 @@ def _ascend(W, Z, G, eta, out, sums, size, BLOCK: tl.constexpr):  # type: ignore
 
 
 KERNELS = {
-    "aim_rows": aim_rows,
     "answer_rows": answer_rows,
     "ascend": ascend,
+    "imputed_rows": imputed_rows,
     "project_simplex_rows": project_simplex_rows,
     "shrink_fourier": shrink_fourier,
 }

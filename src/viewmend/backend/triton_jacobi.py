@@ -13,12 +13,13 @@ from viewmend.backend.namespace import Array
 
 __all__ = ["filter_grams"]
 
-# Off-diagonal entries below this share of the trace are rounding.
-NEGLIGIBLE = tl.constexpr(1e-17)
+# Off-diagonal entries are left where they are below this share of the trace, in units of the
+# rounding of what a matrix is made from.
+NEGLIGIBLE = 0.05
 MAX_SWEEPS = tl.constexpr(30)
 
 
-def filter_grams(grams: Array, taus: Array) -> Array:
+def filter_grams(grams: Array, taus: Array, rounding: float) -> Array:
     """Matrices ``R diag(sigma^2) R^H`` become ``R diag((1 - tau/sigma)_+) R^H``; what is kept.
 
     Parameters
@@ -26,6 +27,8 @@ def filter_grams(grams: Array, taus: Array) -> Array:
     grams : array (n, V, V, 2)
         Real and imaginary parts, changed in place.
     taus : array (n,)
+    rounding : float
+        Of the numbers that the matrices are made from.
 
     Returns
     -------
@@ -39,7 +42,7 @@ def filter_grams(grams: Array, taus: Array) -> Array:
     block = max(1, 256 // padded**2)
     _filter_slices[(triton.cdiv(n_pairs, block),)](
         grams, taus, norms, n_pairs,
-        V=n_views, V_PAD=padded, BLOCK=block, num_warps=1,
+        V=n_views, V_PAD=padded, BLOCK=block, SMALL=NEGLIGIBLE * rounding, num_warps=1,
     )  # fmt: skip
     return norms
 
@@ -64,7 +67,7 @@ def _root(x):  # type: ignore[no-untyped-def]
 @triton.jit
 def _filter_slices(  # type: ignore[no-untyped-def]
     grams, taus, norms, n_pairs,
-    V: tl.constexpr, V_PAD: tl.constexpr, BLOCK: tl.constexpr,
+    V: tl.constexpr, V_PAD: tl.constexpr, BLOCK: tl.constexpr, SMALL: tl.constexpr,
 ):  # fmt: skip
     """Jacobi's method on one matrix per lane; see `viewmend.backend.numba_rounds`."""
     pair = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -75,7 +78,7 @@ def _filter_slices(  # type: ignore[no-untyped-def]
     M_re = tl.load(place, mask=inside, other=0.0)
     M_im = tl.load(place + 1, mask=inside, other=0.0)
     R_re, R_im = tl.where(a == b, 1.0, 0.0) + 0.0 * M_re, 0.0 * M_im
-    limit = NEGLIGIBLE * tl.sum(tl.sum(tl.where(a == b, M_re, 0.0), axis=0), axis=0)
+    limit = SMALL * tl.sum(tl.sum(tl.where(a == b, M_re, 0.0), axis=0), axis=0)
     moving, sweeps = 1, 0
     while (moving > 0) & (sweeps < MAX_SWEEPS):
         moving, sweeps = 0, sweeps + 1

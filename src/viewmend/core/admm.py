@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from viewmend.core.fusion import Fusion, Game, aligned_graphs, best_response, fu
 from viewmend.core.graph_fourier import prox_graph_norm
 from viewmend.core.objective import Sums, gain_of, named_terms, objective_sums
 from viewmend.core.propagation import propagate_labels, soft_label_distances
-from viewmend.core.simplex import project_simplex
 from viewmend.core.state import InnerStep, Problem, Progress, Result, Round, State
 from viewmend.core.tensor_nuclear import prox_tnn
 from viewmend.core.watchers import reason_to_stop
@@ -43,8 +43,8 @@ class Steps:
 
     Attributes
     ----------
-    project : (target, Z_v, rows) -> rows on the simplex
-        For the missing rows of ``Z_v``.
+    imputed : (Z_v, aim) -> rows on the simplex
+        For the missing rows of ``Z_v``; ``aim`` are the arguments of `dispatch.aim_rows`.
     fuse : (game, state, problem) -> Fusion
     shrink : (Y, tau, out) -> (G, norm of G)
     align : (Z, P, T) -> (T, <P, Z_v T_v> of every view)
@@ -56,7 +56,7 @@ class Steps:
         Whether missing rows of ``Z`` are updated at all.
     """
 
-    project: Callable[[Array, Array, Array], Array]
+    imputed: Callable[[Array, tuple[Any, ...]], Array]
     fuse: Callable[[Array, State, Problem], Fusion]
     shrink: Callable[[Array, float, Array], tuple[Array, Array]]
     align: Callable[[Array, Array, Array], tuple[Array, Array]]
@@ -152,8 +152,7 @@ def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
         Z_v, G_v, W_v, T_v = (array[v, ...] for array in (state.Z, state.G, state.W, state.T))
         weight = problem.lam * float(state.alpha[v]) ** 2
         pull = steps.rotate_back(state.P[rows], T_v)
-        aim = dispatch.aim_rows(G_v, W_v, rows, pull, weight, state.eta)
-        Z_v[rows] = steps.project(aim, Z_v, rows)
+        Z_v[rows] = steps.imputed(Z_v, (G_v, W_v, rows, pull, weight, state.eta))
 
     if steps.impute:
         for_each(impute, problem.missing_rows, array_namespace(state.Z))
@@ -211,7 +210,7 @@ def _game(A: Array, state: State, problem: Problem) -> Game:
 
 
 PAPER = Steps(
-    project=lambda aim, _Z_v, _rows: project_simplex(aim),
+    imputed=lambda _Z_v, aim: dispatch.imputed_rows(*aim),
     fuse=fuse_adversarially,
     shrink=prox_tnn,
     align=lambda Z, P, _T: align_anchors(Z, P),
@@ -220,7 +219,7 @@ PAPER = Steps(
 )
 RELEASED = replace(
     PAPER,
-    project=lambda aim, Z_v, rows: released.project_positive(aim, Z_v[rows]),
+    imputed=released.imputed_rows,
     fuse=released.fuse,
     shrink=released.prox_tnn,
 )

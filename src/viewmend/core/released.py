@@ -14,6 +14,7 @@ outputs of the released code.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,7 @@ __all__ = [
     "descent_direction",
     "fuse",
     "golden_section",
+    "imputed_rows",
     "largest_step",
     "project_positive",
     "prox_tnn",
@@ -92,6 +94,12 @@ def fuse(A: Array, state: State, problem: Problem) -> Fusion:
         steps.append(inner_step(alpha_old, alpha, P_old, P, cost))
         if np.abs(alpha - alpha_old).max() < 1e-4 / alpha.size or _stalled(costs):
             return Fusion(P, alpha, tuple(steps))
+
+
+def imputed_rows(Z_v: Array, aim: tuple[Any, ...]) -> Array:
+    """Missing rows of ``Z_v``; ``aim`` are the arguments of `dispatch.aim_rows`."""
+    _, _, rows, *_ = aim
+    return project_positive(dispatch.aim_rows(*aim), Z_v[rows])
 
 
 def descent_direction(alpha: np.ndarray, grad: np.ndarray, u: int) -> np.ndarray:
