@@ -61,6 +61,7 @@ CALLS = [
     ("polar_factors", (np.stack([SPD + A[:4], A[4:8]]),)),
     ("answer_rows", (GRAPHS, LABELS, np.array([0.5, 0.3, 0.2]), 0.7)),
     ("answer_rows", (GRAPHS, LABELS, np.array([1.0, 0.0, 0.0]), 30.0)),
+    ("imputed_rows", (GRAPHS[0], GRAPHS[1], np.array([3, 0, 7]), GRAPHS[2, :3], 0.7, 2.0)),
     ("ascend", (GRAPHS**2, GRAPHS, GRAPHS[::-1], 0.7)),
     ("shifted", (GRAPHS, GRAPHS**2, 0.3)),
     ("shrink_slices", (GRAPHS, 0.8)),
@@ -76,6 +77,15 @@ CALLS = [
 ]
 
 
+def placed(argument, dtype):
+    """Positions and matrices as tensors; weights of the views stay where they are."""
+    if isinstance(argument, np.ndarray) and argument.dtype.kind == "i":
+        return torch.tensor(argument)
+    if isinstance(argument, np.ndarray) and argument.ndim > 1:
+        return torch.tensor(argument.astype(dtype))
+    return argument
+
+
 def test_every_torch_kernel_has_a_case():
     # Lists of rows are compared in test_parts.py.
     assert {name for name, _ in CALLS} | {"split_parts"} == set(dispatch.TORCH_KERNELS)
@@ -86,10 +96,7 @@ def test_every_torch_kernel_has_a_case():
 def test_kernel_equals_the_agnostic_one_and_writes_to_nothing(name, arguments, dtype, tol):
     if dtype == "float32" and np.abs(arguments[0]).max() > 1e6:
         pytest.skip("a quarter at 1e9 is below the resolution of float32")
-    large = [isinstance(a, np.ndarray) and a.ndim > 1 for a in arguments]
-    given_ = [
-        torch.tensor(a.astype(dtype)) if one else a for a, one in zip(arguments, large, strict=True)
-    ]
+    given_ = [placed(a, dtype) for a in arguments]
     before = copy.deepcopy(given_)
     got = answers(dispatch.TORCH_KERNELS[name](*given_, xp=XP))
     expected = answers(getattr(agnostic, name)(*arguments, xp=array_namespace(B)))

@@ -84,6 +84,7 @@ TORCH_KERNELS: dict[str, Callable[..., Any]] = {
     "project_simplex_rows": torch_gpu.project_simplex_rows,
     "project_positive_rows": torch_gpu.project_positive_rows,
     "nearest_anchor_weights": torch_gpu.nearest_anchor_weights,
+    "imputed_rows": torch_gpu.imputed_rows,
     "multiply": torch_gpu.multiply,
     "solve_spd": torch_gpu.solve_spd,
     "polar_factors": torch_gpu.polar_factors,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from viewmend.backend.agnostic import aim_rows
 from viewmend.backend.namespace import Array, to_numpy
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "ascend",
     "cuda_is_there",
     "import_torch",
+    "imputed_rows",
     "multiply",
     "nearest_anchor_weights",
     "newton_schulz_scales",
@@ -132,6 +134,13 @@ def _raised(B: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
     return xp.maximum(tau, (total - 1) / active), active
 
 
+def imputed_rows(
+    G: Array, W: Array, rows: Array, pull: Array, weight: float, eta: float, *, xp: Any
+) -> Array:
+    """See `viewmend.backend.agnostic.imputed_rows`."""
+    return project_simplex_rows(aim_rows(G, W, rows, pull, weight, eta, xp=xp), xp=xp)
+
+
 def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     """See `viewmend.backend.agnostic.nearest_anchor_weights`; sorts the nearest alone."""
     border = xp.topk(E, k + 1, dim=1, largest=False).values[:, k:]
@@ -148,8 +157,12 @@ def multiply(A: Array, B: Array, *, out: Array = None, xp: Any) -> Array:
 
 
 def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
-    """See `viewmend.backend.agnostic.solve_spd`; by a Cholesky factor."""
-    return xp.cholesky_solve(B, xp.linalg.cholesky(A))
+    """See `viewmend.backend.agnostic.solve_spd`; by a Cholesky factor.
+
+    That of a matrix which is not positive definite is not asked for, because the host would wait:
+    its solution is not finite.
+    """
+    return xp.cholesky_solve(B, xp.linalg.cholesky_ex(A).L)
 
 
 def polar_factors(C: Array, *, xp: Any) -> Array:

@@ -28,11 +28,10 @@ def imputed_rows(
     """See `viewmend.backend.agnostic.imputed_rows`."""
     pull = pull.contiguous()
     out = torch.empty_like(pull)
-    factors = _sent([weight / eta, -1 / eta], G)
     n_columns = pull.shape[1]
     _impute[(rows.shape[0],)](
-        G.contiguous(), W.contiguous(), rows, pull, factors, out, n_columns,
-        BLOCK=_block(n_columns),
+        G.contiguous(), W.contiguous(), rows, pull, *_halves(weight / eta), *_halves(-1 / eta),
+        out, n_columns, BLOCK=_block(n_columns),
     )  # fmt: skip
     return out
 
@@ -53,7 +52,10 @@ def answer_rows(
     n_views, n_rows, n_columns = A.shape
     A, H = A.contiguous(), H.contiguous()
     P = torch.empty_like(H)
-    factors = _sent(np.append(scale * weights, -scale), H)
+    # From pinned memory they reach the device while the host goes on.
+    factors = torch.tensor(
+        np.append(scale * weights, -scale).tolist(), dtype=H.dtype, pin_memory=True
+    ).to(H.device, non_blocking=True)
     sums = torch.empty((n_rows, n_views + 2 + n_views**2), dtype=H.dtype, device=H.device)
     _answer[(n_rows,)](A, H, factors, P, sums, n_columns, V=n_views, BLOCK=_block(n_columns))
     totals = to_numpy(torch.sum(sums, dim=0, dtype=torch.float64))
@@ -76,21 +78,24 @@ def ascend(
         out = torch.empty_like(W)
     n_programs = triton.cdiv(W.numel(), PIECE)
     sums = torch.empty((2, n_programs), dtype=torch.float64, device=W.device)
-    _ascend[(n_programs,)](W, Z, G, _sent([eta], W), out, sums, W.numel(), BLOCK=PIECE)
+    _ascend[(n_programs,)](W, Z, G, *_halves(eta), out, sums, W.numel(), BLOCK=PIECE)
     return out, torch.sum(sums, dim=1)
 
 
-def _sent(numbers: Any, like: Array) -> Array:
-    """Numbers on their way to the device of an array, in its precision; nobody waits for them.
-
-    As a tensor, because numbers reach a kernel in single precision.
-    """
-    pinned = torch.tensor(numbers, dtype=like.dtype, pin_memory=True)
-    return pinned.to(like.device, non_blocking=True)
+def _halves(number: float) -> tuple[float, float]:
+    """Two numbers in single precision, all that a kernel is given, whose sum is ``number``."""
+    first = float(np.float32(number))
+    return first, number - first
 
 
 def _block(n_columns: int) -> int:
     return max(16, triton.next_power_of_2(n_columns))
+
+
+@triton.jit
+def _whole(first, second, kind: tl.constexpr):  # type: ignore[no-untyped-def]
+    """See `_halves`."""
+    return tl.cast(first, kind) + tl.cast(second, kind)
 
 
 @triton.jit
@@ -116,14 +121,17 @@ def _nearest(b, inside):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _impute(G, W, rows, pull, factors, out, n_columns, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _impute(  # type: ignore[no-untyped-def]
+    G, W, rows, pull, along, along_2, against, against_2, out, n_columns, BLOCK: tl.constexpr
+):  # fmt: skip
     i = tl.program_id(0).to(tl.int64)
     j = tl.arange(0, BLOCK)
     inside = j < n_columns
     source = tl.load(rows + i) * n_columns + j
     target = i * n_columns + j
-    aim = tl.load(factors) * tl.load(pull + target, mask=inside, other=0.0)
-    aim += tl.load(factors + 1) * tl.load(W + source, mask=inside, other=0.0)
+    kind = out.dtype.element_ty
+    aim = _whole(along, along_2, kind) * tl.load(pull + target, mask=inside, other=0.0)
+    aim += _whole(against, against_2, kind) * tl.load(W + source, mask=inside, other=0.0)
     aim += tl.load(G + source, mask=inside, other=0.0)
     tl.store(out + target, _nearest(aim, inside), mask=inside)
 
@@ -165,13 +173,14 @@ def _answer(A, H, factors, P, sums, n_columns, V: tl.constexpr, BLOCK: tl.conste
 
 
 @triton.jit
-def _ascend(W, Z, G, eta, out, sums, size, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _ascend(W, Z, G, eta, eta_2, out, sums, size, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     program = tl.program_id(0)
     place = program.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = place < size
     w = tl.load(W + place, mask=inside, other=0.0)
     gap = tl.load(Z + place, mask=inside, other=0.0) - tl.load(G + place, mask=inside, other=0.0)
-    tl.store(out + place, w + tl.load(eta) * gap, mask=inside)
+    eta = _whole(eta, eta_2, out.dtype.element_ty)
+    tl.store(out + place, w + eta * gap, mask=inside)
     tl.store(sums + program, tl.sum(w * gap).to(tl.float64))
     tl.store(sums + tl.num_programs(0) + program, tl.sum(gap * gap).to(tl.float64))
 

@@ -113,14 +113,17 @@ def _run(
     state, history = start.state, list(start.history)
     status = _converged(history, tol)
     while status is None and len(history) < max_iter:
-        old = state.F, state.Q, state.alpha
+        old = state.F, state.Q, state.alpha, state.eta
         impute_graphs(state, problem, steps)
         inner = fuse_graphs(state, problem, steps)
-        state.F, state.Q = _propagate(state.P, problem)
+        # G, the labels and T do not ask for each other. G comes first: a device works long at it,
+        # and meanwhile the host sends the many small tasks of the labels and of the report.
         shrink_graphs(state, problem, steps)
+        state.F, state.Q = _propagate(state.P, problem)
+        gap = ascend_multiplier(state, problem, steps)
+        sums = objective_sums(state, problem), gap, *_changes(state, *old[:2])
         state.T, agreed = steps.align(state.Z, state.P, state.T)
-        eta, gap = state.eta, ascend_multiplier(state, problem, steps)
-        history.append(_round(len(history) + 1, state, problem, old, inner, eta, (agreed, gap)))
+        history.append(_round(len(history) + 1, state, problem, old, inner, (agreed, *sums)))
         stop = reason_to_stop(callbacks, history[-1], state)
         status = _converged(history, tol) or stop
     return _result(state, status or "max_iter", history)
@@ -253,36 +256,37 @@ def _round(
     iteration: int,
     state: State,
     problem: Problem,
-    old: tuple[Array, Array, np.ndarray],
+    old: tuple[Array, Array, np.ndarray, float],
     inner: tuple[InnerStep, ...],
-    eta: float,
-    sums: tuple[Array, Array],
+    sums: tuple[Array, ...],
 ) -> Round:
     """What a round did, of which all numbers leave a device in one transfer."""
-    F_old, Q_old, alpha_old = old
-    changes = [_largest(state.F - F_old), _largest(state.Q - Q_old)]
+    _, _, alpha_old, eta = old
     moved = [step.P_error for step in inner]
-    found = objective_sums(state, problem)
-    agreed, gap, found, norm_G, *rest = fetched([*sums, found, state.norm_G, *changes, *moved])
+    agreed, found, gap, change_F, change_Q, norm_G, *errors = fetched([*sums, state.norm_G, *moved])
+    if not np.isfinite(change_F):
+        msg = f"round {iteration} gave soft labels that are not finite; lower rho, or take float64"
+        raise FloatingPointError(msg)
     gain, (anchors, squares) = gain_of(found[:3]), found[3:]
     sizes = gain - float(anchors), float(squares), float(norm_G)
     return Round(
         iteration=iteration,
-        change_F=float(rest[0]),
-        change_Q=float(rest[1]),
+        change_F=float(change_F),
+        change_Q=float(change_Q),
         change_alpha=float(np.abs(state.alpha - alpha_old).max()),
         alpha=tuple(float(a) for a in state.alpha),
         objective=named_terms(problem, state.alpha, eta, Sums(agreed, *gap.tolist()), sizes),
         primal_residual=float(gap[1]) ** 0.5,
         inner=tuple(
-            replace(step, P_error=float(error)) for step, error in zip(inner, rest[2:], strict=True)
+            replace(step, P_error=float(error)) for step, error in zip(inner, errors, strict=True)
         ),
     )
 
 
-def _largest(change: Array) -> Array:
-    xp = array_namespace(change)
-    return xp.max(xp.abs(change))
+def _changes(state: State, F_old: Array, Q_old: Array) -> tuple[Array, Array]:
+    """Largest absolute changes of ``F`` and of ``Q``, where they are."""
+    xp = array_namespace(state.F)
+    return xp.max(xp.abs(state.F - F_old)), xp.max(xp.abs(state.Q - Q_old))
 
 
 def _result(state: State, status: str, history: list[Round]) -> Result:
