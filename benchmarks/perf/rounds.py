@@ -45,7 +45,7 @@ NAMES = {
     "shrink": ("shrink_graphs",),
     "align": ("align_anchors",),
     "multiplier": ("ascend_multiplier",),
-    "report": ("_round", "objective_terms"),
+    "report": ("_round", "_changes", "objective_sums"),
 }
 STEPS: dict[str, list[Target]] = {
     step: [(admm, name) for name in names] for step, names in NAMES.items()
