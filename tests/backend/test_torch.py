@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from torch.overrides import TorchFunctionMode  # noqa: E402
 
-from viewmend.backend import agnostic, dispatch, torch_gpu  # noqa: E402
+from viewmend.backend import agnostic, dispatch  # noqa: E402
 from viewmend.backend.namespace import (  # noqa: E402
     array_namespace,
     row_selector,
@@ -161,15 +161,6 @@ def test_polar_factor_of_a_singular_matrix_is_still_a_best_rotation(matrix):
     np.testing.assert_allclose(T.T @ T, np.eye(3), atol=1e-12)
     nuclear_norm = np.linalg.svd(matrix, compute_uv=False).sum()
     np.testing.assert_allclose(np.trace(T.T @ matrix), nuclear_norm, atol=1e-12)
-
-
-def test_scales_lift_every_singular_value_to_one():
-    """Also a zero singular value stays zero, and none rises above one on the way."""
-    x = np.append(np.geomspace(1e-6, 1, 200), 0.0)
-    for scale in torch_gpu.newton_schulz_scales(1e-6):
-        x = scale * x * (3 - (scale * x) ** 2) / 2
-        assert x.max() <= 1 + 1e-12
-    np.testing.assert_allclose(x, np.append(np.ones(200), 0.0), atol=1e-12)
 
 
 FACTORIES = {"zeros", "ones", "full", "empty", "eye", "arange", "linspace", "asarray", "tensor"}

@@ -17,9 +17,9 @@ __all__ = [
     "nearest_anchor_weights",
     "project_positive_rows",
     "project_ragged_rows",
+    "project_row",
     "project_simplex_rows",
     "scan_rows",
-    "threshold",
 ]
 
 
@@ -64,10 +64,10 @@ def _project_rows(rows, B, floor, previous, out):  # type: ignore[no-untyped-def
     """Project each row on the face of its entries above ``floor``; none: take ``previous``."""
     for i in range(rows[0], rows[1]):
         row = B[i]
-        if _excess(row, 0.0, floor)[1] == 0:
+        if _excess(row, row.dtype.type(0), row.dtype.type(floor))[1] == 0:
             out[i] = previous[i]
             continue
-        tau = threshold(row, floor)
+        tau = _threshold(row, floor)
         for j in range(row.size):
             out[i, j] = max(row[j] - tau, 0.0) if row[j] > floor else 0.0
 
@@ -77,42 +77,56 @@ def _project_ragged(rows, data, starts, out):  # type: ignore[no-untyped-def]
     for i in range(rows[0], rows[1]):
         row = data[starts[i] : starts[i + 1]]
         if row.size:
-            tau = threshold(row, -np.inf)
-            for j in range(row.size):
-                out[starts[i] + j] = max(row[j] - tau, 0.0)
+            project_row(row, out[starts[i] : starts[i + 1]])
 
 
 @njit(cache=True, nogil=True)
-def threshold(row, floor):  # type: ignore[no-untyped-def]
+def project_row(row, out):  # type: ignore[no-untyped-def]
+    """The nearest row on the simplex."""
+    _excesses(row, _threshold(row, -np.inf), out)
+
+
+@njit(cache=True, nogil=True)
+def _threshold(row, floor):  # type: ignore[no-untyped-def]
     """The ``tau`` at which the entries above ``floor`` exceed it by 1 in all (Newton's method).
 
     The excess is convex and piecewise linear in ``tau``, so that steps from below never overshoot
     and end when none of the active entries drops out. Every step sums what is left above the last
     ``tau``, which keeps large numbers from cancelling.
     """
-    tau, bound, active = 0.0, floor, 0.0
+    one = row.dtype.type(1)
+    tau, bound, active = row.dtype.type(0), row.dtype.type(floor), row.dtype.type(0)
     while True:
         excess, count = _excess(row, tau, bound)
         if count == 0:
             return tau
-        tau += (excess - 1.0) / count
+        tau += (excess - one) / count
         if count == active:
             return tau
         active = count
         bound = max(bound, tau)
 
 
-# Without NaN, which validation keeps out, and with a count of the same kind as the sum, the loop
-# is vectorised.
+# Without NaN, which validation keeps out, and with a count and a sum of the kind of the entries,
+# the loop is vectorised.
+@njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
+def _excesses(row, tau, out):  # type: ignore[no-untyped-def]
+    """``max(b - tau, 0)`` of every entry."""
+    zero = row.dtype.type(0)
+    for j in range(row.size):
+        excess = row[j] - tau
+        out[j] = excess if excess > zero else zero
+
+
 @njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
 def _excess(row, tau, bound):  # type: ignore[no-untyped-def]
     """Sum of ``b - tau`` over the entries above ``bound``, and their number."""
-    total = 0.0
-    count = 0.0
+    zero, one = row.dtype.type(0), row.dtype.type(1)
+    total, count = zero, zero
     for j in range(row.size):
         above = row[j] > bound
-        total += row[j] - tau if above else 0.0
-        count += 1.0 if above else 0.0
+        total += row[j] - tau if above else zero
+        count += one if above else zero
     return total, count
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.fft
 from numba import njit
 
-from viewmend.backend.numba_cpu import SUMS, threshold
+from viewmend.backend.numba_cpu import SUMS, project_row
 from viewmend.backend.threads import available_threads, over_rows
 
 __all__ = [
@@ -125,9 +125,7 @@ def _answer_rows(rows, A, H, weights, P, sums, spread):  # type: ignore[no-untyp
     for i in range(rows[0], rows[1]):
         row = P[i]
         _aim(A, H[i], weights, i, row)
-        tau = threshold(row, -np.inf)
-        for j in range(row.size):
-            row[j] = max(row[j] - tau, 0.0)
+        project_row(row, row)
         _row_sums(A, H[i], row, i, sums[i])
         _row_spread(A, row, i, spread[i])
 
@@ -203,9 +201,7 @@ def _imputed_rows(G, W, rows, pull, weight, inverse, out):  # type: ignore[no-un
     for i in range(rows.size):
         row = out[i]
         _aim_row(G[rows[i]], W[rows[i]], pull[i], weight, inverse, row)
-        tau = threshold(row, -np.inf)
-        for j in range(row.size):
-            row[j] = max(row[j] - tau, 0.0)
+        project_row(row, row)
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
@@ -216,9 +212,9 @@ def _aim_row(G_i, W_i, pull_i, weight, inverse, row):  # type: ignore[no-untyped
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def _ascend(rows, W, Z, G, out, eta, sums):  # type: ignore[no-untyped-def]
+    zero = W.dtype.type(0)
     for i in range(rows[0], rows[1]):
-        along_W = 0.0
-        squared = 0.0
+        along_W, squared = zero, zero
         for j in range(W.shape[1]):
             gap = Z[i, j] - G[i, j]
             along_W += W[i, j] * gap
@@ -230,8 +226,9 @@ def _ascend(rows, W, Z, G, out, eta, sums):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def _squared_gap(rows, A, B, sums):  # type: ignore[no-untyped-def]
+    zero = A.dtype.type(0)
     for i in range(rows[0], rows[1]):
-        squared = 0.0
+        squared = zero
         for j in range(A.shape[1]):
             gap = A[i, j] - B[i, j]
             squared += gap * gap

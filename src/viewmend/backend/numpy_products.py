@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse import csr_array
 
+from viewmend.backend.polar import N_COURSES, SMALLEST_SHARE, quintics
 from viewmend.backend.threads import parallel_map, row_blocks
 
 __all__ = [
@@ -28,7 +29,10 @@ __all__ = [
 # Partial sums over the rows: enough for many threads, few enough to cost no memory.
 N_PARTS = 8
 # Entries of a block of rows: large enough for a product to run at full speed.
-PRODUCT_BLOCK = 1 << 17
+PRODUCT_BLOCK = 1 << 18
+# Products of columns that are this many roundings from 0 or 1 are those of an orthogonal matrix:
+# each is a sum of some hundred terms, and errors of a step before the last would be far larger.
+ORTHOGONAL = 1e3
 
 
 def multiply(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -75,13 +79,36 @@ def leading_eigenvectors(A: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarr
 
 
 def polar_factors(C: np.ndarray) -> np.ndarray:
-    """See `viewmend.backend.agnostic.polar_factors`; a thread per matrix."""
+    """See `viewmend.backend.agnostic.polar_factors`; a thread per matrix.
 
-    def polar(C_v: np.ndarray) -> np.ndarray:
-        U, _, Vh = np.linalg.svd(C_v, full_matrices=False)
-        return U @ Vh
-
+    Matrix products are twice as fast in single precision and find the factor in half the time of
+    singular values, which are as slow in single precision as in double.
+    """
+    polar = _polar_by_products if C.dtype == np.float32 else _polar_by_singular_values
     return np.stack(parallel_map(polar, C))
+
+
+def _polar_by_singular_values(C: np.ndarray) -> np.ndarray:
+    U, _, Vh = np.linalg.svd(C, full_matrices=False)
+    return np.asarray(U @ Vh)
+
+
+def _polar_by_products(C: np.ndarray) -> np.ndarray:
+    """In single precision; a matrix that is nearly singular falls back to singular values."""
+    eps = float(np.finfo(np.float32).eps)
+    X = C / max(float(np.linalg.norm(C)), float(np.finfo(np.float32).tiny))
+    for _ in range(N_COURSES):
+        for a, b, c in quintics(SMALLEST_SHARE, eps):
+            gram = X.T @ X
+            # The product with its own transpose takes half the work.
+            step = np.float32(c) * (gram.T @ gram) + np.float32(b) * gram
+            np.fill_diagonal(step, step.diagonal() + np.float32(a))
+            X = X @ step
+        gap = X.T @ X
+        np.fill_diagonal(gap, gap.diagonal() - 1)
+        if np.abs(gap).max() < ORTHOGONAL * eps:
+            return X
+    return _polar_by_singular_values(C)
 
 
 def shifted(

@@ -8,7 +8,7 @@ namespace ``xp`` as its last keyword, so that PyTorch, an extra, is imported by 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from viewmend.backend.agnostic import aim_rows
 from viewmend.backend.namespace import Array, to_numpy
+from viewmend.backend.polar import N_COURSES, SMALLEST_SHARE, quintics
 
 __all__ = [
     "answer_rows",
@@ -25,7 +26,6 @@ __all__ = [
     "imputed_rows",
     "multiply",
     "nearest_anchor_weights",
-    "newton_schulz_scales",
     "place_on",
     "polar_factors",
     "project_positive_rows",
@@ -44,11 +44,6 @@ STEPS_UNASKED = 4
 # Columns that one small matrix product sums over: a product of few rows and very many columns
 # would keep most of the GPU idle.
 PIECE = 256
-
-# Singular values above this share of the Frobenius norm, as those of most alignments are, are
-# found by one course of matrix products, and those above its power N_COURSES by as many.
-SMALLEST_SHARE = 1e-3
-N_COURSES = 2
 
 
 def import_torch() -> Any:
@@ -166,51 +161,25 @@ def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
 
 
 def polar_factors(C: Array, *, xp: Any) -> Array:
-    """See `viewmend.backend.agnostic.polar_factors`; by matrix products alone (Newton-Schulz).
+    """See `viewmend.backend.agnostic.polar_factors`; by matrix products alone, in float64.
 
-    Every step keeps the singular vectors and maps the singular values, first scaled to at most
-    1, towards 1: ``x -> s x (3 - s^2 x^2) / 2``, with the scale that lifts the smallest most.
-    The scales are known beforehand, so that nothing is asked of the device on the way but at the
+    The steps are known beforehand, so that nothing is asked of the device on the way but at the
     end of a course, which also lifts the values that are too small for it. A matrix that is nearly
     singular gets the factor of its singular value decomposition.
-
-    References
-    ----------
-    J. Chen, E. Chow. A stable scaling of Newton-Schulz for improving the sign function computation
-    of a Hermitian matrix. Preprint ANL/MCS-P5059-0114, 2014.
     """
     X = xp.astype(C, xp.float64)
     # The Frobenius norm is an upper bound of the largest singular value, and cheap.
     norms = xp.linalg.matrix_norm(X, keepdims=True)
     X = X / xp.clamp(norms, min=np.finfo(np.float64).tiny)
     for _ in range(N_COURSES):
-        for scale in newton_schulz_scales(SMALLEST_SHARE):
-            X = xp.baddbmm(X, X, X.mT @ X, beta=1.5 * scale, alpha=-0.5 * scale**3)
+        for a, b, c in quintics(SMALLEST_SHARE, np.finfo(np.float64).eps):
+            gram = X.mT @ X
+            X = xp.baddbmm(X, X, xp.baddbmm(gram, gram, gram, beta=b, alpha=c), beta=a)
         gap = X.mT @ X - xp.eye(X.shape[-1], dtype=X.dtype, device=X.device)
         if bool(xp.max(xp.abs(gap)) < 1e-8):
             return xp.astype(X, C.dtype)
     U, _, Vh = xp.linalg.svd(xp.astype(C, xp.float64), full_matrices=False)
     return xp.astype(U @ Vh, C.dtype)
-
-
-def newton_schulz_scales(smallest: float) -> Iterator[float]:
-    """Scale of every step that lifts singular values in [smallest, 1] to 1.
-
-    Both ends of the interval ``[low, 1]`` are mapped to the lowest value, and the top to 1 at
-    most: ``s^2 = 3 / (1 + low + low^2)``.
-
-    Parameters
-    ----------
-    smallest : float
-        Lower bound of the singular values, in (0, 1).
-    """
-    low = smallest
-    while 1 - low > 1e-8:
-        scale = (3 / (1 + low + low**2)) ** 0.5
-        yield scale
-        low = 0.5 * scale * low * (3 - (scale * low) ** 2)
-    # What is left is squared once more.
-    yield 1.0
 
 
 def answer_rows(
