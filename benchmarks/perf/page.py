@@ -44,8 +44,9 @@ DEVICE_NAMES = {"cpu": "", "torch": "PyTorch on the CPU", "cuda": "PyTorch on a 
 
 NOTES = {
     "rounds": """\
-Random problems of the sizes of the paper's data. *slope*: transcription with an exact line search;
-*golden*: with the golden section of the authors' released code. A star marks seconds scaled from
+Random problems of the sizes of the paper's data. Transcriptions by their line search:
+*armijo*, the rule that the paper names; *golden*, the golden section of the authors' released code;
+*slope*, an exact search, which is in neither and the fastest. A star marks seconds scaled from
 the first rounds, the ratio being that of these rounds on both sides. Ratios are seconds of a
 transcription, in float64 unless it says otherwise, over ours. *Steps*: of Algorithm 1 in a round.
 Memory is the peak of a solve beyond its problem, in multiples of the graphs `Z`.""",

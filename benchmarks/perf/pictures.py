@@ -18,12 +18,17 @@ __all__ = ["draw_fit", "draw_growth", "draw_hardware", "draw_ratios", "draw_shar
 
 Row = Mapping[str, Any]
 
-RATIOS = (
-    ("float64", "slope", "float64, exact search", "o", PALETTE[0]),
-    ("float64", "golden", "float64, golden section", "s", PALETTE[0]),
-    ("float32", "slope", "float32, exact search", "o", PALETTE[1]),
-    ("float32", "golden", "float32, golden section", "s", PALETTE[1]),
+# Line searches of the transcriptions, and how they are drawn.
+SEARCHES = (
+    ("slope", "exact search", "o"),
+    ("golden", "golden section", "s"),
+    ("armijo", "Armijo", "^"),
 )
+RATIOS = [
+    (dtype, search, f"{dtype}, {label}", marker, color)
+    for dtype, color in (("float64", PALETTE[0]), ("float32", PALETTE[1]))
+    for search, label, marker in SEARCHES
+]
 
 # Height of a bar or of a row of dots, and what surrounds them, in inches.
 ROW, FRAME = 0.34, 1.5

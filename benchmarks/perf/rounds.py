@@ -4,8 +4,9 @@ python -m benchmarks.perf.rounds [--quick] [--only NAME ...] [--plain-rounds 3] 
 
 Both sides solve the same random problem in the same run, with the same number of threads and the
 same stopping rule; a ratio holds on any machine, though the seconds do not. Seconds are those of
-the clock, the shortest of the repeats. "slope" is the transcription with an exact line search,
-"golden" that with the golden section of the authors' released code. With ``--plain-rounds`` the
+the clock, the shortest of the repeats. "armijo" is the transcription with the rule that the paper
+names for the line search, "golden" that with the golden section of the authors' released code,
+"slope" that with an exact search, the fastest of them. With ``--plain-rounds`` the
 transcriptions do that many rounds, the ratio is that of the same rounds on both sides, and their
 seconds are ours times that ratio. First rounds take a transcription more steps of Algorithm 1 than
 later ones, so that this ratio is a little above that of whole runs.
@@ -177,8 +178,8 @@ def case_row(name: str, case: Case, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-HEAD = ("size of", "n, V, m, c", "rounds", "float64 s", "float32 s", "slope", "golden")
-HEAD += ("slope, 32", "golden, 32", "peak / Z")
+HEAD = ["size of", "n, V, m, c", "rounds", "float64 s", "float32 s", *LINE_SEARCHES]
+HEAD += [*(f"{search}, 32" for search in LINE_SEARCHES), "peak / Z"]
 
 
 def cells(row: Mapping[str, Any]) -> Iterator[str]:

@@ -32,6 +32,11 @@ GRAPHS = RNG.dirichlet(np.full(13, 0.3), size=(3, 40))
 TENSOR = RNG.normal(size=(3, 12, 7))
 SPECTRUM = np.fft.rfft(TENSOR, axis=1)
 
+# Rows without entries, with few, as observed rows of a graph have, and with all.
+WIDE = RNG.normal(size=(3, 40, 50))
+WIDE[:, :30] *= RNG.random((3, 30, 50)) < 0.05
+WIDE[0, :2] = 0.0
+
 TALL = TENSOR.repeat(10)[: GRAPHS.size].reshape(GRAPHS.shape)
 
 CASES = {
@@ -42,8 +47,18 @@ CASES = {
     "ascend": [(TALL, GRAPHS, GRAPHS[::-1], 0.7)],
     "squared_gap": [(GRAPHS, GRAPHS[::-1])],
     "shifted": [(GRAPHS, TALL, 0.3), (B, PREVIOUS, -2.0)],
-    "multiply": [(GRAPHS, TENSOR.transpose(0, 2, 1)[:, :1].repeat(13, axis=1)), (B, B[:13])],
-    "cross_products": [(GRAPHS, B), (B, PREVIOUS[:, :2])],
+    "multiply": [
+        (GRAPHS, TENSOR.transpose(0, 2, 1)[:, :1].repeat(13, axis=1)),
+        (B, B[:13]),
+        (WIDE, WIDE.transpose(0, 2, 1).copy()),
+        (WIDE[:, :30], WIDE[:, :1].repeat(50, axis=1)),
+    ],
+    "cross_products": [
+        (WIDE, WIDE[1]),
+        (WIDE[:2, :30], WIDE[2, :30]),
+        (GRAPHS, B),
+        (B, PREVIOUS[:, :2]),
+    ],
     "sparse_cross_products": [(np.maximum(B, 2.0) - 2.0, PREVIOUS[:, :2])],
     "gram": [(B, PREVIOUS[:, 0])],
     "shrink_fourier": [

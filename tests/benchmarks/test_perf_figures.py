@@ -59,7 +59,7 @@ def run_rounds(folder, paper, *options):
 def test_ratios_are_seconds_of_the_transcription_over_ours(tmp_path, paper):
     row = run_rounds(tmp_path, paper)
     plain = {(run["search"], run["dtype"]): run["seconds"] for run in row["plain"]}
-    assert set(plain) == {(s, d) for s in ("slope", "golden") for d in rounds.DTYPES}
+    assert set(plain) == {(s, d) for s in ("slope", "golden", "armijo") for d in rounds.DTYPES}
     for dtype in rounds.DTYPES:
         ours = row["ours"][dtype]
         assert ours["n_iter"] == 4

@@ -9,14 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from perf import cases, measuring, profiling, rounds
 from perf.hardware import host_copy
-from perf.transcription import LINE_SEARCHES, Line, golden_section, transcribed, zero_slope
+from perf.transcription import (
+    LINE_SEARCHES,
+    Line,
+    armijo,
+    golden_section,
+    transcribed,
+    zero_slope,
+)
 
 from viewmend.core import solve
 
 TINY = cases.Case(150, 3, 16, 4)
 
 # As fine as values of the cost can tell steps apart.
-FINE = {"slope": zero_slope, "golden": partial(golden_section, precision=1e-8)}
+FINE = {"slope": zero_slope, "golden": partial(golden_section, precision=1e-8), "armijo": armijo}
 
 
 @pytest.mark.parametrize("search", LINE_SEARCHES)
@@ -56,15 +63,21 @@ def test_a_transcription_keeps_the_precision_of_its_problem(search):
 
 @given(best=st.floats(-1, 3), longest=st.floats(0.1, 2))
 def test_searches_find_the_minimum_of_a_parabola(best, longest):
-    line = Line(lambda x: (x - best) ** 2, lambda x: 2 * (x - best), longest, 1.0)
+    line = Line(lambda x: (x - best) ** 2, lambda x: 2 * (x - best), longest, 1.0, -2 * best)
     expected = np.clip(best, 0, longest)
     assert abs(golden_section(line, 0.0) - expected) <= 2e-3 * longest
     if best > 0:
         assert abs(zero_slope(line, 1e-6) - expected) <= 1e-6
+    # Squares of smaller numbers vanish.
+    if best > 1e-3:
+        # Halves end below where the cost is that of the start, and not far below.
+        step = armijo(line, 0.0)
+        assert step <= min(2 * best, longest)
+        assert step == longest or 2 * step >= (1 - 1e-3) * 2 * best
 
 
 def test_golden_section_stays_where_the_cost_only_rises():
-    rising = Line(lambda x: x, lambda _: 1.0, 1.0, 1.0)
+    rising = Line(lambda x: x, lambda _: 1.0, 1.0, 1.0, 1.0)
     assert golden_section(rising, 0.0) == 0.0
 
 
@@ -75,7 +88,7 @@ def test_golden_section_asks_for_two_costs_a_bracket():
         asked.append(x)
         return (x - 0.4) ** 2
 
-    golden_section(Line(cost, lambda _: 0.0, 1.0, 1.0), 0.0)
+    golden_section(Line(cost, lambda _: 0.0, 1.0, 1.0, 0.0), 0.0)
     n_brackets = int(np.ceil(np.log(1e3) / np.log((5**0.5 + 1) / 2)))
     assert len(asked) == 2 + 2 * n_brackets
 

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse import csr_array
 
+from viewmend.backend.numba_products import add_sparse_products, multiply_sparse
 from viewmend.backend.polar import N_COURSES, SMALLEST_SHARE, quintics
 from viewmend.backend.threads import parallel_map, row_blocks
 
@@ -30,6 +31,8 @@ __all__ = [
 N_PARTS = 8
 # Entries of a block of rows: large enough for a product to run at full speed.
 PRODUCT_BLOCK = 1 << 18
+# Columns of a graph whose rows may have few entries for its size.
+WIDE = 32
 # Products of columns that are this many roundings from 0 or 1 are those of an orthogonal matrix:
 # each is a sum of some hundred terms, and errors of a step before the last would be far larger.
 ORTHOGONAL = 1e3
@@ -43,15 +46,46 @@ def multiply(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.
 
     def work(task: tuple[tuple[int, ...], slice]) -> None:
         view, rows = task
-        np.matmul(A[view][rows], B[view], out=out[view][rows])
+        _multiply(A[view][rows], B[view], out[view][rows])
 
     parallel_map(work, [(view, rows) for view in _views(A) for rows in blocks])
     return out
 
 
+def _multiply(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
+    if not _are_worth_a_look(A, B, out):
+        np.matmul(A, B, out=out)
+        return
+    full = multiply_sparse(A, B, out)
+    if full.size == A.shape[0]:
+        np.matmul(A, B, out=out)
+    elif full.size:
+        out[full] = A[full] @ B
+
+
 def cross_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """See `viewmend.backend.agnostic.cross_products`."""
-    return _summed_over_rows(A, lambda view, rows: A[view][rows].T @ B[rows])
+    return _summed_over_rows(A, lambda view, rows: _cross_product(A[view][rows], B[rows]))
+
+
+def _cross_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    if not _are_worth_a_look(A, B):
+        return A.T @ B
+    products = np.zeros((A.shape[1], B.shape[1]), dtype=A.dtype)
+    full = add_sparse_products(A, B, products)
+    if full.size == A.shape[0]:
+        return A.T @ B
+    if full.size:
+        products += A[full].T @ B[full]
+    return products
+
+
+def _are_worth_a_look(*arrays: np.ndarray) -> bool:
+    """Whether rows with few entries are to be told apart: graphs of one kind, stored by rows."""
+    return all(
+        array.flags.c_contiguous and array.shape[1] >= WIDE and array.dtype == arrays[0].dtype
+        for array in arrays
+    )
 
 
 def gram(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
