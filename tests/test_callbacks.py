@@ -126,8 +126,8 @@ def test_a_word_is_the_status_and_the_first_that_stops_has_it():
 
 
 def test_a_round_that_converges_is_not_called_stopped():
-    model = agfti(tol=10.0).set_callbacks(Diary(answers={1: True})).fit(TASK.data, TASK.y)
-    assert (model.status_, model.n_iter_) == ("converged", 1)
+    model = agfti(tol=10.0).set_callbacks(Diary(answers={2: True})).fit(TASK.data, TASK.y)
+    assert (model.status_, model.n_iter_) == ("converged", 2)
 
 
 @pytest.mark.parametrize("make", [agfti, mend])

@@ -291,3 +291,9 @@ def test_non_finite_input_is_refused(make_problem, name):
     broken[0, 0] = np.nan
     with pytest.raises(ValueError, match=f"{name} must be finite"):
         replace(problem, **{name: broken})
+
+
+def test_the_first_round_is_never_taken_for_the_last(make_problem):
+    """Its changes are those from a start where nothing is imputed yet, however small they are."""
+    assert solve(make_problem(), tol=np.inf).n_iter == 2
+    assert solve(make_problem(), tol=np.inf, max_iter=1).status == "max_iter"

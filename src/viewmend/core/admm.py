@@ -18,7 +18,15 @@ from viewmend.core.fusion import Fusion, Game, aligned_graphs, best_response, fu
 from viewmend.core.graph_fourier import prox_graph_norm
 from viewmend.core.objective import Sums, gain_of, named_terms, objective_sums
 from viewmend.core.propagation import propagate_labels, soft_label_distances
-from viewmend.core.state import InnerStep, Problem, Progress, Result, Round, State
+from viewmend.core.state import (
+    InnerStep,
+    Problem,
+    Progress,
+    Result,
+    Round,
+    State,
+    has_converged,
+)
 from viewmend.core.tensor_nuclear import prox_tnn
 from viewmend.core.watchers import reason_to_stop
 
@@ -83,7 +91,8 @@ def solve(
     problem : Problem
     max_iter : int
     tol : float
-        Converged when no entry of ``F``, ``Q`` and ``alpha`` changed by ``tol`` or more.
+        Converged when no entry of ``F``, ``Q`` and ``alpha`` changed by ``tol`` or more in a round
+        after the first.
     compat : None or "released"
         None: the paper. "released": the authors' code, see `viewmend.core.released`, which has no
         graph Fourier basis.
@@ -204,7 +213,7 @@ def _propagate(P: Array, problem: Problem) -> tuple[Array, Array]:
 
 
 def _converged(history: list[Round], tol: float) -> str | None:
-    return "converged" if history and history[-1].change < tol else None
+    return "converged" if has_converged(history, tol) else None
 
 
 def _game(A: Array, state: State, problem: Problem) -> Game:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,7 +11,16 @@ import numpy as np
 from viewmend.backend.namespace import Array, array_namespace, row_selector
 from viewmend.backend.threads import blocks_for
 
-__all__ = ["ABLATIONS", "InnerStep", "Problem", "Progress", "Result", "Round", "State"]
+__all__ = [
+    "ABLATIONS",
+    "InnerStep",
+    "Problem",
+    "Progress",
+    "Result",
+    "Round",
+    "State",
+    "has_converged",
+]
 
 # Parts of the method that the paper's ablation study takes away.
 ABLATIONS = ("alignment", "weights", "imputation")
@@ -197,6 +206,16 @@ class Round:
             f"round {self.iteration:3d}  change {self.change:.1e}  "
             f"|Z - G| {self.primal_residual:.1e}  weights {weights}"
         )
+
+
+def has_converged(history: Sequence[Round], tol: float) -> bool:
+    """Whether the last round changed nothing by ``tol`` or more.
+
+    The first round is never the last: its changes are those from the start, where nothing is
+    imputed yet, and may all be small by chance (UCI-Digit, 4 % labels: 52 % accuracy after it, and
+    96 % at the end).
+    """
+    return len(history) > 1 and history[-1].change < tol
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from viewmend.core.fusion import Answer, Fusion, Game, fuse
 from viewmend.core.graph_fourier import Shrunk, shrink_waves
 from viewmend.core.objective import Sums, anchor_loss, named_terms
 from viewmend.core.propagation import LabelSums, anchor_labels, inverse_roots
-from viewmend.core.state import Round
+from viewmend.core.state import Round, has_converged
 from viewmend.core.watchers import reason_to_stop
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import Frame, Small
@@ -92,7 +92,7 @@ def solve_blocks(
             runner.round = len(state.history) + 1
             done, small, state = _round(state, frame, sizes, runner)
             stop = reason_to_stop(callbacks, state.history[-1], state)
-            status = "converged" if state.history[-1].change < tol else stop
+            status = "converged" if has_converged(state.history, tol) else stop
             if status is None and len(state.history) < max_iter:
                 state = keep(state)
         return BlockResult(done, small, status or "max_iter", state.history)

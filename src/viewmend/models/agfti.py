@@ -110,7 +110,8 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
     max_iter, tol : int, float, default=30, 1e-4
-        The solver stops when no soft label and no weight changes by ``tol``.
+        The solver stops when no soft label and no weight changes by ``tol`` in a round after the
+        first.
     ablation : None or one or several of "alignment", "weights", "imputation", default=None
         Parts to leave out, as in the paper's ablation study; "graph" has no "alignment" to
         leave out.
