@@ -163,6 +163,24 @@ def test_polar_factor_of_a_singular_matrix_is_still_a_best_rotation(matrix):
     np.testing.assert_allclose(np.trace(T.T @ matrix), nuclear_norm, atol=1e-12)
 
 
+def test_a_system_that_is_not_positive_definite_has_no_solution():
+    """Told by NaN, which reaches whoever looks at the answer, instead of a finite one."""
+    A, B = torch.diag(torch.tensor([1.0, -1.0, 2.0])), torch.ones(3, 2)
+    assert torch.isnan(dispatch.solve_spd(A, B)).all()
+
+
+@pytest.mark.parametrize("n_solved", [0, 1, 2])
+def test_soft_labels_that_are_not_finite_are_an_error(make_problem, monkeypatch, n_solved):
+    """Those of the start, of a round, and of the last round."""
+    numbers = iter([1.0] * n_solved)
+    solve_spd = dispatch.solve_spd
+    monkeypatch.setattr(
+        dispatch, "solve_spd", lambda A, B: next(numbers, torch.nan) * solve_spd(A, B)
+    )
+    with pytest.raises(FloatingPointError, match="soft labels are not finite; lower lam or rho"):
+        solve(make_problem().converted(torch.tensor), max_iter=2)
+
+
 FACTORIES = {"zeros", "ones", "full", "empty", "eye", "arange", "linspace", "asarray", "tensor"}
 WAITS = {"__float__", "__bool__", "__int__", "item", "tolist"}
 TO_HOST = {"cpu", "numpy", "__array__"}

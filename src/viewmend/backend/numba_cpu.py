@@ -107,8 +107,6 @@ def _threshold(row, floor):  # type: ignore[no-untyped-def]
         bound = max(bound, tau)
 
 
-# Without NaN, which validation keeps out, and with a count and a sum of the kind of the entries,
-# the loop is vectorised.
 @njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
 def _excesses(row, tau, out):  # type: ignore[no-untyped-def]
     """``max(b - tau, 0)`` of every entry."""
@@ -118,6 +116,8 @@ def _excesses(row, tau, out):  # type: ignore[no-untyped-def]
         out[j] = excess if excess > zero else zero
 
 
+# Without NaN, which validation keeps out, and with a count and a sum of the kind of the entries,
+# the loop is vectorised.
 @njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
 def _excess(row, tau, bound):  # type: ignore[no-untyped-def]
     """Sum of ``b - tau`` over the entries above ``bound``, and their number."""

@@ -154,10 +154,10 @@ def multiply(A: Array, B: Array, *, out: Array = None, xp: Any) -> Array:
 def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
     """See `viewmend.backend.agnostic.solve_spd`; by a Cholesky factor.
 
-    That of a matrix which is not positive definite is not asked for, because the host would wait:
-    its solution is not finite.
+    Whether a matrix has one is not asked, because the host would wait; if not, all is NaN.
     """
-    return xp.cholesky_solve(B, xp.linalg.cholesky_ex(A).L)
+    factor, failed = xp.linalg.cholesky_ex(A)
+    return xp.cholesky_solve(B, xp.where(failed == 0, factor, xp.nan))
 
 
 def polar_factors(C: Array, *, xp: Any) -> Array:

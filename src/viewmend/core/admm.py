@@ -14,7 +14,7 @@ from viewmend.backend.namespace import Array, array_namespace, fetched
 from viewmend.backend.threads import for_each, serial_blas
 from viewmend.core import released
 from viewmend.core.alignment import align_anchors, keep_anchors
-from viewmend.core.fusion import Fusion, Game, aligned_graphs, best_response, fuse
+from viewmend.core.fusion import NOT_FINITE, Fusion, Game, aligned_graphs, best_response, fuse
 from viewmend.core.graph_fourier import prox_graph_norm
 from viewmend.core.objective import Sums, gain_of, named_terms, objective_sums
 from viewmend.core.propagation import propagate_labels, soft_label_distances
@@ -274,8 +274,7 @@ def _round(
     moved = [step.P_error for step in inner]
     agreed, found, gap, change_F, change_Q, norm_G, *errors = fetched([*sums, state.norm_G, *moved])
     if not np.isfinite(change_F):
-        msg = f"round {iteration} gave soft labels that are not finite; lower rho, or take float64"
-        raise FloatingPointError(msg)
+        raise FloatingPointError(NOT_FINITE)
     gain, (anchors, squares) = gain_of(found[:3]), found[3:]
     sizes = gain - float(anchors), float(squares), float(norm_G)
     return Round(

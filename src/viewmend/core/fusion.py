@@ -25,6 +25,7 @@ from viewmend.core.simplex import simplex_qp
 from viewmend.core.state import InnerStep
 
 __all__ = [
+    "NOT_FINITE",
     "Answer",
     "Fusion",
     "Game",
@@ -50,6 +51,9 @@ STOP_SHARE = 0.01
 
 # Steps shorter than this share of Newton's are taken as they are: only rounding is left.
 SMALLEST_STEP = 1e-8
+
+
+NOT_FINITE = "the soft labels are not finite; lower lam or rho, or take graphs in float64"
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +194,8 @@ def fuse(
     Fusion
     """
     at = respond(game, alpha)
+    if not np.isfinite(at.cost):
+        raise FloatingPointError(NOT_FINITE)
     steps: list[InnerStep] = []
     for _ in range(max_iter):
         direction = newton_step(game, at)
