@@ -92,17 +92,18 @@ def _threshold(row, floor):  # type: ignore[no-untyped-def]
 
     The excess is convex and piecewise linear in ``tau``, so that steps from below never overshoot
     and end when none of the active entries drops out. Every step sums what is left above the last
-    ``tau``, which keeps large numbers from cancelling.
+    ``tau``, which keeps large numbers from cancelling. The last is in double precision: rounding
+    of ``tau`` shifts all entries of a row alike, and sums over the graph would show it.
     """
     one = row.dtype.type(1)
     tau, bound, active = row.dtype.type(0), row.dtype.type(floor), row.dtype.type(0)
     while True:
         excess, count = _excess(row, tau, bound)
         if count == 0:
-            return tau
-        tau += (excess - one) / count
+            return np.float64(tau)
         if count == active:
-            return tau
+            return _last_step(row, np.float64(tau), bound)
+        tau += (excess - one) / count
         active = count
         bound = max(bound, tau)
 
@@ -110,10 +111,20 @@ def _threshold(row, floor):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
 def _excesses(row, tau, out):  # type: ignore[no-untyped-def]
     """``max(b - tau, 0)`` of every entry."""
-    zero = row.dtype.type(0)
     for j in range(row.size):
         excess = row[j] - tau
-        out[j] = excess if excess > zero else zero
+        out[j] = excess if excess > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
+def _last_step(row, tau, bound):  # type: ignore[no-untyped-def]
+    excess = 0.0
+    count = 0.0
+    for j in range(row.size):
+        above = row[j] > bound
+        excess += row[j] - tau if above else 0.0
+        count += 1.0 if above else 0.0
+    return tau + (excess - 1.0) / count
 
 
 # Without NaN, which validation keeps out, and with a count and a sum of the kind of the entries,

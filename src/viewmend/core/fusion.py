@@ -86,6 +86,8 @@ class Answer:
     P : array (n_samples, n_anchors)
     cost : float
         ``h(alpha)``.
+    size : float
+        Of the terms of the cost together; they cancel each other, their rounding does not.
     agreements : array (n_views,)
         ``<P, A_v>``.
     spread : array (n_views, n_views)
@@ -95,6 +97,7 @@ class Answer:
     alpha: np.ndarray
     P: Array
     cost: float
+    size: float
     agreements: np.ndarray
     spread: np.ndarray
 
@@ -142,8 +145,8 @@ def answer(game: Game, alpha: np.ndarray) -> Answer:
     P, agreed, (squares, along_H), spread = dispatch.answer_rows(
         game.A, game.H, game.lam * alpha**2, 1 / (2 * game.beta)
     )
-    cost = game.lam * float(alpha**2 @ agreed) - game.beta * squares - along_H
-    return Answer(alpha, P, float(cost), agreed, spread)
+    terms = np.array([game.lam * (alpha**2 @ agreed), -game.beta * squares, -along_H])
+    return Answer(alpha, P, float(terms.sum()), float(np.abs(terms).sum()), agreed, spread)
 
 
 def gradient(game: Game, at: Answer) -> np.ndarray:
@@ -201,9 +204,7 @@ def fuse(
         direction = newton_step(game, at)
         slope = gradient(game, at) @ direction
         # Below the rounding of the gradient there is no descent left to measure.
-        if np.abs(direction).max() <= STOP_SHARE * tol or -slope <= 0.1 * _resolution(at.P) * abs(
-            at.cost
-        ):
+        if np.abs(direction).max() <= STOP_SHARE * tol or -slope <= 0.1 * _rounding(at):
             break
         moved = _descend(game, at, direction, respond)
         steps.append(inner_step(at.alpha, moved.alpha, at.P, moved.P, moved.cost))
@@ -227,16 +228,15 @@ def _descend(
     while True:
         trial = respond(game, _move(at.alpha, direction, theta))
         slope_there = float(gradient(game, trial) @ direction)
-        rounding = _resolution(at.P) * abs(at.cost)
-        enough = trial.cost <= at.cost + SUFFICIENT * theta * slope + rounding
+        enough = trial.cost <= at.cost + SUFFICIENT * theta * slope + _rounding(at)
         if enough or theta < SMALLEST_STEP:
             return trial
         theta *= float(np.clip(slope / (slope - slope_there), 0.1, 0.5))
 
 
-def _resolution(P: Array) -> float:
-    """Relative differences of the cost below this are rounding: sums of the entries of ``P``."""
-    return max(1e-13, float(array_namespace(P).finfo(P.dtype).eps))
+def _rounding(at: Answer) -> float:
+    """Differences of the cost below this are rounding, of its terms in the precision of ``P``."""
+    return max(1e-13, float(array_namespace(at.P).finfo(at.P.dtype).eps)) * at.size
 
 
 def _move(alpha: np.ndarray, direction: np.ndarray, theta: float) -> np.ndarray:

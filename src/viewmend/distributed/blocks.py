@@ -275,7 +275,7 @@ def _game(block: Block, Z: np.ndarray, frame: Frame, small: Small) -> Game:
 
 
 def _answer_sums(found: Answer) -> Sums:
-    return {"cost": found.cost, "agreements": found.agreements, "spread": found.spread}
+    return {name: getattr(found, name) for name in ("cost", "size", "agreements", "spread")}
 
 
 def _waves_of(problem: Problem, frame: Frame) -> np.ndarray:

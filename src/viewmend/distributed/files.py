@@ -23,7 +23,7 @@ __all__ = ["block_paths", "read_round", "read_state", "small_arrays", "whole", "
 
 # Fields of `Small`, and of what Algorithm 1 was told, in the file of the client.
 OF_SMALL = ("alpha", "T", "Q", "scaled_Q", "eta")
-OF_ANSWER = ("cost", "agreements", "spread")
+OF_ANSWER = ("cost", "size", "agreements", "spread")
 
 
 @contextmanager

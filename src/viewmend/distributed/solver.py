@@ -175,7 +175,8 @@ def _fuse(state: BlockState, frame: Frame, runner: Runner) -> tuple[Fusion, np.n
             shared = frame, replace(state.small, alpha=alpha)
             known[alpha.tobytes()] = runner.sums(tasks.respond, state.blocks, shared=shared)
         sums = known[alpha.tobytes()]
-        return Answer(alpha, nothing, float(sums["cost"]), sums["agreements"], sums["spread"])
+        cost, size = float(sums["cost"]), float(sums["size"])
+        return Answer(alpha, nothing, cost, size, sums["agreements"], sums["spread"])
 
     game = Game(nothing, nothing, problem.lam, problem.beta)
     fusion = fuse(game, state.small.alpha, problem.inner_tol, problem.inner_max_iter, ask)
