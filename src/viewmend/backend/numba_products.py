@@ -5,6 +5,8 @@ Observed rows of a graph have as many entries as neighbours, and imputed rows ha
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -27,20 +29,18 @@ def multiply_sparse(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> np.ndarray
     array of int
         The other rows.
     """
-    full = np.empty(A.shape[0], dtype=np.int64)
-    return full[: _multiply_sparse(A, B, int(FEW * A.shape[1]), out, full)]
+    return _left_over(_multiply_sparse, A, B, out)
 
 
 def add_sparse_products(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Add ``A_i^T B_i`` of the rows of ``A`` (n, m) with few entries to ``out``.
+    """Add ``A_i^T B_i`` of the rows of ``A`` (n, m) with few entries to ``out``; the other rows."""
+    return _left_over(_add_sparse_products, A, B, out)
 
-    Returns
-    -------
-    array of int
-        The other rows.
-    """
+
+def _left_over(kernel: Any, A: np.ndarray, B: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Rows of ``A`` that a kernel left alone because they have too many entries."""
     full = np.empty(A.shape[0], dtype=np.int64)
-    return full[: _add_sparse_products(A, B, int(FEW * A.shape[1]), out, full)]
+    return full[: kernel(A, B, int(FEW * A.shape[1]), out, full)]
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
