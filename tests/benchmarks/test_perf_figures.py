@@ -91,7 +91,7 @@ def test_fewer_plain_rounds_are_scaled_by_our_own(tmp_path, paper):
 
 
 def test_a_transcription_that_converged_is_not_scaled(monkeypatch):
-    args = SimpleNamespace(rounds=30, plain_rounds=0, tol=1e-4, repeats=1)
+    args = SimpleNamespace(rounds=30, plain_rounds=0, tol=1e-4, repeats=1, plain_repeats=0)
     monkeypatch.setattr(rounds, "transcribed", lambda *_: {"n_iter": 21})
     monkeypatch.setattr(rounds, "best_seconds", lambda call, _: call() or 8.0)
     ours = {"n_iter": 22, "seconds": 2.0, "first_seconds": 1.0}
