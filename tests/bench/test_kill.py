@@ -124,5 +124,8 @@ def test_killed_three_times_and_resumed_ends_as_if_never_killed(folder):
     whole = run_to_the_end(folder, folder / "whole")
     assert len(comparable(whole)) == N_RUNS
     assert comparable(resumed) == comparable(whole)
-    assert not list(resumed.claims.iterdir())
+    # A process killed between the record and the end of its claim leaves a lock of a run that is
+    # done, which nobody holds or asks for again.
+    done = {path.stem for path in resumed.runs.glob("*.json")}
+    assert {path.stem for path in resumed.claims.iterdir()} <= done
     assert not list(resumed.drafts.iterdir())

@@ -3,6 +3,7 @@
 import io
 import os
 import signal
+import time
 
 import dask
 import dask.array as da
@@ -129,7 +130,8 @@ def test_a_fit_that_cannot_go_on_says_so_and_continues_from_its_checkpoint(
         model.set_callbacks(checkpoint, leave).fit(views(), TASK.y)
     assert not hasattr(model, "transduction_")
     # The cluster may still be busy with cancelling tasks of the same names.
-    client.restart(timeout=60)
+    time.sleep(3)
+    client.wait_for_workers(2, timeout=60)
     model.set_callbacks(checkpoint).fit(views(), TASK.y)
     np.testing.assert_allclose(
         model.label_distributions_, expected["graph"].label_distributions_, atol=1e-9
