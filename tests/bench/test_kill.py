@@ -128,4 +128,5 @@ def test_killed_three_times_and_resumed_ends_as_if_never_killed(folder):
     # done, which nobody holds or asks for again.
     done = {path.stem for path in resumed.runs.glob("*.json")}
     assert {path.stem for path in resumed.claims.iterdir()} <= done
+    assert resumed.interrupted() == []
     assert not list(resumed.drafts.iterdir())

@@ -198,3 +198,12 @@ def test_forgotten_runs_are_to_do_again_but_not_those_in_hand(store):
         assert store.get(KEY) == RECORD
     store.forget(KEY)
     assert store.get(KEY) is None
+
+
+def test_a_lock_left_after_the_record_is_not_a_run_cut_short(store):
+    """As by a process killed between the two: the run is done."""
+    store.claims.mkdir(parents=True)
+    (store.claims / f"{KEY.digest}.lock").write_text(KEY.text)
+    assert store.interrupted() == [KEY]
+    store.write(RECORD)
+    assert store.interrupted() == []

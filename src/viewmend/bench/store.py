@@ -106,8 +106,11 @@ class ResultStore:
         return [key for key, held in self._claimed() if held]
 
     def interrupted(self) -> list[RunKey]:
-        """Runs whose process ended without a word, killed or out of memory, and not begun again."""
-        return [key for key, held in self._claimed() if not held]
+        """Runs whose process ended without a word, killed or out of memory, and not begun again.
+
+        One that was killed between its record and the end of its claim is done all the same.
+        """
+        return [key for key, held in self._claimed() if not held and self.get(key) is None]
 
     def _file(self, key: RunKey) -> Path:
         return self.runs / f"{key.digest}.json"
