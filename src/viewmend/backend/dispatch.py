@@ -16,6 +16,7 @@ import scipy.linalg
 from viewmend.backend import (
     agnostic,
     numba_cpu,
+    numba_fourier,
     numba_rounds,
     numpy_products,
     torch_gpu,
@@ -77,7 +78,7 @@ NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "shifted": numpy_products.shifted,
     "polar_factors": numpy_products.polar_factors,
     "shrink_slices": numba_rounds.shrink_slices,
-    "shrink_fourier": numba_rounds.shrink_fourier,
+    "shrink_fourier": numba_fourier.shrink_fourier,
 }
 
 TORCH_KERNELS: dict[str, Callable[..., Any]] = {

@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.fft
 from numba import njit
 
 from viewmend.backend.numba_cpu import SUMS, project_row
-from viewmend.backend.threads import available_threads, over_rows
+from viewmend.backend.threads import over_rows
 
 __all__ = [
     "answer_rows",
     "ascend",
+    "filter_gram",
     "imputed_rows",
-    "shrink_fourier",
     "shrink_slices",
     "squared_gap",
 ]
@@ -83,41 +82,13 @@ def _as_rows(array: np.ndarray) -> np.ndarray:
 def shrink_slices(Y_hat: np.ndarray, tau: Any) -> tuple[np.ndarray, np.ndarray]:
     """See `viewmend.backend.agnostic.shrink_slices`."""
     G_hat = np.array(Y_hat, order="C")
-    return G_hat, _shrink(_shrink_slices, G_hat, tau, G_hat.shape[1])
-
-
-def shrink_fourier(
-    Y: np.ndarray, tau: Any, out: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """See `viewmend.backend.agnostic.shrink_fourier`.
-
-    Two neighbouring columns are transformed as the real and the imaginary part of one: half the
-    work of two real transforms where the length has a large prime factor, and no more elsewhere.
-    """
-    n_samples, n_columns = Y.shape[1:]
-    threads = available_threads()
-    Y_hat = scipy.fft.fft(_as_complex(Y), axis=1, overwrite_x=out is Y, workers=threads)
-    kept = _shrink(_shrink_packed, Y_hat, tau, n_samples // 2 + 1)
-    G = scipy.fft.ifft(Y_hat, axis=1, overwrite_x=True, workers=threads)
-    return G.view(Y.dtype)[:, :, :n_columns], kept
-
-
-def _shrink(kernel: Any, Y_hat: np.ndarray, tau: Any, n_slices: int) -> np.ndarray:
-    """Run a kernel on ``Y_hat`` in place; what it keeps of every slice."""
-    n_views = Y_hat.shape[0]
+    n_views, n_slices, n_columns = G_hat.shape
     taus = np.broadcast_to(np.asarray(tau, dtype=np.float64), (n_slices,)).copy()
-    grams = np.zeros((n_slices, n_views, n_views), np.result_type(Y_hat.dtype, np.float64))
-    kept = np.empty(n_slices)
-    small = NEGLIGIBLE * float(np.finfo(Y_hat.dtype).eps)
-    over_rows(kernel, n_slices, n_views * Y_hat.shape[2], Y_hat, taus, grams, kept, small)
-    return kept
-
-
-def _as_complex(Y: np.ndarray) -> np.ndarray:
-    """Columns 0, 2, ... as real and columns 1, 3, ... as imaginary parts; a zero column if odd."""
-    if Y.shape[2] % 2:
-        Y = np.pad(Y, ((0, 0), (0, 0), (0, 1)))
-    return np.ascontiguousarray(Y).view(np.result_type(Y.dtype, np.complex64))
+    grams = np.zeros((n_slices, n_views, n_views), np.result_type(G_hat.dtype, np.float64))
+    norms = np.empty(n_slices)
+    small = NEGLIGIBLE * float(np.finfo(G_hat.dtype).eps)
+    over_rows(_shrink_slices, n_slices, n_views * n_columns, G_hat, taus, grams, norms, small)
+    return G_hat, norms
 
 
 @njit(cache=True, nogil=True)
@@ -236,33 +207,11 @@ def _squared_gap(rows, A, B, sums):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _shrink_slices(slices, Y_hat, taus, grams, kept, small):  # type: ignore[no-untyped-def]
+def _shrink_slices(slices, Y_hat, taus, grams, norms, small):  # type: ignore[no-untyped-def]
     for k in range(slices[0], slices[1]):
         _add_gram(Y_hat, k, grams[k])
-        kept[k] = _filter(grams[k], taus[k], small)
+        norms[k] = filter_gram(grams[k], taus[k], small)
         _mix_views(Y_hat, k, grams[k])
-
-
-@njit(cache=True, nogil=True)
-def _shrink_packed(slices, Y_hat, taus, grams, kept, small):  # type: ignore[no-untyped-def]
-    """Slices ``k`` and ``-k`` of packed columns, whose filters are conjugate to each other.
-
-    With ``Y_hat_k = E + iO`` the transforms of both columns, the slice ``-k`` is the conjugate of
-    ``E - iO``: the mean of their Gram matrices is that of ``E`` and ``O``, and what acts on views
-    acts on ``E`` and ``O`` alike.
-    """
-    n_samples = Y_hat.shape[1]
-    for k in range(slices[0], slices[1]):
-        mirror = (n_samples - k) % n_samples
-        gram = grams[k]
-        _add_gram(Y_hat, mirror, gram)
-        gram[:] = np.conj(gram)
-        _add_gram(Y_hat, k, gram)
-        gram *= 0.5
-        kept[k] = _filter(gram, taus[k], small)
-        _mix_views(Y_hat, k, gram)
-        if mirror != k:
-            _mix_views(Y_hat, mirror, np.conj(gram))
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
@@ -279,7 +228,7 @@ def _add_gram(Y_hat, k, gram):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _filter(gram, tau, small):  # type: ignore[no-untyped-def]
+def filter_gram(gram, tau, small):  # type: ignore[no-untyped-def]
     """Turn ``R diag(sigma^2) R^H`` into ``R diag((1 - tau/sigma)_+) R^H``; the sum that is kept."""
     R = _eigenvectors(gram, small)
     squares = np.diag(gram).real.copy()

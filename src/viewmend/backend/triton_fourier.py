@@ -17,6 +17,7 @@ import triton
 import triton.language as tl
 
 from viewmend.backend import torch_gpu
+from viewmend.backend.frequencies import conjugate_pairs, prime_factors
 from viewmend.backend.namespace import Array
 from viewmend.backend.triton_jacobi import filter_grams
 
@@ -102,28 +103,20 @@ def frequency_plan(n: int, device: torch.device) -> FrequencyPlan:
     samples = sum(rest * i for (rest, _), i in zip(factors, axes, strict=True)) % n
     # Divided by a factor, the frequency at a place leaves its position on that axis.
     inverses = [rest * pow(rest, -1, size) if size > 1 else 0 for rest, size in factors]
-    frequencies = sum(inverse * i for inverse, i in zip(inverses, axes, strict=True)) % n
-    places = np.arange(n)
-    opposite = tuple(-i % size for i, size in zip(axes, shape, strict=True))
-    mirrors = np.ravel_multi_index(opposite, shape)
-    firsts = places[places <= mirrors]
+    frequencies = np.asarray(inverses) @ axes % n
+    firsts, mirrors = conjugate_pairs(frequencies)
     halves = np.empty(n, dtype=np.int64)
-    halves[firsts] = halves[mirrors[firsts]] = np.arange(firsts.size)
+    halves[firsts] = halves[mirrors] = np.arange(firsts.size)
     smaller = np.minimum(frequencies, n - frequencies)[firsts]
-    arrays = samples, halves, firsts, mirrors[firsts], smaller
+    arrays = samples, halves, firsts, mirrors, smaller
     return FrequencyPlan(shape, *(torch.tensor(array, device=device) for array in arrays))
 
 
 def coprime_factors(n: int) -> tuple[int, ...]:
     """``n`` as a product: of its small, its middle-sized and its large primes."""
     factors = [1] * (len(PRIME_SIZES) + 1)
-    rest, prime = n, 2
-    while rest > 1:
-        prime = prime if prime * prime <= rest else rest
-        while rest % prime == 0:
-            rest //= prime
-            factors[int(np.searchsorted(PRIME_SIZES, prime))] *= prime
-        prime += 1
+    for prime in prime_factors(n):
+        factors[int(np.searchsorted(PRIME_SIZES, prime))] *= prime
     return tuple(factor for factor in factors if factor > 1) or (1,)
 
 
