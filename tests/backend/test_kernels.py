@@ -60,8 +60,10 @@ CASES = {
         (B, PREVIOUS[:, :2]),
     ],
     "sparse_cross_products": [(np.maximum(B, 2.0) - 2.0, PREVIOUS[:, :2])],
+    "column_sums": [(B,), (WIDE[0],)],
     "gram": [(B, PREVIOUS[:, 0])],
     "shrink_fourier": [
+        (RNG.normal(size=(2, 67 * 2, 5)), 3.0),
         (TENSOR, 2.0),
         (TENSOR[:, :11, :6], np.linspace(0, 9, 6)),
         (TENSOR[:1, :1], 0.1),

@@ -51,9 +51,19 @@ def test_factor_in_single_precision_is_that_of_the_singular_vectors(condition):
     np.testing.assert_allclose(T, expected, atol=1e-6 * condition)
 
 
+@pytest.mark.parametrize("condition", [1.0, 1e2, 3e3, 1e5, 1e9])
+def test_factor_in_double_precision_is_that_of_the_singular_vectors(condition):
+    """Where squares would lose too many digits, singular values are taken."""
+    matrix, expected = matrix_of_condition(condition)
+    T = dispatch.polar_factors(matrix[None])[0]
+    np.testing.assert_allclose(T.T @ T, np.eye(24), atol=1e-13)
+    np.testing.assert_allclose(T, expected, atol=max(1e-15 * condition, 3e-10))
+
+
 @pytest.mark.parametrize("matrix", [np.diag([2.0, 1.0, 0.0]), np.zeros((3, 3))])
-def test_factor_of_a_singular_matrix_is_still_a_best_rotation(matrix):
-    T = dispatch.polar_factors(matrix.astype(np.float32)[None])[0]
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_factor_of_a_singular_matrix_is_still_a_best_rotation(matrix, dtype):
+    T = dispatch.polar_factors(matrix.astype(dtype)[None])[0]
     np.testing.assert_allclose(T.T @ T, np.eye(3), atol=1e-6)
     nuclear_norm = np.linalg.svd(matrix, compute_uv=False).sum()
     np.testing.assert_allclose(np.trace(T.T @ matrix), nuclear_norm, atol=1e-6)

@@ -20,6 +20,7 @@ __all__ = [
     "aim_rows",
     "answer_rows",
     "ascend",
+    "column_sums",
     "cross_products",
     "gram",
     "imputed_rows",
@@ -137,6 +138,11 @@ def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
 def multiply(A: Array, B: Array, *, out: Array = None, xp: Any) -> Array:  # noqa: ARG001
     """``A B`` of a tall ``A`` (n, m), or of every matrix of two stacks."""
     return A @ B
+
+
+def column_sums(A: Array, *, xp: Any) -> Array:
+    """Sums (m,) over the rows of a tall ``A`` (n, m)."""
+    return xp.sum(A, axis=0)
 
 
 def cross_products(A: Array, B: Array, *, xp: Any) -> Array:

@@ -28,6 +28,7 @@ __all__ = [
     "aim_rows",
     "answer_rows",
     "ascend",
+    "column_sums",
     "cross_products",
     "gram",
     "imputed_rows",
@@ -54,23 +55,19 @@ def _cholesky_solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return scipy.linalg.cho_solve(scipy.linalg.cho_factor(A, check_finite=False), B)
 
 
-def _inners(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    # Not BLAS: its dot product sums in an order that depends on the number of threads.
-    return np.array([np.einsum("ij,ij->", A, B) for A, B in pairs])
-
-
 NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "project_simplex_rows": numba_cpu.project_simplex_rows,
     "project_positive_rows": numba_cpu.project_positive_rows,
     "project_ragged_rows": numba_cpu.project_ragged_rows,
     "nearest_anchor_weights": numba_cpu.nearest_anchor_weights,
-    "inners": _inners,
+    "inners": numba_rounds.inners,
     "imputed_rows": numba_rounds.imputed_rows,
     "solve_spd": _cholesky_solve,
     "answer_rows": numba_rounds.answer_rows,
     "ascend": numba_rounds.ascend,
     "squared_gap": numba_rounds.squared_gap,
     "multiply": numpy_products.multiply,
+    "column_sums": numpy_products.column_sums,
     "cross_products": numpy_products.cross_products,
     "gram": numpy_products.gram,
     "leading_eigenvectors": numpy_products.leading_eigenvectors,
@@ -152,6 +149,10 @@ def polar_factors(C: Array) -> Array:
 
 def multiply(A: Array, B: Array, out: Array = None) -> Array:
     return _kernel("multiply", A, B)(A, B, out=out)
+
+
+def column_sums(A: Array) -> Array:
+    return _kernel("column_sums", A)(A)
 
 
 def cross_products(A: Array, B: Array) -> Array:

@@ -305,7 +305,7 @@ def _convolve(Y, columns, first, step, turns, tables, work):  # type: ignore[no-
         _turn(parts(work, inside, s), chirp[s], parts(Y, columns, first + s * step))
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True)
 def _turn(row, turn, out):  # type: ignore[no-untyped-def]
     (a_re, a_im), (b_re, b_im) = row, out
     for j in range(a_re.size):
@@ -352,7 +352,7 @@ def _add_gram(Y, k, gram):  # type: ignore[no-untyped-def]
             gram[v, u] = np.conj(gram[u, v])
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True)
 def _mix_views(Y, k, mixing):  # type: ignore[no-untyped-def]
     """``Y_u <- sum_v Y_v mixing_vu`` in row ``k``."""
     n_views, _, n_columns = Y.shape

@@ -6,6 +6,7 @@ result does not depend on the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = [
     "ascend",
     "filter_gram",
     "imputed_rows",
+    "inners",
     "shrink_slices",
     "squared_gap",
 ]
@@ -65,6 +67,17 @@ def ascend(
     sums = np.empty((rows[0].shape[0], 2))
     over_rows(_ascend, *rows[0].shape, *rows, W.dtype.type(eta), sums)
     return out, sums.sum(axis=0)
+
+
+def inners(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """See `viewmend.backend.agnostic.inners`."""
+    found = np.empty(len(pairs))
+    for i, pair in enumerate(pairs):
+        A, B = (_as_rows(array) for array in pair)
+        sums = np.empty(A.shape[0])
+        over_rows(_inner_rows, *A.shape, A, B, sums)
+        found[i] = sums.sum()
+    return found
 
 
 def squared_gap(A: np.ndarray, B: np.ndarray) -> float:
@@ -193,6 +206,12 @@ def _ascend(rows, W, Z, G, out, eta, sums):  # type: ignore[no-untyped-def]
             out[i, j] = W[i, j] + eta * gap
         sums[i, 0] = along_W
         sums[i, 1] = squared
+
+
+@njit(cache=True, nogil=True)
+def _inner_rows(rows, A, B, sums):  # type: ignore[no-untyped-def]
+    for i in range(rows[0], rows[1]):
+        sums[i] = _dot(A[i], B[i])
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)

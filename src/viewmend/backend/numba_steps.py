@@ -5,14 +5,15 @@ A row holds the real parts of its numbers in one run of columns and the imaginar
 becomes the conjugate one. A step of radix ``r`` replaces ``r`` rows, each turned by a root of one,
 by their transform. Frequencies stay where the steps leave them, since the way back starts there
 and takes the steps backwards.
+
+Nothing may be contracted or taken in another order here: how the compiler does it depends on what
+it inlines, and that on what it finds in its cache, so that a second run would have other digits.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-
-from viewmend.backend.numba_cpu import SUMS
 
 __all__ = ["backward", "forward", "parts"]
 
@@ -94,13 +95,19 @@ def _step(Y, columns, first, step, turns, roots):  # type: ignore[no-untyped-def
         _step_odd(Y, columns, first, step, turns, roots)
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True)
 def _quarter(z):  # type: ignore[no-untyped-def]
     """``-i z``."""
     return complex(z.imag, -z.real)
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True)
+def _times(factor, z):  # type: ignore[no-untyped-def]
+    """A real multiple, without the products by zero of a complex one."""
+    return complex(factor * z.real, factor * z.imag)
+
+
+@njit(cache=True, nogil=True)
 def _step_2(Y, columns, first, step, turns):  # type: ignore[no-untyped-def]
     a_re, a_im = parts(Y, columns, first)
     b_re, b_im = parts(Y, columns, first + step)
@@ -111,7 +118,7 @@ def _step_2(Y, columns, first, step, turns):  # type: ignore[no-untyped-def]
         b_re[j], b_im[j] = (a - b).real, (a - b).imag
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True)
 def _step_3(Y, columns, first, step, turns, roots):  # type: ignore[no-untyped-def]
     a_re, a_im = parts(Y, columns, first)
     b_re, b_im = parts(Y, columns, first + step)
@@ -121,13 +128,13 @@ def _step_3(Y, columns, first, step, turns, roots):  # type: ignore[no-untyped-d
     for j in range(a_re.size):
         a = complex(a_re[j], a_im[j])
         b, c = turn_1 * complex(b_re[j], b_im[j]), turn_2 * complex(c_re[j], c_im[j])
-        even, odd = a + root.real * (b + c), -root.imag * _quarter(b - c)
+        even, odd = a + _times(root.real, b + c), _times(root.imag, _quarter(c - b))
         a_re[j], a_im[j] = (a + b + c).real, (a + b + c).imag
         b_re[j], b_im[j] = (even + odd).real, (even + odd).imag
         c_re[j], c_im[j] = (even - odd).real, (even - odd).imag
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True)
 def _step_4(Y, columns, first, step, turns):  # type: ignore[no-untyped-def]
     a_re, a_im = parts(Y, columns, first)
     b_re, b_im = parts(Y, columns, first + step)
@@ -144,7 +151,7 @@ def _step_4(Y, columns, first, step, turns):  # type: ignore[no-untyped-def]
         d_re[j], d_im[j] = (gap - odd).real, (gap - odd).imag
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True)
 def _step_5(Y, columns, first, step, turns, roots):  # type: ignore[no-untyped-def]
     a_re, a_im = parts(Y, columns, first)
     b_re, b_im = parts(Y, columns, first + step)
@@ -158,10 +165,10 @@ def _step_5(Y, columns, first, step, turns, roots):  # type: ignore[no-untyped-d
         b, e = turn_1 * complex(b_re[j], b_im[j]), turn_4 * complex(e_re[j], e_im[j])
         c, d = turn_2 * complex(c_re[j], c_im[j]), turn_3 * complex(d_re[j], d_im[j])
         sum_1, sum_2, gap_1, gap_2 = b + e, c + d, _quarter(e - b), _quarter(d - c)
-        even_1 = a + root_1.real * sum_1 + root_2.real * sum_2
-        even_2 = a + root_2.real * sum_1 + root_1.real * sum_2
-        odd_1 = root_1.imag * gap_1 + root_2.imag * gap_2
-        odd_2 = root_2.imag * gap_1 - root_1.imag * gap_2
+        even_1 = a + _times(root_1.real, sum_1) + _times(root_2.real, sum_2)
+        even_2 = a + _times(root_2.real, sum_1) + _times(root_1.real, sum_2)
+        odd_1 = _times(root_1.imag, gap_1) + _times(root_2.imag, gap_2)
+        odd_2 = _times(root_2.imag, gap_1) - _times(root_1.imag, gap_2)
         a_re[j], a_im[j] = (a + sum_1 + sum_2).real, (a + sum_1 + sum_2).imag
         b_re[j], b_im[j] = (even_1 + odd_1).real, (even_1 + odd_1).imag
         c_re[j], c_im[j] = (even_2 + odd_2).real, (even_2 + odd_2).imag
@@ -169,7 +176,7 @@ def _step_5(Y, columns, first, step, turns, roots):  # type: ignore[no-untyped-d
         e_re[j], e_im[j] = (even_1 - odd_1).real, (even_1 - odd_1).imag
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True)
 def _step_odd(Y, columns, first, step, turns, roots):  # type: ignore[no-untyped-def]
     """Any odd radix: rows ``s`` and ``-s`` meet the same roots, but for a sign."""
     r, width = turns.size, columns[2]
@@ -194,7 +201,7 @@ def _step_odd(Y, columns, first, step, turns, roots):  # type: ignore[no-untyped
             a_im[j] += sums[s, width + j]
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True)
 def _sums_and_gaps(Y, columns, first, step, turns):  # type: ignore[no-untyped-def]
     """Sums, and ``-i`` times differences, of the turned rows ``s`` and ``-s``."""
     r, width = turns.size, columns[2]

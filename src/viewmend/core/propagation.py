@@ -47,7 +47,7 @@ class LabelSums:
 
 def anchor_scale(P: Array) -> Array:
     """``Lambda^{-1/2}`` as a vector (n_anchors,): anchor degrees to the power -1/2."""
-    return inverse_roots(array_namespace(P).sum(P, axis=0))
+    return inverse_roots(dispatch.column_sums(P))
 
 
 def inverse_roots(degrees: Array) -> Array:
@@ -92,7 +92,7 @@ def label_sums(P: Array, Y: Array, B_samples: Array) -> LabelSums:
     """Sums over samples that `anchor_labels` needs; arguments as in `propagate_labels`."""
     inverse_1 = 1 / (1 + B_samples)
     return LabelSums(
-        degrees=array_namespace(P).sum(P, axis=0),
+        degrees=dispatch.column_sums(P),
         gram=dispatch.gram(P, inverse_1),
         pulled=dispatch.cross_products(P, _pull(Y, B_samples)),
     )
@@ -120,16 +120,16 @@ def _pull(Y: Array, B_samples: Array) -> Array:
 def soft_label_distances(F: Array, Q: Array, P: Array) -> Array:
     """``H_ij = |F_i / sqrt(d_i) - Q_j / sqrt(d_{n+j})|^2`` (n_samples, n_anchors).
 
-    ``d`` are the degrees of samples and anchors in the bipartite graph of ``P``. A distance of
-    zero may come out below it by its rounding.
+    ``d`` are the degrees of samples and anchors in the bipartite graph of ``P``; those of samples
+    are one, since rows of ``P`` lie on the simplex. A distance of zero may come out below it by
+    its rounding.
     """
-    return label_distances(F, P, Q * anchor_scale(P)[:, None])
+    return label_distances(F, Q * anchor_scale(P)[:, None])
 
 
-def label_distances(F: Array, P: Array, columns: Array) -> Array:
-    """`soft_label_distances` from ``columns = Lambda^{-1/2} Q``, row by row."""
-    xp = array_namespace(P)
-    rows = F / xp.sqrt(xp.sum(P, axis=1))[:, None]
+def label_distances(rows: Array, columns: Array) -> Array:
+    """Squared distances between ``rows = F`` and ``columns = Lambda^{-1/2} Q``."""
+    xp = array_namespace(rows)
     # |f|^2 - 2 f q + |q|^2 as one product of (c + 2) columns, which needs no passes over H.
     left = xp.concat([-2 * rows, _squares(rows, xp), xp.ones_like(rows[:, :1])], axis=1)
     right = xp.concat([columns, xp.ones_like(columns[:, :1]), _squares(columns, xp)], axis=1)

@@ -270,7 +270,7 @@ def _game(block: Block, Z: np.ndarray, frame: Frame, small: Small) -> Game:
     if block.P is None:
         H = np.zeros(Z.shape[1:], dtype=Z.dtype)
     else:
-        H = label_distances(block.F, unpack(block.P), small.scaled_Q)
+        H = label_distances(block.F, small.scaled_Q)
     return Game(A, H, problem.lam, problem.beta)
 
 
