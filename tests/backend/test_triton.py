@@ -67,12 +67,14 @@ def test_factors_are_coprime_and_multiply_to_the_length(n):
 
 
 @pytest.mark.parametrize("n", [17 * 8, 894, 45, 2])
-def test_table_transform_is_the_fourier_transform(n):
+@pytest.mark.parametrize("large", [0, 1 << 28])
+def test_table_transform_is_the_fourier_transform(n, large, monkeypatch):
     """Of packed columns: frequency and mirror image tell both of them apart."""
+    monkeypatch.setattr(triton_fourier, "LARGE", large)
     plan = triton_fourier.frequency_plan(n, torch.device("cuda"))
     Y = torch.tensor(RNG.normal(size=(2, n, 6)), device="cuda")
     packed = to_numpy(Y)[:, :, ::2] + 1j * to_numpy(Y)[:, :, 1::2]
-    Y_hat = to_numpy(triton_fourier.transform(Y, plan))
+    Y_hat = to_numpy(triton_fourier.transform(Y, plan, Y.clone()))
     expected = np.fft.fft(packed, axis=1).transpose(0, 2, 1)
     firsts, mirrors = to_numpy(plan.firsts), to_numpy(plan.mirrors)
     frequencies = to_numpy(plan.frequencies)
@@ -88,6 +90,16 @@ def test_table_transform_is_the_fourier_transform(n):
         torch.tensor(Y_hat, device="cuda"), plan, torch.empty_like(Y)
     )
     np.testing.assert_allclose(to_numpy(back), to_numpy(Y), atol=1e-12)
+
+
+def test_large_views_are_shrunk_in_their_own_room(monkeypatch):
+    Y = torch.tensor(RNG.normal(size=(3, 60, 8)), device="cuda")
+    expected, expected_norms = dispatch.shrink_fourier(Y, 2.0)
+    monkeypatch.setattr(triton_fourier, "LARGE", 0)
+    G, norms = dispatch.shrink_fourier(Y, 2.0, out=Y)
+    assert G.data_ptr() == Y.data_ptr()
+    np.testing.assert_allclose(to_numpy(G), to_numpy(expected), atol=1e-12)
+    np.testing.assert_allclose(to_numpy(norms), to_numpy(expected_norms), atol=1e-12)
 
 
 def test_singular_slices_are_shrunk_to_finite_numbers():

@@ -88,6 +88,7 @@ TORCH_KERNELS: dict[str, Callable[..., Any]] = {
     "polar_factors": torch_gpu.polar_factors,
     "answer_rows": torch_gpu.answer_rows,
     "ascend": torch_gpu.ascend,
+    "squared_gap": torch_gpu.squared_gap,
     "shifted": torch_gpu.shifted,
     "shrink_slices": torch_gpu.shrink_slices,
     "shrink_fourier": torch_gpu.shrink_fourier,

@@ -35,6 +35,7 @@ __all__ = [
     "shrink_slices",
     "slice_filters",
     "solve_spd",
+    "squared_gap",
     "triton_kernels",
 ]
 
@@ -215,6 +216,11 @@ def ascend(
     gap = Z - G
     sums = xp.stack([xp.sum(other * gap, dtype=xp.float64) for other in (W, gap)])
     return xp.add(W, gap, alpha=eta, out=out), sums
+
+
+def squared_gap(A: Array, B: Array, *, xp: Any) -> Array:
+    """See `viewmend.backend.agnostic.squared_gap`; with one array of work instead of two."""
+    return xp.linalg.vector_norm(A - B, dtype=xp.float64) ** 2
 
 
 def shifted(A: Array, B: Array, scale: float, *, out: Array = None, xp: Any) -> Array:

@@ -37,6 +37,8 @@ COLUMNS = 32
 # The largest small and the largest middle-sized prime factor: the library's transforms are best
 # at lengths of the former, and slow beyond the latter.
 PRIME_SIZES = (13, 127)
+# Bytes of a view beyond which memory counts more than calls: views are transformed one by one.
+LARGE = 1 << 25
 
 
 def shrink_fourier(Y: Array, tau: Any, *, out: Array = None, xp: Any) -> tuple[Array, Array]:
@@ -47,13 +49,14 @@ def shrink_fourier(Y: Array, tau: Any, *, out: Array = None, xp: Any) -> tuple[A
     if Y.shape[2] % 2 or not Y.is_contiguous():
         return torch_gpu.shrink_fourier(Y, tau, out=out, xp=xp)
     plan = frequency_plan(Y.shape[1], Y.device)
-    Y_hat = transform(Y, plan)
+    out = torch.empty_like(Y) if out is None else out
+    Y_hat = transform(Y, plan, out)
     grams = _packed_grams(Y_hat, plan)
     norms = filter_grams(grams, _thresholds(tau, plan), torch.finfo(Y.dtype).eps)
     _mix_views(Y_hat, grams, plan)
     in_order = torch.empty_like(norms)
     in_order[plan.frequencies] = norms
-    return transform_back(Y_hat, plan, torch.empty_like(Y) if out is None else out), in_order
+    return transform_back(Y_hat, plan, out), in_order
 
 
 def _thresholds(tau: Any, plan: FrequencyPlan) -> Array:
@@ -120,20 +123,39 @@ def coprime_factors(n: int) -> tuple[int, ...]:
     return tuple(factor for factor in factors if factor > 1) or (1,)
 
 
-def transform(Y: Array, plan: FrequencyPlan) -> Array:
-    """Fourier transform along the samples of packed columns, (V, m // 2, n)."""
+def transform(Y: Array, plan: FrequencyPlan, room: Array) -> Array:
+    """Fourier transform along the samples of packed columns, (V, m // 2, n).
+
+    It takes ``room``, an array like ``Y`` or ``Y`` itself, where that saves much memory.
+    """
+    if Y[0].nbytes <= LARGE:
+        return _transform(Y, plan)
     n_views, n, n_columns = Y.shape
-    table = torch.empty((n_views, n_columns // 2, n, 2), dtype=Y.dtype, device=Y.device)
-    _transpose(Y, table, plan.samples, to_table=True)
-    columns = torch.view_as_complex(table)
-    return _over_table(torch.fft.fftn, columns, plan)
+    spectrum = torch.view_as_complex(room.view(n_views, n_columns // 2, n, 2))
+    for v in range(n_views):
+        spectrum[v] = _transform(Y[v : v + 1], plan)[0]
+    return spectrum
 
 
 def transform_back(Y_hat: Array, plan: FrequencyPlan, out: Array) -> Array:
-    """The inverse of `transform`, into ``out``."""
+    """The inverse of `transform`, into ``out``, where ``Y_hat`` may be."""
+    n_views = out.shape[0]
+    together = n_views if out[0].nbytes <= LARGE else 1
+    for v in range(0, n_views, together):
+        _transform_back(Y_hat[v : v + together], plan, out[v : v + together])
+    return out
+
+
+def _transform(Y: Array, plan: FrequencyPlan) -> Array:
+    n_views, n, n_columns = Y.shape
+    table = torch.empty((n_views, n_columns // 2, n, 2), dtype=Y.dtype, device=Y.device)
+    _transpose(Y, table, plan.samples, to_table=True)
+    return _over_table(torch.fft.fftn, torch.view_as_complex(table), plan)
+
+
+def _transform_back(Y_hat: Array, plan: FrequencyPlan, out: Array) -> None:
     table = torch.view_as_real(_over_table(torch.fft.ifftn, Y_hat, plan))
     _transpose(out, table, plan.samples, to_table=False)
-    return out
 
 
 def _over_table(fft: Callable[..., Array], columns: Array, plan: FrequencyPlan) -> Array:
