@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from viewmend.backend.numba_cpu import SUMS, project_row
-from viewmend.backend.threads import over_rows
+from viewmend.backend.threads import over_rows, parallel_map, row_blocks
 
 __all__ = [
     "answer_rows",
@@ -71,13 +71,11 @@ def ascend(
 
 def inners(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """See `viewmend.backend.agnostic.inners`."""
-    found = np.empty(len(pairs))
-    for i, pair in enumerate(pairs):
-        A, B = (_as_rows(array) for array in pair)
-        sums = np.empty(A.shape[0])
-        over_rows(_inner_rows, *A.shape, A, B, sums)
-        found[i] = sums.sum()
-    return found
+    rows = [(_as_rows(A), _as_rows(B), np.empty(_as_rows(A).shape[0])) for A, B in pairs]
+    tasks = [(block, arrays) for arrays in rows for block in row_blocks(*arrays[0].shape)]
+    # All pairs at once: threads are woken once.
+    parallel_map(lambda task: _inner_rows((task[0].start, task[0].stop), *task[1]), tasks)
+    return np.array([sums.sum() for _, _, sums in rows])
 
 
 def squared_gap(A: np.ndarray, B: np.ndarray) -> float:

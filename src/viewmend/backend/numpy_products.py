@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from viewmend.backend.numba_products import add_sparse_products, multiply_sparse
 from viewmend.backend.polar import N_COURSES, SMALLEST_SHARE, quintics
-from viewmend.backend.threads import parallel_map, row_blocks
+from viewmend.backend.threads import BLOCK, parallel_map, row_blocks
 
 __all__ = [
     "column_sums",
@@ -196,8 +196,8 @@ def _summed_over_rows(
     A: np.ndarray, part: Callable[[tuple[int, ...], slice], np.ndarray]
 ) -> np.ndarray:
     """Sum of ``part`` over blocks of rows, for every matrix of a stack."""
-    n_rows = A.shape[-2]
-    parts = row_blocks(n_rows, 1, max(-(-n_rows // N_PARTS), 1))
+    n_rows, n_columns = A.shape[-2:]
+    parts = row_blocks(n_rows, 1, max(-(-n_rows // N_PARTS), BLOCK // n_columns))
     views = _views(A)
     sums: list[Any] = parallel_map(
         lambda task: part(*task), [(view, rows) for view in views for rows in parts]

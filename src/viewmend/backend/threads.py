@@ -25,6 +25,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 __all__ = [
+    "BLOCK",
     "available_threads",
     "blocks_for",
     "for_each",
