@@ -20,7 +20,7 @@ def prime_factors(n: int) -> list[int]:
     return found
 
 
-def conjugate_pairs(frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def conjugate_pairs(frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Places of ``k`` and of ``-k`` for every pair of opposite frequencies.
 
     Parameters
@@ -32,10 +32,12 @@ def conjugate_pairs(frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     -------
     firsts, seconds : array (n // 2 + 1,) of int
         The first of a pair is met first; a frequency that is its own opposite is both.
+    smaller : array (n // 2 + 1,) of int
+        The smaller frequency of every pair.
     """
     n = frequencies.size
     place_of = np.empty(n, dtype=np.int64)
     place_of[frequencies] = np.arange(n)
     opposite = place_of[-frequencies % n]
     firsts = np.flatnonzero(np.arange(n) <= opposite)
-    return firsts, opposite[firsts]
+    return firsts, opposite[firsts], np.minimum(frequencies, n - frequencies)[firsts]

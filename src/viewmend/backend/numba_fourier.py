@@ -69,12 +69,15 @@ class Plan:
         Of every row after the transform.
     firsts, seconds : array (n // 2 + 1,) of int
         Rows of opposite frequencies.
+    smaller : array (n // 2 + 1,) of int
+        The smaller frequency of these.
     """
 
     levels: tuple[Level, ...]
     frequencies: np.ndarray
     firsts: np.ndarray
     seconds: np.ndarray
+    smaller: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,15 +217,15 @@ def _over_groups(kernel: Callable[..., None], rows: np.ndarray, level: Level) ->
 
 def _shrink(rows: np.ndarray, tau: Any, plan: Plan) -> np.ndarray:
     """Shrink the slices of all frequencies, and divide by ``n`` for the way back; their norms."""
-    n_views, n, n_columns = rows.shape
-    smaller = np.minimum(plan.frequencies, n - plan.frequencies)[plan.firsts]
-    taus = np.broadcast_to(np.asarray(tau, dtype=np.float64), smaller.shape)[smaller]
-    norms = np.empty(smaller.size)
+    n_views, _, n_columns = rows.shape
+    n_pairs = plan.smaller.size
+    taus = np.broadcast_to(np.asarray(tau, dtype=np.float64), n_pairs)[plan.smaller]
+    norms = np.empty(n_pairs)
     small = NEGLIGIBLE * float(np.finfo(rows.dtype).eps)
     arguments = rows, plan.firsts, plan.seconds, taus, norms, small
-    over_rows(_shrink_pairs, smaller.size, 2 * n_views * n_columns, *arguments)
+    over_rows(_shrink_pairs, n_pairs, 2 * n_views * n_columns, *arguments)
     in_order = np.empty_like(norms)
-    in_order[smaller] = norms
+    in_order[plan.smaller] = norms
     return in_order
 
 
@@ -287,22 +290,34 @@ def _convolve(Y, columns, first, step, turns, tables, work):  # type: ignore[no-
     for s in range(chirp.size):
         _turn(parts(Y, columns, first + s * step), turns[s] * chirp[s], parts(work, inside, s))
     work[chirp.size :] = 0
-    stride, start = spectrum.size, 0
+    _forward_all(work, inside, frequencies, roots, radices, ends)
+    for k in range(spectrum.size):
+        _turn(parts(work, inside, k), spectrum[k], parts(work, inside, k))
+    _backward_all(work, inside, roots, radices, ends)
+    for s in range(chirp.size):
+        _turn(parts(work, inside, s), chirp[s], parts(Y, columns, first + s * step))
+
+
+@njit(cache=True, nogil=True)
+def _forward_all(work, columns, frequencies, roots, radices, ends):  # type: ignore[no-untyped-def]
+    """All levels of a transform, one after the other; ``ends`` cut the radices into levels."""
+    stride, start = roots.size, 0
     for end in ends:
         steps = radices[start:end]
         stride //= steps.prod()
-        for group in range(spectrum.size // steps.prod()):
-            forward(work, inside, group, stride, frequencies, roots, steps)
+        for group in range(roots.size // steps.prod()):
+            forward(work, columns, group, stride, frequencies, roots, steps)
         start = end
-    for k in range(spectrum.size):
-        _turn(parts(work, inside, k), spectrum[k], parts(work, inside, k))
+
+
+@njit(cache=True, nogil=True)
+def _backward_all(work, columns, roots, radices, ends):  # type: ignore[no-untyped-def]
+    stride = 1
     for level in range(ends.size - 1, -1, -1):
         steps = radices[ends[level - 1] if level else 0 : ends[level]]
-        for group in range(spectrum.size // steps.prod()):
-            backward(work, _exchanged(inside), group, stride, roots, steps)
+        for group in range(roots.size // steps.prod()):
+            backward(work, _exchanged(columns), group, stride, roots, steps)
         stride *= steps.prod()
-    for s in range(chirp.size):
-        _turn(parts(work, inside, s), chirp[s], parts(Y, columns, first + s * step))
 
 
 @njit(cache=True, nogil=True)

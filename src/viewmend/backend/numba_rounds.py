@@ -71,11 +71,17 @@ def ascend(
 
 def inners(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """See `viewmend.backend.agnostic.inners`."""
-    rows = [(_as_rows(A), _as_rows(B), np.empty(_as_rows(A).shape[0])) for A, B in pairs]
-    tasks = [(block, arrays) for arrays in rows for block in row_blocks(*arrays[0].shape)]
+    rows = [(_as_rows(A), _as_rows(B)) for A, B in pairs]
+    sums = [np.empty(A.shape[0]) for A, _ in rows]
+    tasks = [(i, block) for i, (A, _) in enumerate(rows) for block in row_blocks(*A.shape)]
+
+    def work(task: tuple[int, slice]) -> None:
+        i, block = task
+        _inner_rows((block.start, block.stop), *rows[i], sums[i])
+
     # All pairs at once: threads are woken once.
-    parallel_map(lambda task: _inner_rows((task[0].start, task[0].stop), *task[1]), tasks)
-    return np.array([sums.sum() for _, _, sums in rows])
+    parallel_map(work, tasks)
+    return np.array([total.sum() for total in sums])
 
 
 def squared_gap(A: np.ndarray, B: np.ndarray) -> float:

@@ -130,7 +130,7 @@ def polar_factors(C: np.ndarray) -> np.ndarray:
     """See `viewmend.backend.agnostic.polar_factors`; a thread per matrix.
 
     Singular values are exact and slow. In double precision there are digits enough to square them,
-    and eigenvectors take two thirds of the time; in single precision matrix products, which are
+    and eigenvectors take three quarters of the time; in single precision matrix products, which are
     twice as fast there, take half of it.
     """
     polar = _polar_by_products if C.dtype == np.float32 else _polar_by_eigenvectors

@@ -107,10 +107,9 @@ def frequency_plan(n: int, device: torch.device) -> FrequencyPlan:
     # Divided by a factor, the frequency at a place leaves its position on that axis.
     inverses = [rest * pow(rest, -1, size) if size > 1 else 0 for rest, size in factors]
     frequencies = np.asarray(inverses) @ axes % n
-    firsts, mirrors = conjugate_pairs(frequencies)
+    firsts, mirrors, smaller = conjugate_pairs(frequencies)
     halves = np.empty(n, dtype=np.int64)
     halves[firsts] = halves[mirrors] = np.arange(firsts.size)
-    smaller = np.minimum(frequencies, n - frequencies)[firsts]
     arrays = samples, halves, firsts, mirrors, smaller
     return FrequencyPlan(shape, *(torch.tensor(array, device=device) for array in arrays))
 
