@@ -26,8 +26,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from viewmend import AGFTIClassifier, MendClassifier
-from viewmend.bench.data import DATA_VARIABLE, load
-from viewmend.core.calibration import (
+from viewmend.core.common.calibration import (
     BINS,
     calibration_error,
     fit_temperature,
@@ -36,6 +35,7 @@ from viewmend.core.calibration import (
     tempered,
 )
 from viewmend.datasets import Task, hide
+from viewmend.datasets.catalogue import DATA_VARIABLE, load
 from viewmend.models.search_contests import SharedGeometry
 from viewmend.plot.style import GREY, PALETTE, plot_style
 

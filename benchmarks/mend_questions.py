@@ -23,19 +23,19 @@ from scipy.sparse import csr_array
 from scipy.stats import wilcoxon
 
 from viewmend import AGFTIClassifier, MultiViewData
-from viewmend.core.canonical import canonical_order
-from viewmend.core.fusion import Game, fuse
-from viewmend.core.mend import Labelling, Settings, Stage, mend
-from viewmend.core.mend_geometry import (
+from viewmend.core.agfti.fusion import Game, fuse
+from viewmend.core.common.canonical import canonical_order
+from viewmend.core.graphs.neighbours import neighbour_graph
+from viewmend.core.mend.geometry import (
     Geometry,
     GeometrySettings,
     NeighbourRule,
     build_geometry,
     view_graphs,
 )
-from viewmend.core.neighbours import neighbour_graph
+from viewmend.core.mend.recipe import Labelling, Settings, Stage, mend
+from viewmend.data.labels import Labels, check_labels
 from viewmend.datasets import Task, load_npz
-from viewmend.labels import Labels, check_labels
 
 # Dense arrays of all graphs: beyond this the adversarial weights are left out.
 ADVERSARIAL_ROWS = 1000

@@ -27,7 +27,7 @@ from sklearn.model_selection import ParameterGrid
 
 from viewmend.backend.threads import limited_threads
 from viewmend.baselines.registry import METHODS
-from viewmend.core.scaling import unit_rows
+from viewmend.core.common.scaling import unit_rows
 from viewmend.datasets import Task, hide, load_npz
 from viewmend.impute import DeepMatrixFactorization
 

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from viewmend.core.nearest import Neighbours, nearest_rows, nearest_rows_in_cells, recall
-from viewmend.core.representations import REPRESENTATIONS, represent
+from viewmend.core.graphs.nearest import Neighbours, nearest_rows, nearest_rows_in_cells, recall
+from viewmend.core.mend.representations import REPRESENTATIONS, represent
 
 N_QUERIES = 2000
 Result = TypeVar("Result")

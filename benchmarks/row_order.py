@@ -29,10 +29,10 @@ import numpy as np
 
 from viewmend.backend.threads import limited_threads
 from viewmend.core import Problem, solve
-from viewmend.core.anchor_count import graph_size
-from viewmend.core.anchors import balanced_hierarchical
-from viewmend.core.bipartite import anchor_graphs
-from viewmend.core.scaling import unit_rows
+from viewmend.core.agfti.anchor_count import graph_size
+from viewmend.core.agfti.anchors import balanced_hierarchical
+from viewmend.core.agfti.bipartite import anchor_graphs
+from viewmend.core.common.scaling import unit_rows
 from viewmend.datasets import hide, load_npz
 
 ANCHORS = {"cub": 64, "uci_digit": 256}

@@ -28,7 +28,7 @@ from sklearn.metrics import precision_recall_fscore_support
 import viewmend
 from viewmend import MultiViewData
 from viewmend.backend.threads import limited_threads
-from viewmend.core.scaling import unit_rows
+from viewmend.core.common.scaling import unit_rows
 from viewmend.datasets import Task, load_npz, realised_completeness
 from viewmend.impute import DeepMatrixFactorization
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from viewmend import MendClassifier
+from viewmend.data import from_anndata, write_back
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.interop import from_anndata, write_back
 
 blobs = make_multiview_blobs(160, n_views=2, n_features=(10, 6), random_state=5)
 task = hide(blobs.views, blobs.y, missing_rate=0.3, label_rate=0.1, random_state=5)

@@ -11,9 +11,9 @@ import pandas as pd
 
 import viewmend
 from viewmend import MendClassifier, inspect_data
+from viewmend.data import result_frame
+from viewmend.data.io import read_views
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.interop import result_frame
-from viewmend.reading import read_views
 
 blobs = make_multiview_blobs(150, n_views=2, n_features=(3, 4), random_state=9)
 task = hide(blobs.views, blobs.y, missing_rate=0.3, label_rate=0.1, random_state=9)

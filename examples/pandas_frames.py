@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from viewmend import MendClassifier
+from viewmend.data import from_frames, result_frame
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.interop import from_frames, result_frame
 
 blobs = make_multiview_blobs(150, n_views=2, n_features=(5, 7), random_state=3)
 task = hide(blobs.views, blobs.y, missing_rate=0.4, label_rate=0.1, random_state=3)

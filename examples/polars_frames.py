@@ -8,8 +8,8 @@ import pandas as pd
 import polars as pl
 
 from viewmend import MendClassifier
+from viewmend.data import from_frames, result_frame
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.interop import from_frames, result_frame
 
 blobs = make_multiview_blobs(150, n_views=2, n_features=(4, 6), random_state=4)
 task = hide(blobs.views, blobs.y, missing_rate=0.3, label_rate=0.1, random_state=4)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from viewmend import MendClassifier
-from viewmend.interop import from_arrays
+from viewmend.data import from_arrays
 
 # %%
 # Documents of three topics: each topic favours its own words in either language.

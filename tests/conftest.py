@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from viewmend.core import Problem
-from viewmend.core.anchors import balanced_hierarchical
-from viewmend.core.bipartite import anchor_graphs
+from viewmend.core.agfti.anchors import balanced_hierarchical
+from viewmend.core.agfti.bipartite import anchor_graphs
 from viewmend.datasets import hide, make_multiview_blobs
 
 DEFAULT_REFERENCE = Path(__file__).parents[2] / "shared"

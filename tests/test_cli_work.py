@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 import viewmend
 from viewmend import MendClassifier
 from viewmend.cli import app
-from viewmend.core.calibration import calibration_error
+from viewmend.core.common.calibration import calibration_error
+from viewmend.data import from_frames, result_frame
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.interop import from_frames, result_frame
 
 NAMES = np.array(["léger", "moyen", "sévère"])
 FEW = ("--set", "n_rounds=2")

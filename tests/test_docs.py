@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "viewmend"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>python|console)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
-# A file of the library in backquotes, perhaps with something in it: `core/admm.py::solve`.
+# A file of the library in backquotes, perhaps with something in it: `core/agfti/admm.py::solve`.
 CODE_PLACE = re.compile(r"`((?:core|backend|models|baselines|bench|impute)/\w+\.py)(?:::(\w+))?`")
 # Parts of the library that the reference leaves out: users meet them through others.
 INTERNAL = {
@@ -249,10 +249,14 @@ def test_docstrings_become_markdown_with_links(reference):
 def test_excerpts_are_cut_from_the_source_and_unknown_names_refused():
     exceptions = pytest.importorskip("mkdocs.exceptions", reason="the site is made by MkDocs")
     excerpts = load_hook("excerpts")
-    page = excerpts.on_page_markdown("before\n<!-- code: core/simplex.py::__all__ -->\nafter")
+    page = excerpts.on_page_markdown(
+        "before\n<!-- code: core/common/simplex.py::__all__ -->\nafter"
+    )
     assert "    __all__ = [" in page
     assert page.startswith("before\n")
     method = excerpts.excerpt("containers.py", "MultiViewData.stacked")
     assert method.splitlines()[0] == "    def stacked(self) -> np.ndarray:"
-    with pytest.raises(exceptions.PluginError, match=r"core/simplex\.py has no gone; correct"):
-        excerpts.on_page_markdown("<!-- code: core/simplex.py::gone -->")
+    with pytest.raises(
+        exceptions.PluginError, match=r"core/common/simplex\.py has no gone; correct"
+    ):
+        excerpts.on_page_markdown("<!-- code: core/common/simplex.py::gone -->")

@@ -16,12 +16,13 @@ from sklearn.exceptions import NotFittedError
 
 from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier
 from viewmend.baselines.union_graph import UnionGraphClassifier
-from viewmend.core.mend_geometry import NeighbourRule
+from viewmend.core.mend.geometry import NeighbourRule
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.persistence import ModelFileError, load, save
-from viewmend.persistence.archive import SCHEMA, read_archive, write_archive
-from viewmend.persistence.arrays import ArraySpec, array_bytes, array_from_bytes, spec_of
-from viewmend.persistence.tree import Reader, Writer
+from viewmend.storage.archive import SCHEMA, read_archive, write_archive
+from viewmend.storage.arrays import ArraySpec, array_bytes, array_from_bytes, spec_of
+from viewmend.persistence.registry import VOCABULARY
+from viewmend.storage.tree import Reader, Writer
 
 BLOBS = make_multiview_blobs(36, n_features=(3, 2), noise=2.0, random_state=0)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.3, label_rate=0.25, random_state=0)
@@ -206,9 +207,9 @@ shapes = st.lists(st.integers(0, 3), max_size=3).map(tuple)
 )
 @settings(max_examples=150, deadline=None)
 def test_every_plain_value_survives_its_tree(value):
-    write = Writer()
+    write = Writer(VOCABULARY)
     text = json.dumps(write(value), allow_nan=False)
-    again = Reader(write.arrays)(json.loads(text))
+    again = Reader(write.arrays, VOCABULARY)(json.loads(text))
     # repr tells -0.0 from 0.0, 1 from True and a list from a tuple, and NaN equals itself.
     assert repr(again) == repr(value)
 

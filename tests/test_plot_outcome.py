@@ -11,8 +11,8 @@ from scipy.sparse import block_diag, csr_array
 from sklearn.metrics import confusion_matrix
 
 from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier
-from viewmend.core.calibration import calibration_error
-from viewmend.core.mend import StageRecord
+from viewmend.core.common.calibration import calibration_error
+from viewmend.core.mend.recipe import StageRecord
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError
 from viewmend.plot import (

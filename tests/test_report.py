@@ -18,7 +18,7 @@ from viewmend.baselines import NaNBoostingClassifier, UnionGraphClassifier
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.report import write_report
-from viewmend.report.case import Case, make_case
+from viewmend.report.context import Case, make_case
 from viewmend.report.html import Cell, advice, table_html
 from viewmend.report.page import SECTIONS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from viewmend.core import Problem
-from viewmend.core.bipartite import anchor_graph
+from viewmend.core.agfti.bipartite import anchor_graph
 
 __all__ = [
     "CASES",

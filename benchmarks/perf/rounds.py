@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.core import Problem, Result, admm, solve
+from viewmend.core import Problem, Result, solve
+from viewmend.core.agfti import admm
 
 from .cases import CASES, PAPER, Case, paper_seconds, random_problem
 from .measuring import best_seconds, limited, peak_bytes, placement, resident_growth, synchronize

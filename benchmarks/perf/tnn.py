@@ -2,7 +2,7 @@
 
 python -m benchmarks.perf.tnn [--dtype float32] [--device cuda] [--budget-gb 16] [--out DIR]
 
-Beside the seconds of `viewmend.core.tensor_nuclear.prox_tnn` stand its peak memory, input and
+Beside the seconds of `viewmend.core.agfti.tensor_nuclear.prox_tnn` stand its peak memory, input and
 answer counted in, and the bandwidth it gets: the bytes of six passes over the input (transform,
 shrink, transform back, each reading and writing once), against the fastest copy on the same
 machine. Sizes that may not fit the budget are named and skipped.
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.core.tensor_nuclear import prox_tnn
+from viewmend.core.agfti.tensor_nuclear import prox_tnn
 
 from .cases import PAPER, paper_footprint
 from .hardware import TENSOR_PASSES, copy_rates

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from viewmend import AGFTIClassifier
-from viewmend.core.anchors import ANCHOR_METHODS
+from viewmend.core.agfti.anchors import ANCHOR_METHODS
 from viewmend.datasets import Task, hide
 from viewmend.models import agfti, agfti_geometry
 

@@ -24,10 +24,14 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "baselines": ("viewmend.baselines", "viewmend.baselines.registry"),
     "impute": ("viewmend.impute",),
     "datasets": ("viewmend.datasets",),
-    "interop": ("viewmend.interop",),
-    "reading": ("viewmend.reading",),
+    "interop": ("viewmend.data",),
+    "reading": ("viewmend.data.io",),
     "model_selection": ("viewmend.model_selection",),
-    "models": ("viewmend.models.trust", "viewmend.models.explanation", "viewmend.core.calibration"),
+    "models": (
+        "viewmend.models.calibrated",
+        "viewmend.models.explanation",
+        "viewmend.core.common.calibration",
+    ),
     "callbacks": ("viewmend.callbacks",),
     "plot": ("viewmend.plot",),
     "report": ("viewmend.report",),
@@ -36,7 +40,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "distributed": ("viewmend.distributed",),
     "bench": (
         "viewmend.bench.methods",
-        "viewmend.bench.data",
+        "viewmend.datasets.catalogue",
         "viewmend.bench.protocols",
         "viewmend.bench.experiment",
         "viewmend.bench.store",
@@ -46,9 +50,9 @@ PAGES: Mapping[str, tuple[str, ...]] = {
 
 # Of modules that a page shows in part, because the rest is for the library itself.
 ONLY: Mapping[str, tuple[str, ...]] = {
-    "viewmend.models.trust": ("Decision",),
+    "viewmend.models.calibrated": ("Decision",),
     "viewmend.models.explanation": ("Explanation",),
-    "viewmend.core.calibration": ("Calibration",),
+    "viewmend.core.common.calibration": ("Calibration",),
 }
 
 # What is said about a module has no place of its own in the table of contents.

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
 from viewmend.baselines import MeanImputedLabelSpreading, UnionGraphClassifier
-from viewmend.core.admm import Callback
+from viewmend.core.agfti.admm import Callback
 from viewmend.datasets import MultiViewDataset, Task, hide, load_uci_digits
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.mend import MendClassifier

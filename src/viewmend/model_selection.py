@@ -27,8 +27,8 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
-from viewmend.labels import Labels, check_labels, labelled_part
 from viewmend.models.search_runs import label_folds
 from viewmend.parameters import Integer, short
 

@@ -22,7 +22,7 @@ from viewmend.backend.namespace import (  # noqa: E402
     to_numpy,
 )
 from viewmend.core import solve  # noqa: E402
-from viewmend.core.graph_fourier import graph_spectrum, summed_graph  # noqa: E402
+from viewmend.core.agfti.graph_fourier import graph_spectrum, summed_graph  # noqa: E402
 
 RNG = np.random.default_rng(0)
 XP = array_namespace(torch.ones(1))

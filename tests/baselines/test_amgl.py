@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 
 from viewmend.baselines.amgl import AMGLClassifier, normalised_laplacian, root_energies
-from viewmend.core.linear import harmonic_labels
-from viewmend.core.neighbours import neighbour_graph
-from viewmend.core.scaling import unit_rows
+from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.scaling import unit_rows
+from viewmend.core.graphs.neighbours import neighbour_graph
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError
 

@@ -6,11 +6,11 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from viewmend.baselines.ammss import AMMSSClassifier, weighted_labels
-from viewmend.core.anchored import scaled_anchor_graph, smoothness, solve_anchored
-from viewmend.core.anchors import random_anchors
-from viewmend.core.bipartite import anchor_graph
-from viewmend.core.linear import harmonic_labels
-from viewmend.core.scaling import unit_rows
+from viewmend.baselines.maths.anchored import scaled_anchor_graph, smoothness, solve_anchored
+from viewmend.core.agfti.anchors import random_anchors
+from viewmend.core.agfti.bipartite import anchor_graph
+from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.scaling import unit_rows
 from viewmend.datasets import make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError
 

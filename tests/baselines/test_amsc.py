@@ -13,9 +13,9 @@ from viewmend.baselines.amsc import (
     view_costs,
     view_labels,
 )
-from viewmend.containers import MultiViewData
-from viewmend.core.anchored import scaled_anchor_graph
-from viewmend.core.scaling import unit_rows
+from viewmend.baselines.maths.anchored import scaled_anchor_graph
+from viewmend.core.common.scaling import unit_rows
+from viewmend.data.container import MultiViewData
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError
 

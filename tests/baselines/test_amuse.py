@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from viewmend.baselines.amuse import AMUSEClassifier, objective, weighted
-from viewmend.core.learned_graph import learn_graph, on_common_support
-from viewmend.core.linear import harmonic_labels
-from viewmend.core.neighbours import directed_neighbour_graph
-from viewmend.core.scaling import unit_rows
-from viewmend.core.simplex import project_simplex, simplex_qp
-from viewmend.core.spreading import laplacian
+from viewmend.baselines.maths.learned_graph import learn_graph, on_common_support
+from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.scaling import unit_rows
+from viewmend.core.common.simplex import project_simplex, simplex_qp
+from viewmend.core.graphs.neighbours import directed_neighbour_graph
+from viewmend.core.graphs.spreading import laplacian
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from viewmend.baselines.cfmsc import CFMSCClassifier
-from viewmend.core.neighbours import directed_neighbour_graph
-from viewmend.core.spreading import laplacian
+from viewmend.core.graphs.neighbours import directed_neighbour_graph
+from viewmend.core.graphs.spreading import laplacian
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError
 

@@ -15,7 +15,7 @@ from viewmend.baselines.erl_mvsc import (
     lift_rows,
     solve_symmetric,
 )
-from viewmend.core.scaling import standardise_rows, unit_rows
+from viewmend.core.common.scaling import standardise_rows, unit_rows
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError
 

@@ -5,9 +5,9 @@ import pytest
 
 from viewmend.baselines import cfmsc
 from viewmend.baselines.fmsel import FMSELClassifier
-from viewmend.core.linear import harmonic_labels
-from viewmend.core.neighbours import directed_neighbour_graph
-from viewmend.core.spreading import laplacian
+from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.graphs.neighbours import directed_neighbour_graph
+from viewmend.core.graphs.spreading import laplacian
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 

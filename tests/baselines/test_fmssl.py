@@ -11,11 +11,11 @@ from viewmend.baselines.fmssl import (
     learn_graph,
     propagate,
 )
-from viewmend.core.anchors import balanced_hierarchical
-from viewmend.core.bipartite import anchor_graph
-from viewmend.core.scaling import unit_rows
-from viewmend.core.simplex import project_simplex, simplex_qp
-from viewmend.core.spreading import label_gaps, weighted_sum
+from viewmend.core.agfti.anchors import balanced_hierarchical
+from viewmend.core.agfti.bipartite import anchor_graph
+from viewmend.core.common.scaling import unit_rows
+from viewmend.core.common.simplex import project_simplex, simplex_qp
+from viewmend.core.graphs.spreading import label_gaps, weighted_sum
 from viewmend.datasets import make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError
 

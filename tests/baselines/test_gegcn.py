@@ -15,10 +15,10 @@ from viewmend.baselines.gegcn import GEGCNClassifier  # noqa: E402
 from viewmend.baselines.gegcn_steps import CompiledNetworks  # noqa: E402
 from viewmend.baselines.gegcn_torch import Problem, Settings, TorchNetworks, shrink  # noqa: E402
 from viewmend.baselines.torch_support import TorchRun  # noqa: E402
-from viewmend.containers import MultiViewData  # noqa: E402
+from viewmend.data.container import MultiViewData  # noqa: E402
+from viewmend.data.labels import check_labels  # noqa: E402
 from viewmend.datasets import hide, make_multiview_blobs  # noqa: E402
 from viewmend.exceptions import InvalidParameterError  # noqa: E402
-from viewmend.labels import check_labels  # noqa: E402
 
 BLOBS = make_multiview_blobs(90, n_views=2, n_features=(6, 9), random_state=0)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.0, label_rate=0.1, random_state=0)

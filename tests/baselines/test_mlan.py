@@ -11,11 +11,11 @@ from viewmend.baselines.mlan import (
     lowest_eigenvectors,
     nearest_rows,
 )
-from viewmend.core.linear import harmonic_labels
-from viewmend.core.neighbours import directed_neighbour_graph
-from viewmend.core.scaling import standardise_rows
-from viewmend.core.simplex import project_simplex
-from viewmend.core.spreading import laplacian
+from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.scaling import standardise_rows
+from viewmend.core.common.simplex import project_simplex
+from viewmend.core.graphs.neighbours import directed_neighbour_graph
+from viewmend.core.graphs.spreading import laplacian
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from viewmend.baselines.poisson import PoissonClassifier, PoissonMBOClassifier
-from viewmend.core.neighbours import neighbour_graph
+from viewmend.core.graphs.neighbours import neighbour_graph
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError
 

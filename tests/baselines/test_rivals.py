@@ -5,8 +5,8 @@ import pytest
 from sklearn.semi_supervised import LabelSpreading
 
 from viewmend.baselines import MeanImputedLabelSpreading, UnionGraphClassifier
-from viewmend.core.neighbours import neighbour_graph
-from viewmend.core.spreading import normalise_graph
+from viewmend.core.graphs.neighbours import neighbour_graph
+from viewmend.core.graphs.spreading import normalise_graph
 from viewmend.datasets import hide, make_broken_moons, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError
 

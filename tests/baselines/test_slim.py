@@ -14,8 +14,8 @@ from viewmend.baselines.slim import (
     row_norms,
     summed_laplacian,
 )
-from viewmend.core.neighbours import neighbour_graph
-from viewmend.core.spreading import normalise_graph
+from viewmend.core.graphs.neighbours import neighbour_graph
+from viewmend.core.graphs.spreading import normalise_graph
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError
 

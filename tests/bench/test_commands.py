@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 
 from viewmend import cli
 from viewmend.bench import measures
-from viewmend.bench.execute import Outcome
 from viewmend.bench.experiment import read_experiment
-from viewmend.bench.keys import Record, RunKey
 from viewmend.bench.methods import CONTESTANTS
 from viewmend.bench.plan import Count, final_runs
 from viewmend.bench.progress import remaining_seconds, shown_progress
+from viewmend.bench.runner import Outcome
+from viewmend.bench.runs import Record, RunKey
 from viewmend.bench.store import ResultStore
 from viewmend.datasets import make_multiview_blobs
 

@@ -11,10 +11,10 @@ from sklearn.base import clone
 
 from viewmend.bench import completion as module
 from viewmend.bench.completion import FixedCompletion, completed, imputer_of
-from viewmend.bench.data import Source
 from viewmend.bench.protocols import observed_pairs, pose
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
 from viewmend.datasets import make_multiview_blobs
+from viewmend.datasets.catalogue import Source
 
 BLOBS = make_multiview_blobs(40, n_views=2, n_classes=2, random_state=0)
 SOURCE = Source(

@@ -10,7 +10,7 @@ import pytest
 from viewmend.bench.experiment import Row, load_plugins, read_experiment
 from viewmend.bench.methods import CONTESTANTS
 from viewmend.bench.plan import cells, known_runs
-from viewmend.bench.rules import InvalidExperimentError
+from viewmend.bench.schema import InvalidExperimentError
 from viewmend.bench.store import ResultStore
 
 PAPER = sorted((Path(__file__).parents[2] / "benchmarks" / "paper").glob("*.toml"))

@@ -12,8 +12,8 @@ from viewmend.bench.axes import scale_of
 from viewmend.bench.charts import Chart, Panel, Series, strokes
 from viewmend.bench.drawing import draw_chart
 from viewmend.bench.figures import FIGURES, build_chart, draw_figure, suitable_figures
-from viewmend.bench.keys import Record, RunKey, setting_of
 from viewmend.bench.paper_values import Footprint, PaperTables, PaperValue
+from viewmend.bench.runs import Record, RunKey, setting_of
 from viewmend.bench.stats import critical_difference
 from viewmend.bench.summaries import Look
 from viewmend.bench.svg import chart_html

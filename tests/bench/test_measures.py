@@ -13,14 +13,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
-from viewmend.bench.data import load
-from viewmend.bench.keys import RunKey, derived_seed, setting_of
 from viewmend.bench.measures import MEASURES, Context, hidden_error, measure
 from viewmend.bench.methods import CONTESTANTS, Contestant
 from viewmend.bench.protocols import PROTOCOLS, pose
-from viewmend.containers import MultiViewData
-from viewmend.core.tensor_nuclear import prox_tnn, tnn
+from viewmend.bench.runs import RunKey, derived_seed, setting_of
+from viewmend.core.agfti.tensor_nuclear import prox_tnn, tnn
+from viewmend.data.container import MultiViewData
 from viewmend.datasets import make_multiview_blobs
+from viewmend.datasets.catalogue import load
 from viewmend.exceptions import DataWarning
 from viewmend.models.agfti import AGFTIClassifier
 

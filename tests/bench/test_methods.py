@@ -6,8 +6,8 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from viewmend.baselines.registry import METHODS
-from viewmend.bench.keys import RunKey, setting_of
 from viewmend.bench.methods import ANCHORS, CONTESTANTS, IMVGCN_PRESETS, Contestant, contestant
+from viewmend.bench.runs import RunKey, setting_of
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.agfti import PAPER, AGFTIClassifier
 

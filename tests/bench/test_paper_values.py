@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from viewmend.bench.keys import Record, RunKey
 from viewmend.bench.paper_values import (
     compare_with_paper,
     not_run,
     paper_method,
     read_paper_tables,
 )
+from viewmend.bench.runs import Record, RunKey
 from viewmend.bench.summaries import Cell
 from viewmend.exceptions import InvalidParameterError
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from viewmend.bench.experiment import Experiment, LeftOut, Row
-from viewmend.bench.keys import Record, derived_seed
 from viewmend.bench.methods import CONTESTANTS, Contestant
 from viewmend.bench.plan import (
     Count,
@@ -19,6 +18,7 @@ from viewmend.bench.plan import (
     known_runs,
     unfinished_runs,
 )
+from viewmend.bench.runs import Record, derived_seed
 
 GRID = {"a": (1, 2, 3), "b": (0.5, 0.25)}
 N_GRID = 6

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from viewmend.bench.data import Source
 from viewmend.bench.protocols import PROTOCOLS, observed_pairs, pose
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
 from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.datasets.catalogue import Source
 from viewmend.exceptions import InvalidParameterError
 
 BLOBS = make_multiview_blobs(150, n_views=3, n_classes=3, random_state=0)

@@ -11,9 +11,9 @@ from itertools import count
 
 import pytest
 
-from viewmend.bench.keys import Record, RunKey, setting_of
 from viewmend.bench.paper_values import PaperTables, PaperValue
 from viewmend.bench.report import Contents, report_html, table_html, write_report
+from viewmend.bench.runs import Record, RunKey, setting_of
 from viewmend.bench.summaries import Look
 from viewmend.bench.tabular import Entry, Line, Table
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from viewmend.bench.keys import Record, RunKey, setting_of
+from viewmend.bench.runs import Record, RunKey, setting_of
 from viewmend.bench.store import ResultStore
 from viewmend.exceptions import DataWarning
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from viewmend.bench.formats import FORMATS, to_csv, to_latex, to_markdown, write_table
-from viewmend.bench.keys import Record, RunKey, setting_of
 from viewmend.bench.paper_values import PaperTables, PaperValue
+from viewmend.bench.runs import Record, RunKey, setting_of
 from viewmend.bench.summaries import Look, scores, settings_vary
 from viewmend.bench.tables import TABLES, build_table, suitable_tables
 from viewmend.bench.tabular import Entry, Line, Table

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from viewmend import AGFTIClassifier
-from viewmend.core.anchors import corresponding_anchors
-from viewmend.core.bipartite import anchor_graphs
-from viewmend.core.graph_fourier import diffusion_coordinates, graph_spectrum, summed_graph
+from viewmend.core.agfti.anchors import corresponding_anchors
+from viewmend.core.agfti.bipartite import anchor_graphs
+from viewmend.core.agfti.graph_fourier import diffusion_coordinates, graph_spectrum, summed_graph
+from viewmend.data.labels import Labels
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed.geometry import Reading, geometry_of_blocks
 from viewmend.distributed.inputs import as_chunks
@@ -16,7 +17,6 @@ from viewmend.distributed.packing import unpack
 from viewmend.distributed.sampling import Sample, gather_sample, survey_chunks
 from viewmend.distributed.stages import Runner
 from viewmend.distributed.waves import found_waves, known_waves, places, wave_rows
-from viewmend.labels import Labels
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:AGFTIClassifier stopped at max_iter:sklearn.exceptions.ConvergenceWarning"
@@ -128,7 +128,7 @@ def _one_round(views, observed, N, rng):
     """The second round of `corresponding_anchors`, which starts from the graph ``N``."""
     from unittest import mock
 
-    from viewmend.core import anchors
+    from viewmend.core.agfti import anchors
 
     with (
         mock.patch.object(anchors, "CORRESPONDENCE_ROUNDS", 1),

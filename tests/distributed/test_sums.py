@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from viewmend.core.alignment import align_anchors, align_products
-from viewmend.core.fusion import Game, answer, fuse
-from viewmend.core.graph_fourier import (
+from viewmend.core.agfti.alignment import align_anchors, align_products
+from viewmend.core.agfti.fusion import Game, answer, fuse
+from viewmend.core.agfti.graph_fourier import (
     graph_spectrum,
     prox_graph_norm,
     restored,
@@ -18,7 +18,7 @@ from viewmend.core.graph_fourier import (
     shrinkage,
     wave_sums,
 )
-from viewmend.core.propagation import (
+from viewmend.core.agfti.propagation import (
     LabelSums,
     anchor_labels,
     inverse_roots,
@@ -26,7 +26,7 @@ from viewmend.core.propagation import (
     propagate_labels,
     sample_labels,
 )
-from viewmend.core.tensor_nuclear import (
+from viewmend.core.agfti.tensor_nuclear import (
     filtered_columns,
     frequency_grams,
     mean_over_frequencies,

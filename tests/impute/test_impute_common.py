@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 from viewmend.impute import (
     ColumnMeanImputer,

@@ -6,7 +6,7 @@ from scipy.optimize import approx_fprime, minimize
 from sklearn.base import clone
 
 from viewmend.backend.threads import limited_threads
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
 from viewmend.impute import ColumnMeanImputer, DeepMatrixFactorization, deep_matrix
 from viewmend.impute.deep_matrix import Network, random_weights
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
 from viewmend.exceptions import InvalidParameterError
 from viewmend.impute import ColumnMeanImputer, LowRankImputer
 from viewmend.impute.low_rank import shrink_singular_values, soft_impute

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
 from viewmend.impute import ColumnMeanImputer, NeighbourImputer, neighbours
 
 

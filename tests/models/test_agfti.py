@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from viewmend import AGFTIClassifier
 from viewmend.callbacks import LogRounds, TimeLimit
 from viewmend.core import solve
-from viewmend.core.propagation import propagate_labels
+from viewmend.core.agfti.propagation import propagate_labels
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import (
     DataWarning,

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from viewmend import AGFTIClassifier  # noqa: E402
 from viewmend.core import solve  # noqa: E402
-from viewmend.core.graph_fourier import graph_spectrum, summed_graph  # noqa: E402
+from viewmend.core.agfti.graph_fourier import graph_spectrum, summed_graph  # noqa: E402
 from viewmend.datasets import hide, make_multiview_blobs  # noqa: E402
 from viewmend.exceptions import InvalidParameterError  # noqa: E402
 

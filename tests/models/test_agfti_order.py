@@ -5,10 +5,10 @@ import pytest
 from sklearn.base import clone
 
 from viewmend import AGFTIClassifier, MultiViewData
-from viewmend.core.bipartite import anchor_graphs
-from viewmend.core.scaling import NORMALIZERS
+from viewmend.core.agfti.bipartite import anchor_graphs
+from viewmend.core.common.scaling import NORMALIZERS
+from viewmend.data.labels import Labels
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.labels import Labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

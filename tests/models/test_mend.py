@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from viewmend import MendClassifier
 from viewmend.baselines import UnionGraphClassifier
 from viewmend.callbacks import LogRounds, TimeLimit
-from viewmend.core.representations import REPRESENTATIONS
+from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import (
     DataWarning,

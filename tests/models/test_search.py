@@ -14,10 +14,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier
-from viewmend.core.canonical import canonical_order
+from viewmend.core.common.canonical import canonical_order
+from viewmend.data.labels import Labels
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
-from viewmend.labels import Labels
 from viewmend.models.search_contests import (
     CONFIRMING,
     CommonGraphs,

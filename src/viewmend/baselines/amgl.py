@@ -13,11 +13,11 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution
-from viewmend.containers import MultiViewData
-from viewmend.core.linear import harmonic_labels
-from viewmend.core.neighbours import neighbour_graph
-from viewmend.core.spreading import joined_to_label, normalise_graph, weighted_sum
-from viewmend.labels import Labels
+from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.graphs.neighbours import neighbour_graph
+from viewmend.core.graphs.spreading import joined_to_label, normalise_graph, weighted_sum
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.parameters import Integer, Real, Rule
 
 __all__ = ["AMGLClassifier"]

@@ -13,12 +13,12 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from viewmend.baselines.base import BaselineClassifier, Solution
-from viewmend.containers import MultiViewData
-from viewmend.core.anchor_count import graph_size
-from viewmend.core.anchored import scaled_anchor_graph, smoothness, solve_anchored
-from viewmend.core.anchors import kmeans_anchors
-from viewmend.core.propagation import reachable_samples
-from viewmend.labels import Labels
+from viewmend.baselines.maths.anchored import scaled_anchor_graph, smoothness, solve_anchored
+from viewmend.core.agfti.anchor_count import graph_size
+from viewmend.core.agfti.anchors import kmeans_anchors
+from viewmend.core.agfti.propagation import reachable_samples
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 
 __all__ = ["AMSCClassifier"]

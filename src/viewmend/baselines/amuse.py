@@ -12,13 +12,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution
-from viewmend.containers import MultiViewData
-from viewmend.core.learned_graph import learn_graph, on_common_support
-from viewmend.core.linear import harmonic_labels
-from viewmend.core.neighbours import directed_neighbour_graph
-from viewmend.core.simplex import simplex_qp
-from viewmend.core.spreading import joined_to_label, label_gaps, laplacian
-from viewmend.labels import Labels
+from viewmend.baselines.maths.learned_graph import learn_graph, on_common_support
+from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.simplex import simplex_qp
+from viewmend.core.graphs.neighbours import directed_neighbour_graph
+from viewmend.core.graphs.spreading import joined_to_label, label_gaps, laplacian
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.parameters import Integer, Real, Rule
 
 __all__ = ["AMUSEClassifier"]

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from viewmend.containers import MultiViewData
-from viewmend.core.scaling import unit_rows
+from viewmend.core.common.scaling import unit_rows
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidViewsError, TooLargeError
 from viewmend.impute import DeepMatrixFactorization
-from viewmend.labels import Labels
 from viewmend.models.base import MultiViewClassifier
 from viewmend.parameters import Rule, check_parameters
 

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from viewmend.baselines.base import BaselineClassifier, Solution
-from viewmend.containers import MultiViewData
-from viewmend.core.scaling import unit_rows
-from viewmend.labels import Labels
+from viewmend.core.common.scaling import unit_rows
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 

@@ -17,12 +17,12 @@ from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution, check_memory
-from viewmend.containers import MultiViewData
-from viewmend.core.linear import block_cg
-from viewmend.core.scaling import standardise_rows
-from viewmend.core.simplex import power_weights
-from viewmend.core.spreading import joined_to_label, normalise_graph, weighted_sum
-from viewmend.labels import Labels
+from viewmend.core.common.linear import block_cg
+from viewmend.core.common.scaling import standardise_rows
+from viewmend.core.common.simplex import power_weights
+from viewmend.core.graphs.spreading import joined_to_label, normalise_graph, weighted_sum
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.parameters import Integer, OneOf, Real, Rule
 
 __all__ = ["ERLMVSCClassifier"]

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution, check_memory
-from viewmend.containers import MultiViewData
-from viewmend.core.flexible import FlexibleProblem, minimise_flexible
-from viewmend.core.learned_graph import on_common_support
-from viewmend.core.neighbours import directed_neighbour_graph
-from viewmend.core.ridge import regression_residual
-from viewmend.labels import Labels
+from viewmend.baselines.maths.flexible import FlexibleProblem, minimise_flexible
+from viewmend.baselines.maths.learned_graph import on_common_support
+from viewmend.baselines.maths.ridge import regression_residual
+from viewmend.core.graphs.neighbours import directed_neighbour_graph
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 

@@ -13,16 +13,16 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution
-from viewmend.containers import MultiViewData
-from viewmend.core.anchor_count import graph_size, largest_power_of_two
-from viewmend.core.anchored import solve_anchored
-from viewmend.core.anchors import balanced_hierarchical
-from viewmend.core.bipartite import anchor_graph
-from viewmend.core.propagation import anchor_scale, reachable_samples
-from viewmend.core.simplex import project_support, simplex_qp
-from viewmend.core.spreading import label_gaps, weighted_sum
+from viewmend.baselines.maths.anchored import solve_anchored
+from viewmend.core.agfti.anchor_count import graph_size, largest_power_of_two
+from viewmend.core.agfti.anchors import balanced_hierarchical
+from viewmend.core.agfti.bipartite import anchor_graph
+from viewmend.core.agfti.propagation import anchor_scale, reachable_samples
+from viewmend.core.common.simplex import project_support, simplex_qp
+from viewmend.core.graphs.spreading import label_gaps, weighted_sum
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidParameterError
-from viewmend.labels import Labels
 from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 
 __all__ = ["FMSSLClassifier"]

@@ -21,9 +21,9 @@ from viewmend.baselines.base import CompleteViewClassifier, Solution
 from viewmend.baselines.gegcn_steps import CompiledNetworks
 from viewmend.baselines.gegcn_torch import Problem, Settings, TorchNetworks, Weights
 from viewmend.baselines.torch_support import DEVICES, TorchRun, binary_graph
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidParameterError
-from viewmend.labels import Labels
 from viewmend.parameters import Integer, OneOf, Real, Rule
 
 __all__ = ["GEGCNClassifier"]

@@ -19,9 +19,9 @@ from sklearn.preprocessing import normalize
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution
 from viewmend.baselines.torch_support import DEVICES, SparseConstant, TorchRun, binary_graph
-from viewmend.containers import MultiViewData
-from viewmend.core.spreading import normalise_graph
-from viewmend.labels import Labels
+from viewmend.core.graphs.spreading import normalise_graph
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Each, Integer, OneOf, Real, Rule
 

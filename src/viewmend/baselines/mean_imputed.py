@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.semi_supervised import LabelSpreading
 
-from viewmend.core.scaling import unit_rows
+from viewmend.core.common.scaling import unit_rows
 from viewmend.models.base import MultiViewClassifier
 from viewmend.parameters import Integer, Real, Rule, check_parameters
 

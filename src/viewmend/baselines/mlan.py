@@ -17,13 +17,13 @@ from sklearn.neighbors import NearestNeighbors
 
 from viewmend.backend import dispatch
 from viewmend.baselines.base import CompleteViewClassifier, Solution
-from viewmend.containers import MultiViewData
-from viewmend.core.linear import harmonic_labels
-from viewmend.core.scaling import standardise_rows
-from viewmend.core.simplex import project_simplex
-from viewmend.core.spreading import joined_to_label, label_gaps, laplacian
+from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.scaling import standardise_rows
+from viewmend.core.common.simplex import project_simplex
+from viewmend.core.graphs.spreading import joined_to_label, label_gaps, laplacian
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidViewsError
-from viewmend.labels import Labels
 from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 
 __all__ = ["MLANClassifier"]

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution, check_memory
-from viewmend.containers import MultiViewData
-from viewmend.core.ridge import ridge_coefficients
-from viewmend.core.simplex import power_weights
-from viewmend.labels import Labels
+from viewmend.baselines.maths.ridge import ridge_coefficients
+from viewmend.core.common.simplex import power_weights
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 

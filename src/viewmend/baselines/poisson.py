@@ -12,11 +12,11 @@ from typing import ClassVar
 import numpy as np
 
 from viewmend.baselines.base import BaselineClassifier, Solution
-from viewmend.containers import MultiViewData
-from viewmend.core.neighbours import EDGE_WEIGHTS, union_graph
-from viewmend.core.poisson import poisson_labels, poisson_mbo
-from viewmend.core.spreading import joined_to_label
-from viewmend.labels import Labels, check_class_prior
+from viewmend.baselines.maths.poisson import poisson_labels, poisson_mbo
+from viewmend.core.graphs.neighbours import EDGE_WEIGHTS, union_graph
+from viewmend.core.graphs.spreading import joined_to_label
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels, check_class_prior
 from viewmend.parameters import Integer, OneOf, Real, Rule
 
 __all__ = ["PoissonClassifier", "PoissonMBOClassifier"]

@@ -14,9 +14,9 @@ from scipy.sparse import csr_array
 from sklearn.metrics import pairwise_distances
 
 from viewmend.baselines.base import BaselineClassifier, Solution, check_memory
-from viewmend.containers import MultiViewData
-from viewmend.core.spreading import joined_to_label, spread_labels
-from viewmend.labels import Labels, check_class_prior
+from viewmend.core.graphs.spreading import joined_to_label, spread_labels
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels, check_class_prior
 from viewmend.parameters import Integer, Real, Rule
 
 __all__ = ["SimilarityFusionClassifier"]

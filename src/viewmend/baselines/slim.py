@@ -14,12 +14,12 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from viewmend.baselines.base import BaselineClassifier, Solution, check_memory
-from viewmend.containers import MultiViewData
-from viewmend.core.linear import harmonic_labels
-from viewmend.core.neighbours import neighbour_graph
-from viewmend.core.ridge import ridge_coefficients
-from viewmend.core.spreading import normalise_graph
-from viewmend.labels import Labels
+from viewmend.baselines.maths.ridge import ridge_coefficients
+from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.graphs.neighbours import neighbour_graph
+from viewmend.core.graphs.spreading import normalise_graph
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 from viewmend.parameters import Integer, Real, Rule
 
 __all__ = ["SLIMClassifier"]

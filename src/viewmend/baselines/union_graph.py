@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.core.neighbours import union_graph
-from viewmend.core.scaling import NORMALIZERS
-from viewmend.core.spreading import joined_to_label, spread_labels
-from viewmend.labels import check_class_prior
+from viewmend.core.common.scaling import NORMALIZERS
+from viewmend.core.graphs.neighbours import union_graph
+from viewmend.core.graphs.spreading import joined_to_label, spread_labels
+from viewmend.data.labels import check_class_prior
 from viewmend.models.base import MultiViewClassifier
 from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters
 

@@ -10,18 +10,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from viewmend.bench.execute import WorkerLostError, spread_over
 from viewmend.bench.export import export_records
 from viewmend.bench.figures import FIGURES, draw_figure, suitable_figures
 from viewmend.bench.formats import FORMATS, write_table
-from viewmend.bench.keys import Record
-from viewmend.bench.opened import Opened, open_experiment
 from viewmend.bench.paper_values import read_paper_tables
 from viewmend.bench.plan import Count
 from viewmend.bench.printing import print_status
 from viewmend.bench.progress import shown_progress
 from viewmend.bench.report import Contents, write_report
-from viewmend.bench.rules import InvalidExperimentError
+from viewmend.bench.runner import WorkerLostError, spread_over
+from viewmend.bench.runs import Record
+from viewmend.bench.schema import InvalidExperimentError
+from viewmend.bench.session import Opened, open_experiment
 from viewmend.bench.store import ResultStore
 from viewmend.bench.summaries import METRICS, Look, by_protocol
 from viewmend.bench.tables import build_table, suitable_tables

@@ -25,10 +25,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from viewmend.backend.threads import limited_threads
-from viewmend.bench.data import Source
 from viewmend.bench.protocols import observed_pairs
-from viewmend.containers import MultiViewData
-from viewmend.core.scaling import unit_rows
+from viewmend.core.common.scaling import unit_rows
+from viewmend.data.container import MultiViewData
+from viewmend.datasets.catalogue import Source
 from viewmend.impute import DeepMatrixFactorization
 
 __all__ = ["Completion", "FixedCompletion", "completed", "imputer_of"]

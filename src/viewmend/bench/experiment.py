@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from viewmend.bench.keys import Setting, setting_of
-from viewmend.bench.rules import (
+from viewmend.bench.runs import Setting, setting_of
+from viewmend.bench.schema import (
     ENTRIES,
     LEAVE_OUT,
     SWEEP,
@@ -128,7 +128,7 @@ def read_experiment(path: Path) -> Experiment:
     Parameters
     ----------
     path : path
-        TOML; the keys are those of `viewmend.bench.rules.ENTRIES`. Paths of plugins are relative
+        TOML; the keys are those of `viewmend.bench.schema.ENTRIES`. Paths of plugins are relative
         to it.
 
     Raises

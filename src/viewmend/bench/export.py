@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from viewmend.bench.keys import Record
+from viewmend.bench.runs import Record
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["FORMATS", "export_records", "flat_record"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from viewmend.bench.charts import Chart
-from viewmend.bench.keys import Record
 from viewmend.bench.paper_values import is_printed
+from viewmend.bench.runs import Record
 from viewmend.bench.score_charts import (
     ablation_chart,
     label_scarcity_chart,

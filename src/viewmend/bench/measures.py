@@ -18,17 +18,17 @@ from sklearn.base import clone
 
 from viewmend.backend.threads import limited_threads
 from viewmend.bench.completion import Completion, FixedCompletion, completed
-from viewmend.bench.data import Source, load
 from viewmend.bench.environment import environment
-from viewmend.bench.keys import Record, RunKey, derived_seed
 from viewmend.bench.methods import contestant
 from viewmend.bench.metrics import scores
 from viewmend.bench.protocols import PROTOCOLS, pose
-from viewmend.containers import MultiViewData
-from viewmend.core.scaling import unit_rows
-from viewmend.core.tensor_nuclear import prox_tnn
+from viewmend.bench.runs import Record, RunKey, derived_seed
+from viewmend.core.agfti.tensor_nuclear import prox_tnn
+from viewmend.core.common.scaling import unit_rows
+from viewmend.data.complete import choose
+from viewmend.data.container import MultiViewData
 from viewmend.datasets import Task, hide, make_multiview_blobs, realised_completeness
-from viewmend.datasets.base import choose
+from viewmend.datasets.catalogue import Source, load
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["MEASURES", "Context", "Measure", "measure"]

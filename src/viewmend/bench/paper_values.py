@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
 
-from viewmend.bench.keys import Record
+from viewmend.bench.runs import Record
 from viewmend.bench.stats import Summary, summarise, verdict
 from viewmend.bench.summaries import METRICS, Cell, cell_of, done, field_scores
 from viewmend.exceptions import InvalidParameterError

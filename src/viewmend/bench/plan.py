@@ -14,9 +14,9 @@ from itertools import product
 from typing import Any
 
 from viewmend.bench.experiment import Experiment, Row
-from viewmend.bench.keys import Record, RunKey, Setting, setting_of
 from viewmend.bench.methods import Contestant, contestant
 from viewmend.bench.protocols import PROTOCOLS
+from viewmend.bench.runs import Record, RunKey, Setting, setting_of
 from viewmend.bench.store import ResultStore
 
 __all__ = [

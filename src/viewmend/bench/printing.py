@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from viewmend.bench.keys import Record, RunKey
-from viewmend.bench.opened import Opened
 from viewmend.bench.plan import Count
+from viewmend.bench.runs import Record, RunKey
+from viewmend.bench.session import Opened
 
 __all__ = ["print_absent", "print_failures", "print_status"]
 

@@ -17,8 +17,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from viewmend.bench.execute import Outcome
 from viewmend.bench.plan import Count
+from viewmend.bench.runner import Outcome
 
 __all__ = ["remaining_seconds", "shown_progress"]
 

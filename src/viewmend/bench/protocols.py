@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from viewmend.bench.data import Source
+from viewmend.data.complete import choose
 from viewmend.datasets import LABEL_PROTOCOLS, MISSING_PROTOCOLS, Task
-from viewmend.datasets.base import choose
+from viewmend.datasets.catalogue import Source
 from viewmend.datasets.task import ROW_ORDERS, make_task
 
 __all__ = ["PROTOCOLS", "Protocol", "observed_pairs", "pose"]

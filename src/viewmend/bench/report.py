@@ -13,8 +13,8 @@ from typing import Any
 
 from viewmend.bench.figures import FIGURES, FigureKind, build_chart
 from viewmend.bench.formats import MARKS
-from viewmend.bench.keys import Record
 from viewmend.bench.protocols import PROTOCOLS
+from viewmend.bench.runs import Record
 from viewmend.bench.summaries import (
     METRICS,
     Look,

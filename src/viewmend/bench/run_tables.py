@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import mean, median
 
-from viewmend.bench.keys import Record
+from viewmend.bench.runs import Record
 from viewmend.bench.summaries import Look, cell_of, done, grouped, only_protocol, setting_text
 from viewmend.bench.tabular import GAP, HEADS, Entry, Line, Table, heads_of
 

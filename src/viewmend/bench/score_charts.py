@@ -9,8 +9,8 @@ from statistics import mean
 import numpy as np
 
 from viewmend.bench.charts import Chart, Panel, RankPanel, Series, SurfacePanel
-from viewmend.bench.keys import Record
 from viewmend.bench.paper_values import Difference, compare_with_paper
+from viewmend.bench.runs import Record
 from viewmend.bench.score_tables import problem_scores
 from viewmend.bench.stats import Summary, cliques, rank_methods, summarise
 from viewmend.bench.summaries import (

@@ -7,8 +7,8 @@ from statistics import mean
 
 import numpy as np
 
-from viewmend.bench.keys import Record
 from viewmend.bench.paper_values import Difference, compare_with_paper, not_run
+from viewmend.bench.runs import Record
 from viewmend.bench.stats import (
     Ranking,
     can_decide,

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from viewmend.bench.keys import STATUSES, Record, RunKey
+from viewmend.bench.runs import STATUSES, Record, RunKey
 from viewmend.exceptions import DataWarning
 
 __all__ = ["ResultStore"]

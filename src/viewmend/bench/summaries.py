@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from viewmend.bench.keys import Record, RunKey, Setting
 from viewmend.bench.protocols import PROTOCOLS
+from viewmend.bench.runs import Record, RunKey, Setting
 from viewmend.exceptions import InvalidParameterError
 
 if TYPE_CHECKING:

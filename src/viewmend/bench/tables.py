@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from viewmend.bench.keys import Record
 from viewmend.bench.paper_values import PRINTED, is_printed
 from viewmend.bench.run_tables import (
     completeness_table,
@@ -14,6 +13,7 @@ from viewmend.bench.run_tables import (
     settings_table,
     times_table,
 )
+from viewmend.bench.runs import Record
 from viewmend.bench.score_tables import (
     differences_table,
     problem_scores,

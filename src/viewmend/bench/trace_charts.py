@@ -8,8 +8,8 @@ from statistics import median
 from typing import Any
 
 from viewmend.bench.charts import Chart, Panel, Series
-from viewmend.bench.keys import Record
 from viewmend.bench.run_tables import GIB, measured, total_seconds
+from viewmend.bench.runs import Record
 from viewmend.bench.summaries import Look, done, grouped
 
 __all__ = [

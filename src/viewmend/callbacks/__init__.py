@@ -2,8 +2,8 @@
 
 A callback is a callable. After every round of `AGFTIClassifier`, and every stage of
 `MendClassifier`, it is called as ``callback(round, state)``: with a `viewmend.core.Round` and the
-live `viewmend.core.State`, or a `viewmend.core.mend.StageRecord` and its
-`viewmend.core.mend.Stage`. It must not change them. A true answer stops the fit, and the model is
+live `viewmend.core.State`, or a `viewmend.core.mend.recipe.StageRecord` and its
+`viewmend.core.mend.recipe.Stage`. It must not change them. A true answer stops the fit, and the model is
 usable as it then is; its ``status_`` is "stopped", or the answer itself where this is a string.
 
 A callback may have any of these methods too:
@@ -13,7 +13,7 @@ A callback may have any of these methods too:
 ``on_fit_end(fit, error)``
     In any case, with what was raised or None; in the reverse order of the callbacks.
 ``starting_point(problem)``
-    Answers with a `viewmend.core.state.Progress` for AGF-TI to go on from, or None.
+    Answers with a `viewmend.core.agfti.state.Progress` for AGF-TI to go on from, or None.
 ``on_resume(history)``
     The rounds before the first one of this fit, where a callback knew some.
 
@@ -48,10 +48,10 @@ A callback of one's own, which counts the rounds in which the first view was the
 """
 
 from viewmend.callbacks.checkpoint import Checkpoint
+from viewmend.callbacks.progress import HistoryCSV, LogRounds, ProgressBar
+from viewmend.callbacks.protocol import Fit
 from viewmend.callbacks.stopping import EarlyStop, StopOnInterrupt, TimeLimit
-from viewmend.callbacks.telling import HistoryCSV, ProgressBar
 from viewmend.exceptions import CheckpointError
-from viewmend.watching import Fit, LogRounds
 
 __all__ = [
     "Checkpoint",

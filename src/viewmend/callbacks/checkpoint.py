@@ -18,36 +18,11 @@ from viewmend.callbacks.checkpoint_files import (
     read_kept,
     write_kept,
 )
-from viewmend.core import Problem, Round, State
-from viewmend.core.state import Progress
+from viewmend.callbacks.protocol import Fit, Progress, ResumableProblem, RoundRecord
 from viewmend.exceptions import CheckpointError, InvalidParameterError
-from viewmend.models.agfti import AGFTIClassifier
-from viewmend.persistence.replacing import check_folder
-from viewmend.watching import Fit
+from viewmend.storage.atomic import check_folder
 
 __all__ = ["Checkpoint"]
-
-# Parameters of AGFTIClassifier that change no round: how long, how loud, where, what comes after
-# the last one; and those of which only the outcome counts, which is compared.
-WITHOUT_EFFECT = {
-    "calibration",
-    "class_prior",
-    "device",
-    "final_damping",
-    "max_iter",
-    "n_jobs",
-    "random_state",
-    "tol",
-    "verbose",
-    "view_sizes",
-}
-
-# What the user gave, in words; all else of a problem follows from it and from the parameters.
-GIVEN = {
-    "Z": "the graphs of the views, by other views or another random_state",
-    "Y": "the labels",
-    "observed": "which samples are missing from which views",
-}
 
 
 class Checkpoint:
@@ -74,12 +49,13 @@ class Checkpoint:
         self.path = Path(path)
         self.every = every
         self._parameters: dict[str, str] = {}
-        self._problem: dict[str, str] = {}
-        self._history: list[Round] = []
-        self._unkept: State | None = None
+        self._problem: ResumableProblem | None = None
+        self._digests: dict[str, str] = {}
+        self._history: list[RoundRecord] = []
+        self._unkept: Any = None
 
     def on_fit_begin(self, fit: Fit) -> None:
-        if not isinstance(fit.estimator, AGFTIClassifier):
+        if fit.round_parameters is None:
             msg = (
                 f"Checkpoint keeps the rounds of AGFTIClassifier, got a fit of {fit.name}; leave "
                 f"it out of set_callbacks"
@@ -89,24 +65,24 @@ class Checkpoint:
             msg = f"every of Checkpoint must be at least 1, got {self.every}; 1 keeps each round"
             raise InvalidParameterError(msg)
         check_folder(self.path)
-        self._parameters = _effective_parameters(fit.estimator)
-        self._problem, self._history, self._unkept = {}, [], None
+        self._parameters = dict(fit.round_parameters)
+        self._problem, self._digests, self._history, self._unkept = None, {}, [], None
 
-    def starting_point(self, problem: Problem) -> Progress | None:
+    def starting_point(self, problem: ResumableProblem) -> Progress | None:
         """The rounds in the file, if there is one; it must be of this problem."""
-        self._problem = _digests(problem)
+        self._problem, self._digests = problem, _digests(problem)
         if not self.path.exists():
             return None
-        kept = read_kept(self.path)
-        self._check_same(kept)
-        check_shapes(self.path, kept.progress.state, problem)
+        kept = read_kept(self.path, problem)
+        self._check_same(kept, problem)
+        check_shapes(self.path, kept.progress, problem)
         return kept.progress
 
-    def on_resume(self, history: Sequence[Round]) -> None:
+    def on_resume(self, history: Sequence[RoundRecord]) -> None:
         self._history = list(history)
 
-    def __call__(self, round_: Round, state: State) -> None:
-        if not self._problem:
+    def __call__(self, round_: RoundRecord, state: Any) -> None:
+        if self._problem is None:
             msg = (
                 "Checkpoint keeps the rounds of a fit of AGFTIClassifier on data in memory, got "
                 "others, of which it does not know the problem; leave it out here"
@@ -115,19 +91,19 @@ class Checkpoint:
         self._history.append(round_)
         self._unkept = state
         if round_.iteration % self.every == 0:
-            self._keep(state)
+            self._keep(self._problem, state)
 
     def on_fit_end(self, _fit: Fit, error: BaseException | None) -> None:
         # After an error the state may be that of half a round.
-        if self._unkept is not None and error is None:
-            self._keep(self._unkept)
-        self._history, self._unkept = [], None
+        if self._problem is not None and self._unkept is not None and error is None:
+            self._keep(self._problem, self._unkept)
+        self._problem, self._history, self._unkept = None, [], None
 
-    def _check_same(self, kept: Kept) -> None:
-        changed = _differing(kept.problem, self._problem)
+    def _check_same(self, kept: Kept, problem: ResumableProblem) -> None:
+        changed = _differing(kept.problem, self._digests)
         differences = (
             _changes(kept.parameters, self._parameters)
-            or [words for name, words in GIVEN.items() if name in changed]
+            or [words for name, words in problem.given_by_user.items() if name in changed]
             or [f"{name}, by another version of a library" for name in changed]
         )
         if differences:
@@ -138,22 +114,13 @@ class Checkpoint:
             )
             raise CheckpointError(msg)
 
-    def _keep(self, state: State) -> None:
-        progress = Progress(state, tuple(self._history)).converted(to_numpy)
-        write_kept(self.path, Kept(self._parameters, self._problem, progress))
+    def _keep(self, problem: ResumableProblem, state: Any) -> None:
+        progress = problem.progress_type(state, tuple(self._history)).converted(to_numpy)
+        write_kept(self.path, Kept(self._parameters, self._digests, progress), problem)
         self._unkept = None
 
 
-def _effective_parameters(estimator: AGFTIClassifier) -> dict[str, str]:
-    given = estimator.get_params(deep=False)
-    return {name: _text(given[name]) for name in sorted(set(given) - WITHOUT_EFFECT)}
-
-
-def _text(value: Any) -> str:
-    return repr(value.tolist() if isinstance(value, np.ndarray) else value)
-
-
-def _digests(problem: Problem) -> dict[str, str]:
+def _digests(problem: Any) -> dict[str, str]:
     """A few characters for each field of a problem that tell it from any other."""
     return {field.name: _digest(getattr(problem, field.name)) for field in fields(problem)}
 

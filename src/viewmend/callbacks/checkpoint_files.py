@@ -1,36 +1,25 @@
-"""Files of checkpoints: the archive of `viewmend.persistence` with rounds instead of a model."""
+"""Files of checkpoints: an archive of `viewmend.storage` with rounds instead of a model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from viewmend.core import Problem, Round, State
-from viewmend.core.state import Progress
+from viewmend.callbacks.protocol import Progress, ResumableProblem
 from viewmend.exceptions import CheckpointError
-from viewmend.persistence.archive import Document, read_archive, write_archive
-from viewmend.persistence.errors import ModelFileError, expect
-from viewmend.persistence.registry import check_types
-from viewmend.persistence.replacing import replacing
-from viewmend.persistence.tree import Reader, Writer
+from viewmend.storage.archive import Document, read_archive, write_archive
+from viewmend.storage.atomic import replacing
+from viewmend.storage.errors import ModelFileError, expect
+from viewmend.storage.tree import Reader, Vocabulary, Writer
+from viewmend.storage.types import check_types
 
 __all__ = ["Kept", "check_shapes", "read_kept", "write_kept"]
 
 # In the place of the class of a model.
 KIND = "Checkpoint"
-
-_ABOUT: dict[str, Any] = {"parameters": dict[str, str], "problem": dict[str, str]}
-_PROGRESS: dict[str, Any] = {
-    "history": tuple[Round, ...],
-    **{field.name: np.ndarray for field in fields(State)},
-    "eta": float,
-    "norm_G": float,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +29,7 @@ class Kept:
     Attributes
     ----------
     parameters, problem : dict of str
-        What the rounds depend on, by name of the parameter and of the field of `Problem`.
+        What the rounds depend on, by name of the parameter and of the field of the problem.
     progress : Progress
         Of NumPy arrays.
     """
@@ -50,18 +39,16 @@ class Kept:
     progress: Progress
 
 
-def write_kept(path: Path, kept: Kept) -> None:
+def write_kept(path: Path, kept: Kept, problem: ResumableProblem) -> None:
     """Replace the file."""
-    write = Writer()
+    write = Writer(Vocabulary(problem.progress_records))
     about = {"parameters": write(kept.parameters), "problem": write(kept.problem)}
-    state = {name: write(value) for name, value in vars(kept.progress.state).items()}
-    history = {"history": write(kept.progress.history)}
-    document = Document(KIND, about, history | state, write.arrays)
+    document = Document(KIND, about, {"progress": write(kept.progress)}, write.arrays)
     with replacing(path) as stream:
         write_archive(stream, document)
 
 
-def read_kept(path: Path) -> Kept:
+def read_kept(path: Path, problem: ResumableProblem) -> Kept:
     """What a file holds.
 
     Raises
@@ -70,23 +57,14 @@ def read_kept(path: Path) -> Kept:
         If it is truncated, damaged, or of another kind.
     """
     with path.open("rb") as stream, _told_with(path):
-        return _kept(read_archive(stream))
+        return _kept(read_archive(stream), problem)
 
 
-def check_shapes(path: Path, state: State, problem: Problem) -> None:
+def check_shapes(path: Path, progress: Progress, problem: ResumableProblem) -> None:
     """Raise unless the arrays are those of the problem: compiled code does not look at bounds."""
-    (n_views, n, m), n_classes = problem.Z.shape, problem.Y.shape[1]
-    shapes = {
-        **dict.fromkeys(("Z", "G", "W"), (n_views, n, m)),
-        "P": (n, m),
-        "F": (n, n_classes),
-        "Q": (m, n_classes),
-        "T": (n_views, m, m),
-        "alpha": (n_views,),
-    }
     with _told_with(path):
-        for name, shape in shapes.items():
-            array = getattr(state, name)
+        for name, shape in problem.state_shapes().items():
+            array = getattr(progress.state, name)
             expect(array.shape == shape, f"shape of {name}", str(shape), array.shape)
             expect(array.dtype.kind == "f", f"dtype of {name}", "a float", array.dtype.str)
 
@@ -104,19 +82,19 @@ def _told_with(path: Path) -> Iterator[None]:
         raise CheckpointError(msg) from error
 
 
-def _kept(document: Document) -> Kept:
+def _kept(document: Document, problem: ResumableProblem) -> Kept:
     expect(document.class_name == KIND, "class", repr(KIND), document.class_name)
-    read = Reader(document.arrays)
-    about = _values(document.parameters, _ABOUT, read)
-    values = _values(document.fitted, _PROGRESS, read)
-    history = values.pop("history")
-    numbers = [round_.iteration for round_ in history]
-    counted = len(history) > 0 and numbers == list(range(1, len(history) + 1))
+    read = Reader(document.arrays, Vocabulary(problem.progress_records))
+    text = dict[str, str]
+    about = _values(document.parameters, {"parameters": text, "problem": text}, read)
+    values = _values(document.fitted, {"progress": problem.progress_type}, read)
+    numbers = [round_.iteration for round_ in values["progress"].history]
+    counted = len(numbers) > 0 and numbers == list(range(1, len(numbers) + 1))
     expect(counted, "rounds of the history", "counted from 1", numbers)
-    return Kept(**about, progress=Progress(State(**values), history))
+    return Kept(**about, **values)
 
 
-def _values(trees: Any, types: Mapping[str, Any], read: Reader) -> dict[str, Any]:
+def _values(trees: Any, types: dict[str, Any], read: Reader) -> dict[str, Any]:
     expect(isinstance(trees, dict), "content", "an object", trees)
     expect(set(trees) == set(types), "keys", str(sorted(types)), sorted(trees))
     values = {name: read(tree) for name, tree in trees.items()}

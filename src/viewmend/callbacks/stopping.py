@@ -11,7 +11,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from viewmend.watching import Fit
+from viewmend.callbacks.protocol import Fit, RoundRecord
 
 __all__ = ["EarlyStop", "StopOnInterrupt", "TimeLimit"]
 
@@ -35,7 +35,7 @@ class TimeLimit:
     def on_fit_begin(self, _fit: Fit) -> None:
         self._start = time.monotonic()
 
-    def __call__(self, _round: Any, _state: Any) -> bool:
+    def __call__(self, _round: RoundRecord, _state: Any) -> bool:
         now = time.monotonic()
         if self._start is None:
             self._start = now
@@ -68,7 +68,7 @@ class EarlyStop:
         for round_ in history:
             self(round_, None)
 
-    def __call__(self, round_: Any, _state: Any) -> bool:
+    def __call__(self, round_: RoundRecord, _state: Any) -> bool:
         self._calm_rounds = self._calm_rounds + 1 if round_.change < self.min_change else 0
         return self._calm_rounds >= self.patience
 
@@ -93,7 +93,7 @@ class StopOnInterrupt:
     def on_fit_begin(self, _fit: Fit) -> None:
         self._pressed = self._heeded = False
 
-    def __call__(self, round_: Any, _state: Any) -> str | None:
+    def __call__(self, round_: RoundRecord, _state: Any) -> str | None:
         self._n_rounds = round_.iteration
         if self._pressed:
             self._heeded = True

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.cli.origin import Origin, fingerprints, read_origin
+from viewmend.data import AlignedViews, result_frame
+from viewmend.data.io import Request, read_views
 from viewmend.exceptions import DataWarning
-from viewmend.interop import AlignedViews, result_frame
 from viewmend.persistence import load
-from viewmend.persistence.errors import ModelFileError
-from viewmend.reading import Request, read_views
+from viewmend.storage.errors import ModelFileError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,7 @@ from viewmend.exceptions import (
     InvalidViewsError,
     TooLargeError,
 )
-from viewmend.persistence.errors import ModelFileError
+from viewmend.storage.errors import ModelFileError
 
 __all__ = [
     "check_table",

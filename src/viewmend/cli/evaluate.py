@@ -21,10 +21,10 @@ from viewmend.cli.options import (
     Views,
     request_for,
 )
-from viewmend.core.calibration import calibration_error, log_loss
+from viewmend.core.common.calibration import calibration_error, log_loss
+from viewmend.data import AlignedViews
+from viewmend.data.labels import labelled_part
 from viewmend.exceptions import InvalidLabelsError
-from viewmend.interop import AlignedViews
-from viewmend.labels import labelled_part
 from viewmend.parameters import short
 
 __all__ = ["evaluate"]

@@ -35,12 +35,12 @@ from viewmend.cli.options import (
     request_for,
 )
 from viewmend.cli.origin import origin_of, write_origin
+from viewmend.data import AlignedViews, result_frame
+from viewmend.data.io import ViewTables, read_views
 from viewmend.distributed.session import fitting_on
 from viewmend.exceptions import InvalidLabelsError
 from viewmend.inspection import inspect_data
-from viewmend.interop import AlignedViews, result_frame
 from viewmend.persistence import save
-from viewmend.reading import ViewTables, read_views
 from viewmend.report import write_report
 
 __all__ = ["fit"]

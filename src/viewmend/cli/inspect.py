@@ -22,8 +22,8 @@ from viewmend.cli.options import (
     Views,
     request_for,
 )
+from viewmend.data.io import read_views
 from viewmend.inspection import Inspection, inspect_data
-from viewmend.reading import read_views
 
 __all__ = ["inspect"]
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from viewmend.reading import Request
+from viewmend.data.io import Request
 
 __all__ = [
     "AsJson",

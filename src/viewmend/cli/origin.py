@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from viewmend.core.canonical import sample_hashes
-from viewmend.interop import AlignedViews
-from viewmend.persistence.errors import ModelFileError
-from viewmend.persistence.replacing import replacing
-from viewmend.reading import ViewTables
+from viewmend.core.common.canonical import sample_hashes
+from viewmend.data import AlignedViews
+from viewmend.data.io import ViewTables
+from viewmend.storage.atomic import replacing
+from viewmend.storage.errors import ModelFileError
 
 __all__ = ["Origin", "fingerprints", "origin_of", "origin_path", "read_origin", "write_origin"]
 

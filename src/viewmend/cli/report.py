@@ -13,8 +13,8 @@ from viewmend.cli.answers import load_model, origin_for, read_for
 from viewmend.cli.console import check_writable, refusals, short_warnings
 from viewmend.cli.options import Data, IdColumn, Labels, ModelFile, Unlabelled, request_for
 from viewmend.cli.origin import Origin, fingerprints
+from viewmend.data import AlignedViews
 from viewmend.exceptions import InvalidViewsError
-from viewmend.interop import AlignedViews
 from viewmend.report import write_report
 
 __all__ = ["report"]

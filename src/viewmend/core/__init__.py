@@ -4,7 +4,7 @@ Read `admm` first (Algorithm 2), then `fusion` (Algorithm 1); `released` holds w
 code does differently. The names of all symbols are listed in ``docs/notation.md``.
 """
 
-from viewmend.core.admm import solve
-from viewmend.core.state import Problem, Result, Round, State
+from viewmend.core.agfti.admm import solve
+from viewmend.core.agfti.state import Problem, Result, Round, State
 
 __all__ = ["Problem", "Result", "Round", "State", "solve"]

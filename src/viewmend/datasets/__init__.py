@@ -1,9 +1,9 @@
 """Data to learn from, and protocols that hide parts of it."""
 
-from viewmend.datasets.base import MultiViewDataset
-from viewmend.datasets.files import load_npz
+from viewmend.data.complete import MultiViewDataset
+from viewmend.data.io.mat import load_mat
+from viewmend.data.io.npz import load_npz
 from viewmend.datasets.labels import LABEL_PROTOCOLS, most_complete_first, random_stratified
-from viewmend.datasets.mat import load_mat
 from viewmend.datasets.missing import (
     MISSING_PROTOCOLS,
     Completeness,

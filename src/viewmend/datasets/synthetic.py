@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from viewmend.containers import MultiViewData
-from viewmend.datasets.base import MultiViewDataset, check_view_names
+from viewmend.data.complete import MultiViewDataset, check_view_names
+from viewmend.data.container import MultiViewData
 from viewmend.datasets.task import Task, make_task
 from viewmend.exceptions import InvalidParameterError
 

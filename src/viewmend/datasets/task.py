@@ -8,19 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.containers import MultiViewData
-from viewmend.datasets.base import (
+from viewmend.data.complete import (
     check_complete_views,
     check_integer_labels,
     check_view_names,
     choose,
 )
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import UNLABELLED
 from viewmend.datasets.labels import LABEL_PROTOCOLS
 from viewmend.datasets.missing import MISSING_PROTOCOLS
 
 __all__ = ["Task", "hide"]
-
-UNLABELLED = -1
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from importlib import resources
 
 import numpy as np
 
-from viewmend.datasets.base import MultiViewDataset
+from viewmend.data.complete import MultiViewDataset
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["load_uci_digits"]

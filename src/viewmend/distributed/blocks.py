@@ -21,12 +21,12 @@ from numpy.typing import DTypeLike
 
 from viewmend.backend import dispatch
 from viewmend.core import Problem, State
-from viewmend.core.admm import impute_graphs, steps_for
-from viewmend.core.fusion import Answer, Game, aligned_graphs, answer, best_response
-from viewmend.core.graph_fourier import restored, summed_graph, wave_sums
-from viewmend.core.held_out import rows_without_labels
-from viewmend.core.objective import sample_gain
-from viewmend.core.propagation import label_distances, label_sums, sample_labels
+from viewmend.core.agfti.admm import impute_graphs, steps_for
+from viewmend.core.agfti.fusion import Answer, Game, aligned_graphs, answer, best_response
+from viewmend.core.agfti.graph_fourier import restored, summed_graph, wave_sums
+from viewmend.core.agfti.held_out import rows_without_labels
+from viewmend.core.agfti.objective import sample_gain
+from viewmend.core.agfti.propagation import label_distances, label_sums, sample_labels
 from viewmend.distributed.packing import Packed, pack, unpack
 from viewmend.distributed.waves import wave_rows
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewmend.core.state import Round
+from viewmend.core.agfti.state import Round
 from viewmend.exceptions import CheckpointError, InvalidParameterError
 
 if TYPE_CHECKING:

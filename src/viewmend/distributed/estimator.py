@@ -12,9 +12,10 @@ import numpy as np
 from dask.delayed import delayed
 
 from viewmend.core import Problem, Result
-from viewmend.core.canonical import row_hashes
-from viewmend.core.induction import Induction
-from viewmend.core.priors import class_weights
+from viewmend.core.agfti.induction import Induction
+from viewmend.core.common.canonical import row_hashes
+from viewmend.core.common.priors import class_weights
+from viewmend.data.labels import Labels, check_class_prior, check_labels
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import Frame
 from viewmend.distributed.checkpoint import BlockCheckpoint
@@ -25,7 +26,6 @@ from viewmend.distributed.sampling import Sample, Survey, gather_sample, survey_
 from viewmend.distributed.solver import BlockResult, BlockState, solve_blocks
 from viewmend.distributed.stages import Runner
 from viewmend.exceptions import CheckpointError, InvalidParameterError
-from viewmend.labels import Labels, check_class_prior, check_labels
 
 __all__ = ["fit_blocks"]
 

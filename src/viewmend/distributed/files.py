@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from viewmend.core.state import InnerStep, Round
+from viewmend.core.agfti.state import InnerStep, Round
 from viewmend.distributed.blocks import Block, Small
 from viewmend.distributed.packing import packed_arrays, unpacked_arrays
 from viewmend.distributed.solver import BlockState

@@ -10,8 +10,9 @@ import numpy as np
 from dask.delayed import Delayed
 from scipy.sparse.csgraph import connected_components
 
-from viewmend.core.held_out import HeldOut, held_out_samples, labels_without_own
-from viewmend.core.propagation import LabelSums
+from viewmend.core.agfti.held_out import HeldOut, labels_without_own
+from viewmend.core.agfti.propagation import LabelSums
+from viewmend.core.common.held_out import held_out_samples
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import Frame
 from viewmend.distributed.solver import BlockResult, anchor_labels_of
@@ -45,7 +46,7 @@ class FinalLabels:
 
 
 def spread_finally(blocks: list[Delayed], frame: Frame, runner: Runner) -> FinalLabels:
-    """`viewmend.core.propagation.propagate_labels` and `reachable_samples` over blocks."""
+    """`viewmend.core.agfti.propagation.propagate_labels` and `reachable_samples` over blocks."""
     sums = runner.sums(tasks.final_sums, blocks, shared=frame)
     Q, scaled_Q = anchor_labels_of(sums, frame)
     reached = _reached_anchors(sums["joined"], sums["labelled"] > 0)
@@ -63,7 +64,7 @@ def held_out_labels(
     frame: Frame,
     runner: Runner,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`viewmend.core.held_out.propagated_without_own` over blocks.
+    """`viewmend.core.common.held_out.propagated_without_own` over blocks.
 
     Parameters
     ----------

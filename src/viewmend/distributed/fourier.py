@@ -15,8 +15,8 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from viewmend.core.graph_fourier import shrinkage
-from viewmend.core.tensor_nuclear import (
+from viewmend.core.agfti.graph_fourier import shrinkage
+from viewmend.core.agfti.tensor_nuclear import (
     filtered_columns,
     frequency_grams,
     mean_over_frequencies,
@@ -29,7 +29,7 @@ __all__ = ["shrunk_by_columns"]
 def shrunk_by_columns(
     Y: Sequence[Delayed], sizes: tuple[int, ...], like: np.ndarray, tau: float
 ) -> tuple[list[Delayed], Delayed]:
-    """`viewmend.core.tensor_nuclear.prox_tnn` of an array in blocks of rows.
+    """`viewmend.core.agfti.tensor_nuclear.prox_tnn` of an array in blocks of rows.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 The samples of the smallest content hashes, whatever the chunks and the order of the rows, are
 gathered and get the geometry of a fit in memory. Where these are all samples, that is it. Where
 they are some, one more round is run on all rows by sums over the blocks: of the correspondence of
-anchors (`viewmend.core.anchors.corresponding_anchors`), or, where every view has anchors of its
+anchors (`viewmend.core.agfti.anchors.corresponding_anchors`), or, where every view has anchors of its
 own, of Lloyd's algorithm.
 """
 
@@ -17,10 +17,10 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from viewmend.backend import dispatch
-from viewmend.core.anchors import ANCHOR_METHODS, N_WAVES, group_weights
-from viewmend.core.bipartite import anchor_graph, anchor_graphs
-from viewmend.core.graph_fourier import summed_graph
-from viewmend.core.scaling import NORMALIZERS
+from viewmend.core.agfti.anchors import ANCHOR_METHODS, N_WAVES, group_weights
+from viewmend.core.agfti.bipartite import anchor_graph, anchor_graphs
+from viewmend.core.agfti.graph_fourier import summed_graph
+from viewmend.core.common.scaling import NORMALIZERS
 from viewmend.distributed.blocks import Block
 from viewmend.distributed.inputs import Chunks, Layout, Number, read_chunk
 from viewmend.distributed.packing import Packed, pack, unpack

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
+from viewmend.data.validation import check_new_views
 from viewmend.exceptions import DataWarning, InvalidViewsError
-from viewmend.validation import check_new_views
 
 __all__ = ["Chunks", "Layout", "as_chunks", "is_lazy", "lazy_views", "open_views", "read_chunk"]
 

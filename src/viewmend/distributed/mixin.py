@@ -71,7 +71,7 @@ class DaskMixin:
         return predict_proba_chunks(self, X, mask)
 
     def explain(self, samples: ArrayLike) -> Any:
-        """Labels and views that classes come from; see `viewmend.models.trust.TrustMixin`.
+        """Labels and views that classes come from; see `viewmend.models.calibrated.TrustMixin`.
 
         It needs the graphs of all samples in memory, see `load_graphs`.
         """

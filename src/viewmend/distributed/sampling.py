@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.containers import MultiViewData
-from viewmend.core.canonical import canonical_order, sample_hashes
+from viewmend.core.common.canonical import canonical_order, sample_hashes
+from viewmend.data.container import MultiViewData
 from viewmend.distributed.inputs import Chunks, Layout, Number, read_chunk
 from viewmend.distributed.stages import Runner
 from viewmend.exceptions import DataWarning, InvalidViewsError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["LOCAL", "fitting_on"]

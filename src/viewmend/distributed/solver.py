@@ -11,13 +11,13 @@ import numpy as np
 from dask.delayed import Delayed
 
 from viewmend.backend.threads import serial_blas
-from viewmend.core.alignment import align_products
-from viewmend.core.fusion import Answer, Fusion, Game, fuse
-from viewmend.core.graph_fourier import Shrunk, shrink_waves
-from viewmend.core.objective import Sums, anchor_loss, named_terms
-from viewmend.core.propagation import LabelSums, anchor_labels, inverse_roots
-from viewmend.core.state import Round, has_converged
-from viewmend.core.watchers import reason_to_stop
+from viewmend.callbacks.notify import reason_to_stop
+from viewmend.core.agfti.alignment import align_products
+from viewmend.core.agfti.fusion import Answer, Fusion, Game, fuse
+from viewmend.core.agfti.graph_fourier import Shrunk, shrink_waves
+from viewmend.core.agfti.objective import Sums, anchor_loss, named_terms
+from viewmend.core.agfti.propagation import LabelSums, anchor_labels, inverse_roots
+from viewmend.core.agfti.state import Round, has_converged
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import Frame, Small
 from viewmend.distributed.fourier import shrunk_by_columns
@@ -51,7 +51,7 @@ class BlockState:
 
 @dataclass(frozen=True, eq=False)
 class BlockResult:
-    """The end of Algorithm 2; see `viewmend.core.state.Result`."""
+    """The end of Algorithm 2; see `viewmend.core.agfti.state.Result`."""
 
     blocks: list[Delayed]
     small: Small

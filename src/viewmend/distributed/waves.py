@@ -1,6 +1,6 @@
 """Waves of the graph of the samples, whose rows are made where the rows are.
 
-`viewmend.core.graph_fourier.graph_spectrum` in three sums over blocks: the degrees of the anchors,
+`viewmend.core.agfti.graph_fourier.graph_spectrum` in three sums over blocks: the degrees of the anchors,
 the Gram matrix of ``S``, and that of ``U``, which takes its rounding out. What is left of it is a
 small matrix, the ``basis``, which makes rows of ``U`` of rows of ``N``::
 
@@ -14,13 +14,13 @@ from collections.abc import Callable
 import numpy as np
 
 from viewmend.backend import dispatch
-from viewmend.core.graph_fourier import (
+from viewmend.core.agfti.graph_fourier import (
     Spectrum,
     diffusion_coordinates,
     leading_waves,
     normalised_graph,
 )
-from viewmend.core.propagation import inverse_roots
+from viewmend.core.agfti.propagation import inverse_roots
 
 __all__ = ["found_waves", "known_waves", "places", "wave_rows"]
 

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
+from viewmend.data.validation import check_new_views, check_views
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.parameters import Rule, check_parameters
-from viewmend.validation import check_new_views, check_views
 
 __all__ = ["ViewImputer"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
 from viewmend.impute.base import ViewImputer
 
 __all__ = ["ColumnMeanImputer"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from viewmend.backend.layers import add_to_rows, subtract_targets, times_tanh_slope
 from viewmend.backend.threads import parallel_map, row_blocks, serial_blas
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
 from viewmend.impute.base import ViewImputer
 from viewmend.impute.irprop import Function, IRpropResult, minimise_irprop
 from viewmend.parameters import Integer, OneOf, Real, Rule

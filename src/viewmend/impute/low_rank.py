@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.linalg
 
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
 from viewmend.exceptions import InvalidParameterError
 from viewmend.impute.base import ViewImputer
 from viewmend.impute.column_mean import column_means

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
 from viewmend.impute.base import ViewImputer
 from viewmend.impute.column_mean import column_means
 from viewmend.parameters import Integer, Rule

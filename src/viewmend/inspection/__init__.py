@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.containers import MultiViewData
+from viewmend.data.container import MultiViewData
+from viewmend.data.input_arrays import (
+    as_mask,
+    as_matrix,
+    common_rows,
+    is_one_array,
+    named_arrays,
+    view_title,
+)
+from viewmend.data.labels import Labels, check_labels
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.inspection.measures import (
     Finding,
@@ -24,16 +33,7 @@ from viewmend.inspection.measures import (
     measure,
 )
 from viewmend.inspection.rules import judge
-from viewmend.labels import Labels, check_labels
 from viewmend.parameters import short
-from viewmend.view_arrays import (
-    as_mask,
-    as_matrix,
-    common_rows,
-    is_one_array,
-    named_arrays,
-    view_title,
-)
 
 __all__ = ["Finding", "Inspection", "Order", "Pattern", "ViewSummary", "inspect_data"]
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from viewmend.containers import MultiViewData
-from viewmend.core.canonical import row_hashes
-from viewmend.core.scaling import unit_rows
-from viewmend.labels import Labels
+from viewmend.core.common.canonical import row_hashes
+from viewmend.core.common.scaling import unit_rows
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
 
 __all__ = ["Finding", "Inspection", "Order", "Pattern", "ViewSummary", "measure"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 
+from viewmend.data.input_arrays import some_of
 from viewmend.inspection.measures import Finding, Inspection, Order, Severity
-from viewmend.view_arrays import some_of
 
 __all__ = ["RULES", "judge"]
 

@@ -11,21 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from viewmend.backend.namespace import Array, array_namespace, to_numpy
+from viewmend.backend.namespace import Array, array_namespace, to_numpy, torch_device
 from viewmend.backend.threads import limited_threads
 from viewmend.backend.torch_gpu import place_on
-from viewmend.containers import MultiViewData
+from viewmend.callbacks.notify import starting_point
 from viewmend.core import Problem, Result, solve
-from viewmend.core.admm import COMPATIBILITY
-from viewmend.core.anchors import ANCHOR_METHODS
-from viewmend.core.induction import induce_labels, induction
-from viewmend.core.priors import class_weights
-from viewmend.core.propagation import propagate_labels, reachable_samples
-from viewmend.core.scaling import NORMALIZERS
-from viewmend.core.state import ABLATIONS
+from viewmend.core.agfti.admm import COMPATIBILITY
+from viewmend.core.agfti.anchors import ANCHOR_METHODS
+from viewmend.core.agfti.induction import induce_labels, induction
+from viewmend.core.agfti.propagation import propagate_labels, reachable_samples
+from viewmend.core.agfti.state import ABLATIONS
+from viewmend.core.common.priors import class_weights
+from viewmend.core.common.scaling import NORMALIZERS
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels, check_class_prior
 from viewmend.distributed.mixin import DaskMixin
 from viewmend.exceptions import InvalidParameterError
-from viewmend.labels import Labels, check_class_prior
 from viewmend.models.agfti_geometry import (
     IMPUTATIONS,
     Geometry,
@@ -35,10 +36,9 @@ from viewmend.models.agfti_geometry import (
 )
 from viewmend.models.agfti_labels import hold_outs, warn_of_uneven_labels
 from viewmend.models.base import InductiveMixin, TwoStepClassifier
+from viewmend.models.calibrated import CALIBRATION, TrustMixin
 from viewmend.models.explanation import explain_propagated
-from viewmend.models.trust import CALIBRATION, TrustMixin
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
-from viewmend.watching import starting_point
 
 __all__ = ["AGFTIClassifier"]
 
@@ -50,6 +50,21 @@ PAPER = {
     "propagation_damping": 1.0,
     "final_damping": None,
     "class_prior": None,
+}
+
+# Parameters that change no round: how long, how loud, where, what comes after the last one; and
+# those of which only the outcome counts, which a checkpoint compares.
+_WITHOUT_EFFECT_ON_ROUNDS = {
+    "calibration",
+    "class_prior",
+    "device",
+    "final_damping",
+    "max_iter",
+    "n_jobs",
+    "random_state",
+    "tol",
+    "verbose",
+    "view_sizes",
 }
 
 _DAMPING = AnyOf(Real(0, low_open=True), Each(Real(0, low_open=True), size=2))
@@ -333,16 +348,24 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
 
     _explained = explain_propagated
 
+    def _round_parameters(self) -> dict[str, str]:
+        given = self.get_params(deep=False)
+        names = sorted(set(given) - _WITHOUT_EFFECT_ON_ROUNDS)
+        return {name: repr(np.array(given[name], dtype=object).tolist()) for name in names}
+
     def _solve(self, problem: Problem) -> Result:
         """Algorithm 2 and the labels to give out, where the arrays of the problem are."""
         watchers = self._all_callbacks()
+        start = starting_point(watchers, problem)
+        if start is not None:
+            start = start.converted(place_on(torch_device(problem.Z)))
         result = solve(
             problem,
             max_iter=self.max_iter,
             tol=self.tol,
             compat=self.compat,
             callbacks=watchers,
-            start=starting_point(watchers, problem),
+            start=start,
         )
         if self.final_damping is None:
             return result

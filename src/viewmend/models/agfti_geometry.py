@@ -11,13 +11,13 @@ import numpy as np
 
 from viewmend.backend.namespace import Array, array_namespace, to_numpy, torch_device
 from viewmend.backend.torch_gpu import cuda_is_there, import_torch
-from viewmend.containers import MultiViewData
 from viewmend.core import Problem, Result
-from viewmend.core.anchor_count import graph_size, largest_power_of_two
-from viewmend.core.anchors import ANCHOR_METHODS, corresponding_anchors
-from viewmend.core.bipartite import anchor_graphs
-from viewmend.core.canonical import canonical_order, row_hashes
-from viewmend.core.graph_fourier import graph_spectrum, summed_graph
+from viewmend.core.agfti.anchor_count import graph_size, largest_power_of_two
+from viewmend.core.agfti.anchors import ANCHOR_METHODS, corresponding_anchors
+from viewmend.core.agfti.bipartite import anchor_graphs
+from viewmend.core.agfti.graph_fourier import graph_spectrum, summed_graph
+from viewmend.core.common.canonical import canonical_order, row_hashes
+from viewmend.data.container import MultiViewData
 from viewmend.exceptions import DataWarning, InvalidParameterError
 
 __all__ = [

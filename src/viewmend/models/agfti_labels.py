@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 
 from viewmend.backend.threads import serial_blas
-from viewmend.core.fusion import aligned_graphs
-from viewmend.core.held_out import (
-    held_out_samples,
-    propagated_without_own,
-    rows_without_labels,
-)
+from viewmend.core.agfti.fusion import aligned_graphs
+from viewmend.core.agfti.held_out import propagated_without_own, rows_without_labels
+from viewmend.core.common.held_out import held_out_samples
+from viewmend.data.labels import Labels
 from viewmend.exceptions import DataWarning
-from viewmend.labels import Labels
 from viewmend.models.agfti_geometry import Geometry
 from viewmend.models.cross_fit import HoldOut, cross_fitted
 

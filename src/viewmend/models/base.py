@@ -15,14 +15,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.backend.threads import limited_threads
-from viewmend.containers import MultiViewData
-from viewmend.core.priors import normalise_rows
+from viewmend.callbacks.notify import Callback, WatchedMixin, with_callbacks
+from viewmend.callbacks.progress import LogRounds
+from viewmend.core.common.priors import normalise_rows
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels, check_labels, labelled_part
+from viewmend.data.validation import check_new_views, check_views
 from viewmend.exceptions import DataWarning
 from viewmend.html_repr import HTMLReprMixin
-from viewmend.labels import Labels, check_labels, labelled_part
 from viewmend.parameters import Rule, check_parameters
-from viewmend.validation import check_new_views, check_views
-from viewmend.watching import Callback, LogRounds, WatchedMixin, with_callbacks
 
 __all__ = [
     "InductiveMixin",

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from viewmend.data.labels import Labels
 from viewmend.exceptions import DataWarning
-from viewmend.labels import Labels
 from viewmend.models.search_runs import label_folds
 
 __all__ = ["HoldOut", "cross_fitted"]

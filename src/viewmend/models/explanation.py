@@ -7,20 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.core.explanation import (
-    evidence_parts,
-    fusion_shares,
-    propagation_influence,
-    spreading_influence,
-    view_degrees,
-)
-from viewmend.core.fusion import aligned_graphs
-from viewmend.core.homophily import guide_edges
-from viewmend.core.mend import Stage
-from viewmend.core.mend_geometry import Geometry, view_graphs
-from viewmend.core.mend_induction import MendInduction
-from viewmend.core.priors import normalise_rows
-from viewmend.labels import Labels
+from viewmend.core.agfti.explanation import fusion_shares, propagation_influence
+from viewmend.core.agfti.fusion import aligned_graphs
+from viewmend.core.common.priors import normalise_rows
+from viewmend.core.mend.explanation import evidence_parts, spreading_influence, view_degrees
+from viewmend.core.mend.geometry import Geometry, view_graphs
+from viewmend.core.mend.homophily import guide_edges
+from viewmend.core.mend.induction import MendInduction
+from viewmend.core.mend.recipe import Stage
+from viewmend.data.labels import Labels
 from viewmend.models.agfti_labels import final_damping
 
 __all__ = ["Explanation", "explain_mended", "explain_propagated"]

@@ -1,4 +1,4 @@
-"""MendClassifier: the recipe of `viewmend.core.mend` as a scikit-learn classifier."""
+"""MendClassifier: the recipe of `viewmend.core.mend.recipe` as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from viewmend.backend.threads import limited_threads, serial_blas
-from viewmend.containers import MultiViewData
-from viewmend.core.canonical import canonical_order
-from viewmend.core.held_out import held_out_samples, spread_without_own
-from viewmend.core.mend import Labelling, Mended, Settings, Stage, combine, mend, n_stages
-from viewmend.core.mend_geometry import (
+from viewmend.core.common.canonical import canonical_order
+from viewmend.core.common.held_out import held_out_samples
+from viewmend.core.common.priors import class_weights
+from viewmend.core.graphs.spreading import joined_to_label
+from viewmend.core.mend.geometry import (
     Geometry,
     GeometrySettings,
     NeighbourRule,
     build_geometry,
     view_graphs,
 )
-from viewmend.core.mend_induction import MendInduction, induce_classes
-from viewmend.core.priors import class_weights
-from viewmend.core.representations import REPRESENTATIONS
-from viewmend.core.spreading import joined_to_label
+from viewmend.core.mend.held_out import spread_without_own
+from viewmend.core.mend.induction import MendInduction, induce_classes
+from viewmend.core.mend.recipe import Labelling, Mended, Settings, Stage, combine, mend, n_stages
+from viewmend.core.mend.representations import REPRESENTATIONS
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import InvalidParameterError
-from viewmend.labels import Labels, check_class_prior
 from viewmend.models.base import InductiveMixin, TwoStepClassifier
+from viewmend.models.calibrated import CALIBRATION, TrustMixin
 from viewmend.models.cross_fit import cross_fitted
 from viewmend.models.explanation import explain_mended
-from viewmend.models.trust import CALIBRATION, TrustMixin
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 
 __all__ = ["MendClassifier"]
@@ -49,7 +50,7 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
     ----------
     representations : "all" or sequence of str, default="all"
         Ways to compare the rows of a view, of "unit", "standard", "standard_unit",
-        "centred_unit", "hellinger" and "half_whitened"; see `viewmend.core.representations`.
+        "centred_unit", "hellinger" and "half_whitened"; see `viewmend.core.mend.representations`.
     n_neighbors : int or (int, int), default=(3, 10)
         Neighbours of a sample in each graph: that many, or half the mean number of observed
         samples per class within these bounds.
@@ -104,7 +105,7 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
         Class probabilities of every sample; rows sum to one.
     confidence_ : array (n_samples,)
         Those of the classes in ``transduction_``; see `decide`.
-    calibration_ : viewmend.core.calibration.Calibration
+    calibration_ : viewmend.core.common.calibration.Calibration
     unreachable_ : array (n_samples,) of bool
         Samples of which neither graphs nor regressions say anything.
     off_graph_ : array (n_samples,) of bool
@@ -117,7 +118,7 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
         Trust in each graph by view and representation, the largest one.
     graph_ : sparse array (n_samples, n_samples)
         The graph that the labels last spread over.
-    history_ : tuple of viewmend.core.mend.StageRecord
+    history_ : tuple of viewmend.core.mend.recipe.StageRecord
     n_iter_ : int
         Stages.
     status_ : str

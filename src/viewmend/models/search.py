@@ -15,8 +15,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.backend.threads import limited_threads
-from viewmend.core.canonical import canonical_order
-from viewmend.core.watchers import reason_to_stop
+from viewmend.callbacks.notify import WatchedMixin, reason_to_stop, with_callbacks
+from viewmend.core.common.canonical import canonical_order
 from viewmend.exceptions import InvalidParameterError
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.models.base import TwoStepClassifier, score_labelled
@@ -31,7 +31,6 @@ from viewmend.models.search_runs import (
     still_racing,
 )
 from viewmend.parameters import Integer, Real, Rule, check_parameters
-from viewmend.watching import WatchedMixin, with_callbacks
 
 __all__ = ["Comparison", "LabelSearchCV"]
 

@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from viewmend.backend.namespace import Array, array_namespace, to_numpy
-from viewmend.containers import MultiViewData
-from viewmend.core.priors import class_weights
-from viewmend.core.propagation import propagate_labels
+from viewmend.core.agfti.propagation import propagate_labels
+from viewmend.core.common.priors import class_weights
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import DataWarning
-from viewmend.labels import Labels, check_class_prior
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.agfti_geometry import Geometry
 from viewmend.models.base import TwoStepClassifier

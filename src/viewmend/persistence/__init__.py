@@ -12,7 +12,7 @@ Loading runs no code from the file: classes, data classes and functions are rows
 what a file asks for beyond them is an error. No more memory is asked for than the file is long.
 """
 
-from viewmend.persistence.errors import ModelFileError
 from viewmend.persistence.files import load, save
+from viewmend.storage.errors import ModelFileError
 
 __all__ = ["ModelFileError", "load", "save"]

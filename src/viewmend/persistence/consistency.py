@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.core.calibration import Calibration
-from viewmend.core.evidence import Evidence
-from viewmend.core.mend_geometry import View
-from viewmend.core.representations import FIRST, Representation
+from viewmend.core.common.calibration import Calibration
+from viewmend.core.mend.evidence import Evidence
+from viewmend.core.mend.geometry import View
+from viewmend.core.mend.representations import FIRST, Representation
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.mend import MendClassifier
-from viewmend.persistence.errors import expect
+from viewmend.storage.errors import expect
 
 __all__ = ["check_model"]
 

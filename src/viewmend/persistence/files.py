@@ -13,12 +13,13 @@ from viewmend.exceptions import InvalidParameterError
 from viewmend.models.base import TwoStepClassifier
 from viewmend.models.search import LabelSearchCV
 from viewmend.parameters import check_parameters
-from viewmend.persistence.archive import Document, read_archive, write_archive
 from viewmend.persistence.consistency import check_model
-from viewmend.persistence.errors import DAMAGED, ModelFileError, expect
-from viewmend.persistence.registry import LAYOUTS, RUNTIME, Layout, check_types
-from viewmend.persistence.replacing import replacing
-from viewmend.persistence.tree import Reader, Writer
+from viewmend.persistence.registry import LAYOUTS, RUNTIME, VOCABULARY, Layout
+from viewmend.storage.archive import Document, read_archive, write_archive
+from viewmend.storage.atomic import replacing
+from viewmend.storage.errors import DAMAGED, ModelFileError, expect
+from viewmend.storage.tree import Reader, Writer
+from viewmend.storage.types import check_types
 
 __all__ = ["load", "save"]
 
@@ -88,7 +89,7 @@ def describe(model: Any) -> Document:
         raise ModelFileError(msg)
     given = model.get_params(deep=False)
     fitted = {k: v for k, v in vars(model).items() if k not in given and k not in RUNTIME}
-    write = Writer()
+    write = Writer(VOCABULARY)
     parameters = _written(name, given, write)
     return Document(name, parameters, _written(name, fitted, write), write.arrays)
 
@@ -109,7 +110,7 @@ def rebuild(document: Document) -> Any:
     name = document.class_name
     known = isinstance(name, str) and name in LAYOUTS
     expect(known, "class", f"one of {sorted(LAYOUTS)}", name)
-    layout, read = LAYOUTS[name], Reader(document.arrays)
+    layout, read = LAYOUTS[name], Reader(document.arrays, VOCABULARY)
     try:
         model = _with_parameters(layout, _values("parameters", document.parameters, read))
         _set_fitted(model, layout, _values("fitted", document.fitted, read))

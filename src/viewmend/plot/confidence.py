@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.core.calibration import BINS
+from viewmend.core.common.calibration import BINS
 from viewmend.exceptions import InvalidParameterError
 from viewmend.plot.confusion import class_positions
 from viewmend.plot.style import GREY, PALETTE, axes_or_new, label_texts, name_ticks, styled
@@ -56,7 +56,7 @@ class Reliability:
 def reliability(confidence: ArrayLike, right: ArrayLike, n_bins: int = BINS) -> Reliability:
     """Deal samples, in the order of their confidence, into bins.
 
-    Its ``error`` is that of `viewmend.core.calibration.calibration_error`.
+    Its ``error`` is that of `viewmend.core.common.calibration.calibration_error`.
 
     Parameters
     ----------

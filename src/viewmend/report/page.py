@@ -12,7 +12,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from viewmend.plot.style import require_matplotlib
-from viewmend.report.about import (
+from viewmend.report.context import Case, make_case
+from viewmend.report.html import tag
+from viewmend.report.model_sections import (
     convergence_section,
     data_section,
     graph_section,
@@ -20,9 +22,7 @@ from viewmend.report.about import (
     model_section,
     weights_section,
 )
-from viewmend.report.case import Case, make_case
-from viewmend.report.html import tag
-from viewmend.report.outcome import classes_section, confidence_section, scores_section
+from viewmend.report.prediction_sections import classes_section, confidence_section, scores_section
 from viewmend.report.search import search_section
 
 __all__ = ["SECTIONS", "report_html", "write_report"]

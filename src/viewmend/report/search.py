@@ -8,7 +8,7 @@ from typing import Any
 
 from viewmend.parameters import short
 from viewmend.plot.sensitivity import plot_sensitivity, varying_parameters
-from viewmend.report.case import Case
+from viewmend.report.context import Case
 from viewmend.report.html import Cell, advice, joined, paragraph, table_html
 from viewmend.report.pictures import picture, side_by_side
 

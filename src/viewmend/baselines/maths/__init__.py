@@ -1,0 +1,1 @@
+"""Mathematics that several baselines share and no other method uses."""

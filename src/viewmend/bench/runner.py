@@ -1,0 +1,183 @@
+"""Carrying out a plan: in this process, on the cores of this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from viewmend.bench.experiment import Experiment, load_plugins
+from viewmend.bench.measures import Context, measure
+from viewmend.bench.plan import unfinished_runs
+from viewmend.bench.runs import Record, RunKey
+from viewmend.bench.store import ResultStore
+from viewmend.exceptions import InvalidParameterError
+
+__all__ = [
+    "ELSEWHERE",
+    "Outcome",
+    "Spread",
+    "Worker",
+    "WorkerLostError",
+    "carry_out",
+    "forget_failures",
+    "in_turn",
+    "on_cores",
+    "on_dask",
+    "spread_over",
+]
+
+# In place of a status: another process is at the run.
+ELSEWHERE = "elsewhere"
+
+# Pause before the store is looked at again, where others do all that is left.
+PATIENCE = 2.0
+
+
+class WorkerLostError(RuntimeError):
+    """A process ended in the middle of a run, killed or out of memory."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: one of the statuses of a record, or `ELSEWHERE`."""
+
+    key: RunKey
+    status: str
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Does one run after another and keeps their records; can be sent to another process.
+
+    Attributes
+    ----------
+    store : ResultStore
+    context : Context
+    plugins : tuple of str
+        Python files to import first.
+    measure : callable (key, context) -> Record
+    """
+
+    store: ResultStore
+    context: Context
+    plugins: tuple[str, ...] = ()
+    measure: Callable[[RunKey, Context], Record] = measure
+
+    def __call__(self, key: RunKey) -> Outcome:
+        """Do a run unless it is done or another process is at it."""
+        load_plugins(self.plugins)
+        with self.store.claim(key) as mine:
+            return Outcome(key, self._record(key).status if mine else ELSEWHERE)
+
+    def _record(self, key: RunKey) -> Record:
+        # Another process may have ended the run between the plan and the claim.
+        record = self.store.get(key)
+        if record is None:
+            record = self.measure(key, self.context)
+            self.store.write(record)
+        return record
+
+
+Spread = Callable[[Worker, Sequence[RunKey]], Iterator[Outcome]]
+
+
+def carry_out(
+    experiment: Experiment,
+    worker: Worker,
+    spread: Spread,
+    watch: Callable[[Outcome], None] = lambda _: None,
+) -> None:
+    """Do all runs of an experiment, wave after wave, until its plan is fulfilled.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    worker : Worker
+    spread : callable (worker, keys) -> iterator of Outcome
+        Of `spread_over`.
+    watch : callable (outcome)
+        Told of every run that this process ended.
+    """
+    while runs := unfinished_runs(experiment, worker.store):
+        ours = 0
+        for outcome in spread(worker, runs):
+            if outcome.status != ELSEWHERE:
+                ours += 1
+                watch(outcome)
+        if not ours:
+            time.sleep(PATIENCE)
+
+
+def forget_failures(keys: Iterable[RunKey], store: ResultStore) -> None:
+    """Remove the records of runs that failed, so that they are to do again."""
+    for key in keys:
+        record = store.get(key)
+        if record is not None and record.status == "error":
+            store.forget(key)
+
+
+def spread_over(jobs: int, dask: str | None) -> Spread:
+    """How runs are spread: over a Dask cluster if it is given, else over ``jobs`` processes."""
+    if dask is not None:
+        return partial(on_dask, address=dask)
+    return in_turn if jobs == 1 else partial(on_cores, jobs=jobs)
+
+
+def in_turn(worker: Worker, keys: Sequence[RunKey]) -> Iterator[Outcome]:
+    """One run after the other, in this process."""
+    return map(worker, keys)
+
+
+def on_cores(worker: Worker, keys: Sequence[RunKey], jobs: int) -> Iterator[Outcome]:
+    """Runs on ``jobs`` processes of one thread each, -1 for one process per core."""
+    joblib = _require("joblib", "bench")
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+        # One run at a time, so that the plan is gone through in its order.
+        parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+        try:
+            yield from parallel(joblib.delayed(worker)(key) for key in keys)
+        except TerminatedWorkerError as error:
+            raise _lost(worker.store) from error
+
+
+def on_dask(worker: Worker, keys: Sequence[RunKey], address: str) -> Iterator[Outcome]:
+    """Runs on the workers of a Dask cluster, which see the same folders under the same paths."""
+    distributed = _require("distributed", "dask")
+    try:
+        client = distributed.Client(address, set_as_default=False)
+    except OSError as error:
+        msg = f"no Dask scheduler answers at {address!r}; start one with: dask scheduler"
+        raise InvalidParameterError(msg) from error
+    with client:
+        futures = client.map(worker, keys, pure=False)
+        try:
+            for future in distributed.as_completed(futures, loop=client.loop):
+                yield future.result()
+        except distributed.KilledWorker as error:
+            raise _lost(worker.store) from error
+        finally:
+            client.cancel(futures)
+
+
+def _lost(store: ResultStore) -> WorkerLostError:
+    cut_short = "; ".join(key.text for key in store.interrupted()) or "not known"
+    msg = (
+        "a process ended in the middle of a run, killed or out of memory; everything before is "
+        f"kept. Cut short: {cut_short}. Resume with fewer jobs, or leave the run out"
+    )
+    return WorkerLostError(msg)
+
+
+def _require(name: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        msg = f"running in parallel needs {name}, which is not installed; run: pip install "
+        msg += f"'viewmend[{extra}]', or use --jobs 1"
+        raise ImportError(msg) from error

@@ -1,0 +1,145 @@
+"""What a run is known by, the seeds that follow from it, and what it leaves behind."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["STATUSES", "Record", "RunKey", "Setting", "derived_seed", "setting_of"]
+
+# Parameters of a method by name, in the order of their names.
+Setting = tuple[tuple[str, Any], ...]
+
+# All that can become of a run.
+STATUSES = ("done", "error", "left_out")
+
+
+@dataclass(frozen=True)
+class RunKey:
+    """One run: a measure of a method on a learning problem.
+
+    Experiments that ask for the same run share its record, so nothing here names an experiment.
+
+    Attributes
+    ----------
+    measure : str
+        What is measured, a row of `viewmend.bench.measures.MEASURES`: "fit", "trace", "tnn_step".
+    protocol : str
+        Row of `viewmend.bench.protocols.PROTOCOLS`.
+    data : str
+        Name of the data set in the paper's spelling, see `viewmend.datasets.catalogue`.
+    missing_rate, label_rate : float
+        Nominal shares, in [0, 1).
+    method : str
+        Row of `viewmend.bench.methods.CONTESTANTS`.
+    setting : tuple of (name, value)
+        Parameters that differ from the method's default, sorted by name.
+    repetition : int
+        Counted from 0: another mask, other labels, other draws of the method.
+    """
+
+    measure: str
+    protocol: str
+    data: str
+    missing_rate: float
+    label_rate: float
+    method: str
+    setting: Setting
+    repetition: int
+
+    @property
+    def text(self) -> str:
+        """The key as one line of JSON, the same on every machine."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hexadecimal digits that stand for the key."""
+        return _digest(self.text)[:16]
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> RunKey:
+        """The key of a record that was read from a file."""
+        setting = setting_of({name: value for name, value in fields["setting"]})
+        return cls(**{**fields, "setting": setting})
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run left behind.
+
+    Attributes
+    ----------
+    key : RunKey
+    status : str
+        Of `STATUSES`.
+    result : dict
+        What was measured. Of "fit": ``accuracy``, ``macro_precision``, ``macro_recall``,
+        ``macro_f1`` (all in [0, 1], on the unlabelled samples), ``n_samples``, ``n_labelled``,
+        ``observed_pairs``, ``complete_samples``, ``n_iter`` (None where the method has none),
+        ``seeds``. The same for a key on every run.
+    timings : dict of float
+        ``fit`` and ``imputation`` seconds.
+    environment : dict
+        Versions, machine, revision.
+    message : str
+        Of an error, or why the run was left out.
+    """
+
+    key: RunKey
+    status: str
+    result: Mapping[str, Any] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As nested dicts and lists, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Record:
+        """The record of a file."""
+        return cls(**{**fields, "key": RunKey.from_dict(fields["key"])})
+
+
+def setting_of(parameters: Mapping[str, Any]) -> Setting:
+    """Parameters as part of a key: sorted, lists as tuples."""
+    frozen = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in parameters.items()
+    }
+    return tuple(sorted(frozen.items()))
+
+
+def derived_seed(key: RunKey, concern: str) -> int:
+    """Seed of one concern of a run, by hashing what the concern depends on.
+
+    Parameters
+    ----------
+    key : RunKey
+    concern : {"mask", "method"}
+        "mask" (missing views, labels, row order) is shared by all methods and settings of a
+        repetition, so that they are compared on the same problem; "method" is the run's own, but
+        shared by the settings of a grid.
+
+    Returns
+    -------
+    int in [0, 2**32)
+    """
+    parts = [getattr(key, name) for name in _CONCERNS[concern]]
+    return int(_digest(json.dumps([concern, *parts]))[:8], 16)
+
+
+# A protocol of shuffled rows shuffles what the protocol of the file's order hides.
+_CONCERNS = {
+    "mask": ("data", "missing_rate", "label_rate", "repetition"),
+    "method": ("data", "missing_rate", "label_rate", "repetition", "method"),
+}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

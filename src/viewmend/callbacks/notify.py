@@ -1,0 +1,183 @@
+"""How loops and estimators tell their callbacks what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from viewmend.callbacks.protocol import Callback, Fit, Progress, ResumableProblem, RoundRecord
+from viewmend.exceptions import InvalidParameterError
+from viewmend.parameters import short
+
+try:
+    from sklearn.callback import CallbackSupportMixin, FitCallback, with_callbacks
+except ImportError:  # scikit-learn before 1.9, which has no callbacks
+    from typing import TypeVar
+
+    Method = TypeVar("Method", bound=Callable[..., Any])
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    class FitCallback:  # type: ignore[no-redef]
+        """What nothing is an instance of."""
+
+    def with_callbacks(method: Method) -> Method:
+        """The method itself."""
+        return method
+
+
+__all__ = ["WatchedMixin", "reason_to_stop", "starting_point", "with_callbacks"]
+
+
+def reason_to_stop(callbacks: Iterable[Callback], record: RoundRecord, state: Any) -> str | None:
+    """Call every callback; the status with which the first of those that stop does so.
+
+    Parameters
+    ----------
+    callbacks : iterable of callable
+        Each is called as ``callback(record, state)``. A true answer stops; a string is the status.
+    record
+        What the round did.
+    state
+        The live variables.
+
+    Returns
+    -------
+    str or None
+        "stopped" unless a callback had a word of its own; None to go on.
+    """
+    answers = [callback(record, state) for callback in callbacks]
+    return next((_status(answer) for answer in answers if answer), None)
+
+
+def _status(answer: bool | str) -> str:
+    return answer if isinstance(answer, str) else "stopped"
+
+
+class WatchedMixin(CallbackSupportMixin):
+    """An estimator whose fit can be watched.
+
+    Its ``fit`` is decorated by `with_callbacks`, which ends scikit-learn's callbacks, and does its
+    work within ``_watched(max_rounds)``.
+    """
+
+    def set_callbacks(self, *callbacks: Any):
+        """Attach what watches the next fits, in place of what did; see `viewmend.callbacks`.
+
+        Parameters
+        ----------
+        *callbacks : callables, or callbacks of scikit-learn
+            ``clone`` does not copy the former, and keeps the latter, as it always does.
+
+        Returns
+        -------
+        self
+        """
+        for callback in callbacks:
+            _check_callback(callback)
+        theirs = [callback for callback in callbacks if isinstance(callback, FitCallback)]
+        self._callbacks = tuple(c for c in callbacks if not isinstance(c, FitCallback))
+        # Under a name that scikit-learn's searches look for.
+        self.__dict__.pop("_skl_callbacks", None)
+        if theirs:
+            self._skl_callbacks = theirs
+        return self
+
+    def _round_parameters(self) -> Mapping[str, str] | None:
+        """Parameters that the rounds depend on, for checkpoints; None if there is no resuming."""
+        return None
+
+    def _all_callbacks(self) -> list[Callback]:
+        return [*getattr(self, "_callbacks", ()), *_sklearn_tasks(self)]
+
+    @contextmanager
+    def _watched(self, max_rounds: int) -> Iterator[None]:
+        """Tell all callbacks that a fit begins and, whatever happens, that it has ended."""
+        fit = Fit(self, max_rounds, self._round_parameters())
+        if hasattr(self, "_skl_callbacks"):
+            self._init_callback_context(max_subtasks=max_rounds)
+        with ExitStack() as endings:
+            for callback in self._all_callbacks():
+                endings.push(_ending(callback, fit))
+                _tell(callback, "on_fit_begin", fit)
+            yield
+
+
+def starting_point(callbacks: Sequence[Callback], problem: ResumableProblem) -> Progress | None:
+    """Rounds that a callback kept of an earlier run of the same problem; None to begin anew.
+
+    Parameters
+    ----------
+    callbacks : sequence of callable
+        The first whose ``starting_point(problem)`` has any gives them; ``on_resume(history)`` tells
+        them to all.
+    problem : ResumableProblem
+
+    Returns
+    -------
+    Progress or None
+        Of NumPy arrays.
+    """
+    # All of them are asked, for they learn of the problem by it.
+    answers: list[Progress | None] = [
+        _tell(callback, "starting_point", problem) for callback in callbacks
+    ]
+    progress = next((answer for answer in answers if answer is not None), None)
+    if progress is not None:
+        for callback in callbacks:
+            _tell(callback, "on_resume", progress.history)
+    return progress
+
+
+class _SklearnTasks:
+    """A fit as the root task of scikit-learn's callbacks, and its rounds as tasks within it.
+
+    A round is told when it ends, because only then is it known that there was one.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    @property
+    def root(self) -> Any:
+        return self.estimator._callback_fit_ctx
+
+    def on_fit_begin(self, _fit: Fit) -> None:
+        self.root.call_on_fit_task_begin(estimator=self.estimator)
+
+    def __call__(self, _round: Any, _state: Any) -> bool:
+        task = self.root.subcontext(task_name="round")
+        task.call_on_fit_task_begin(estimator=self.estimator)
+        return bool(task.call_on_fit_task_end(estimator=self.estimator))
+
+    def on_fit_end(self, _fit: Fit, error: BaseException | None) -> None:
+        if error is None:
+            self.root.call_on_fit_task_end(estimator=self.estimator)
+
+
+def _sklearn_tasks(estimator: Any) -> list[Callback]:
+    return [_SklearnTasks(estimator)] if hasattr(estimator, "_callback_fit_ctx") else []
+
+
+def _check_callback(callback: Any) -> None:
+    usable = callable(callback) or isinstance(callback, FitCallback)
+    if isinstance(callback, type) or not usable:
+        msg = (
+            f"a callback must be a callable of a round and a state, or an instance of one of "
+            f"scikit-learn's callbacks, got {short(callback)}; see viewmend.callbacks"
+        )
+        raise InvalidParameterError(msg)
+
+
+def _tell(callback: Any, hook: str, *news: Any) -> Any:
+    """What a hook answers; None where the callback has no such hook."""
+    return getattr(callback, hook)(*news) if hasattr(callback, hook) else None
+
+
+def _ending(callback: Any, fit: Fit) -> Callable[..., None]:
+    def end(_kind: Any, error: BaseException | None, _traceback: Any) -> None:
+        _tell(callback, "on_fit_end", fit, error)
+
+    return end

@@ -1,0 +1,90 @@
+"""What loops tell those who watch them, and what they may be told in return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+__all__ = ["Callback", "Fit", "Progress", "ResumableProblem", "RoundRecord"]
+
+# Called after each round with what it did and its live state; True, or a word for the status, stops.
+Callback = Callable[..., bool | str | None]
+
+
+class RoundRecord(Protocol):
+    """What one round, or stage, of a loop did."""
+
+    @property
+    def iteration(self) -> int:
+        """Counted from 1."""
+
+    @property
+    def change(self) -> float:
+        """How much the round changed, in the loop's own measure."""
+
+    def summary(self) -> str:
+        """One line."""
+
+
+class Progress(Protocol):
+    """How far a loop has come: a data class with all it needs to go on as if it had not been left.
+
+    Attributes
+    ----------
+    state : data class
+        Arrays and numbers after the last round.
+    history : tuple of RoundRecord
+    """
+
+    @property
+    def state(self) -> Any: ...
+
+    @property
+    def history(self) -> tuple[Any, ...]: ...
+
+    def converted(self, convert: Callable[[Any], Any]) -> Progress:
+        """The same with arrays of another library or on another device."""
+
+
+class ResumableProblem(Protocol):
+    """A data class of all that a loop starts from, whose rounds a checkpoint can keep."""
+
+    @property
+    def progress_type(self) -> type:
+        """The data class of its `Progress`."""
+
+    @property
+    def progress_records(self) -> tuple[type, ...]:
+        """All data classes that its progress is made of."""
+
+    @property
+    def given_by_user(self) -> Mapping[str, str]:
+        """Words for the fields that come from the user; all others follow from parameters."""
+
+    def state_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the arrays of the state, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What is known of a fit when it begins.
+
+    Attributes
+    ----------
+    estimator : estimator
+        The one that is being fitted.
+    max_rounds : int
+        Rounds, or stages, after which it ends at the latest.
+    round_parameters : dict of str, or None
+        Parameters that the rounds depend on, as text; None where a fit cannot be resumed.
+    """
+
+    estimator: Any
+    max_rounds: int
+    round_parameters: Mapping[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the class of the estimator."""
+        return type(self.estimator).__name__

@@ -1,0 +1,256 @@
+"""Algorithm 1: adversarial graph fusion, the min-max over view weights and fused graph.
+
+With the other variables fixed, the weights ``alpha`` (on the simplex) and the graph ``P`` (rows on
+the simplex) play the game::
+
+    min over alpha of h(alpha),
+    h(alpha) = max over P of  lam sum_v alpha_v^2 <P, Z_v T_v> - beta |P|_F^2 - <H, P>
+
+``P`` has a closed-form answer to every ``alpha``. ``h`` is convex and differentiable (Theorem 1).
+The paper minimises it by reduced gradient descent with a line search, which asks for many answers.
+Each costs passes over all graphs, while a handful of sums over it tell the slope and the curvature
+of ``h``; so here its minimum is found by Newton's method on the simplex, with few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from viewmend.backend import dispatch
+from viewmend.backend.namespace import Array, array_namespace
+from viewmend.core.agfti.state import InnerStep
+from viewmend.core.common.simplex import simplex_qp
+
+__all__ = [
+    "NOT_FINITE",
+    "Answer",
+    "Fusion",
+    "Game",
+    "agreements",
+    "aligned_graphs",
+    "answer",
+    "best_response",
+    "curvature",
+    "fuse",
+    "gradient",
+    "inner_step",
+    "newton_step",
+    "target",
+    "weighted_graph",
+]
+
+# Share of the decrease promised by the slope that a step must keep.
+SUFFICIENT = 1e-4
+
+# Newton's method squares its error, so that stopping a hundred times below the tolerance costs
+# at most one more answer and leaves an error that no reader of the weights sees.
+STOP_SHARE = 0.01
+
+# Steps shorter than this share of Newton's are taken as they are: only rounding is left.
+SMALLEST_STEP = 1e-8
+
+
+NOT_FINITE = "the soft labels are not finite; lower lam or rho, or take graphs in float64"
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """What stays fixed during Algorithm 1.
+
+    Attributes
+    ----------
+    A : array (n_views, n_samples, n_anchors)
+        Aligned graphs ``Z_v T_v``.
+    H : array (n_samples, n_anchors)
+        Soft-label distances, taken with the degrees of the incoming ``P``: with degrees that
+        followed ``P``, ``h`` would be neither convex nor have the gradient of Theorem 1.
+    lam, beta : float
+    """
+
+    A: Array
+    H: Array
+    lam: float
+    beta: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The best ``P`` for weights ``alpha``, and sums over it.
+
+    Attributes
+    ----------
+    alpha : array (n_views,)
+    P : array (n_samples, n_anchors)
+    cost : float
+        ``h(alpha)``.
+    size : float
+        Of the terms of the cost together; they cancel each other, their rounding does not.
+    agreements : array (n_views,)
+        ``<P, A_v>``.
+    spread : array (n_views, n_views)
+        ``sum_i`` of the scatter matrix of row ``i`` of the graphs where ``P_i`` is positive.
+    """
+
+    alpha: np.ndarray
+    P: Array
+    cost: float
+    size: float
+    agreements: np.ndarray
+    spread: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Fusion:
+    """Answer of Algorithm 1: ``P`` (n_samples, n_anchors), ``alpha`` (n_views,), its steps."""
+
+    P: Array
+    alpha: np.ndarray
+    steps: tuple[InnerStep, ...]
+
+
+def aligned_graphs(Z: Array, T: Array, out: Array = None) -> Array:
+    """``Z_v T_v`` for every view, (n_views, n_samples, n_anchors); ``out`` may take them."""
+    return dispatch.multiply(Z, T, out)
+
+
+def weighted_graph(A: Array, alpha: np.ndarray) -> Array:
+    """``sum_v alpha_v^2 A_v``, (n_samples, n_anchors)."""
+    xp = array_namespace(A)
+    return xp.tensordot(xp.asarray(alpha**2, dtype=A.dtype, device=A.device), A, axes=1)
+
+
+def target(game: Game, alpha: np.ndarray) -> Array:
+    """``(lam sum_v alpha_v^2 A_v - H) / (2 beta)``, whose projection is the best ``P``."""
+    aim = game.lam * weighted_graph(game.A, alpha)
+    aim -= game.H
+    aim /= 2 * game.beta
+    return aim
+
+
+def best_response(game: Game, alpha: np.ndarray) -> Array:
+    """``P*`` of the inner maximum (Eq. subp_P)."""
+    return answer(game, alpha).P
+
+
+def agreements(A: Array, P: Array) -> Array:
+    """``<P, A_v>`` for every view, (n_views,)."""
+    return dispatch.inners([(P, A[v, ...]) for v in range(A.shape[0])])
+
+
+def answer(game: Game, alpha: np.ndarray) -> Answer:
+    """The best ``P`` for weights ``alpha``, with what Newton's method asks of it."""
+    P, agreed, (squares, along_H), spread = dispatch.answer_rows(
+        game.A, game.H, game.lam * alpha**2, 1 / (2 * game.beta)
+    )
+    terms = np.array([game.lam * (alpha**2 @ agreed), -game.beta * squares, -along_H])
+    return Answer(alpha, P, float(terms.sum()), float(np.abs(terms).sum()), agreed, spread)
+
+
+def gradient(game: Game, at: Answer) -> np.ndarray:
+    """``dh/dalpha_v = 2 lam alpha_v <P*, A_v>`` (Theorem 1), (n_views,)."""
+    return 2 * game.lam * at.alpha * at.agreements
+
+
+def curvature(game: Game, at: Answer) -> np.ndarray:
+    """Second derivative of ``h``, positive semi-definite, (n_views, n_views).
+
+    ``2 lam <P*, A_v>`` on the diagonal for a fixed ``P``; and ``P`` follows the weights where it
+    is positive, by ``lam / (2 beta)`` times the graphs less their row means. A view that
+    disagrees with ``P`` bends ``h`` down; Newton's model takes it for flat.
+    """
+    moved = 2 * game.lam * at.alpha
+    follow = moved[:, None] * at.spread * moved[None, :] / (2 * game.beta)
+    return follow + np.diag(2 * game.lam * np.maximum(at.agreements, 0.0))
+
+
+def newton_step(game: Game, at: Answer) -> np.ndarray:
+    """From ``alpha`` to the minimum over the simplex of the quadratic model of ``h``."""
+    K = curvature(game, at)
+    return simplex_qp(K, K @ at.alpha - gradient(game, at)) - at.alpha
+
+
+def fuse(
+    game: Game,
+    alpha: np.ndarray,
+    tol: float = 1e-4,
+    max_iter: int = 100,
+    respond: Callable[[Game, np.ndarray], Answer] = answer,
+) -> Fusion:
+    """Minimise ``h`` from ``alpha`` by Newton steps on the simplex.
+
+    Stops when the next step would move no weight by more than a hundredth of ``tol``.
+
+    Parameters
+    ----------
+    game : Game
+    alpha : array (n_views,)
+    tol : float
+    max_iter : int
+    respond : (game, alpha) -> Answer
+        Where the rows are elsewhere, who asks for the sums over them.
+
+    Returns
+    -------
+    Fusion
+    """
+    at = respond(game, alpha)
+    if not np.isfinite(at.cost):
+        raise FloatingPointError(NOT_FINITE)
+    steps: list[InnerStep] = []
+    for _ in range(max_iter):
+        direction = newton_step(game, at)
+        slope = gradient(game, at) @ direction
+        # Below the rounding of the gradient there is no descent left to measure.
+        if np.abs(direction).max() <= STOP_SHARE * tol or -slope <= 0.1 * _rounding(at):
+            break
+        moved = _descend(game, at, direction, respond)
+        steps.append(inner_step(at.alpha, moved.alpha, at.P, moved.P, moved.cost))
+        at = moved
+    return Fusion(at.P, at.alpha, tuple(steps))
+
+
+def _descend(
+    game: Game,
+    at: Answer,
+    direction: np.ndarray,
+    respond: Callable[[Game, np.ndarray], Answer],
+) -> Answer:
+    """The answer after a step of which ``h`` keeps a share of what its slope promised.
+
+    The full step, in all but rare cases; else where the line between the slopes at both ends of
+    the last trial is zero.
+    """
+    slope = float(gradient(game, at) @ direction)
+    theta = 1.0
+    while True:
+        trial = respond(game, _move(at.alpha, direction, theta))
+        slope_there = float(gradient(game, trial) @ direction)
+        enough = trial.cost <= at.cost + SUFFICIENT * theta * slope + _rounding(at)
+        if enough or theta < SMALLEST_STEP:
+            return trial
+        theta *= float(np.clip(slope / (slope - slope_there), 0.1, 0.5))
+
+
+def _rounding(at: Answer) -> float:
+    """Differences of the cost below this are rounding, of its terms in the precision of ``P``."""
+    return max(1e-13, float(array_namespace(at.P).finfo(at.P.dtype).eps)) * at.size
+
+
+def _move(alpha: np.ndarray, direction: np.ndarray, theta: float) -> np.ndarray:
+    """``alpha + theta direction``, back on the simplex after rounding."""
+    moved = np.maximum(alpha + theta * direction, 0.0)
+    return moved / moved.sum()
+
+
+def inner_step(
+    alpha_old: np.ndarray, alpha: np.ndarray, P_old: Array, P: Array, cost: float
+) -> InnerStep:
+    """How far one step moved the weights and the graph."""
+    return InnerStep(
+        alpha_error=float(np.sum((alpha - alpha_old) ** 2)),
+        P_error=dispatch.squared_gap(P, P_old),
+        cost=cost,
+    )

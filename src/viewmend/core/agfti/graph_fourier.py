@@ -1,0 +1,324 @@
+"""Frequencies of the data instead of frequencies of the file: a tensor norm without row order.
+
+The paper transforms the graphs along the samples by a discrete Fourier transform, that is, in the
+eigenvectors of a *cycle through the rows of the file*. Here the cycle gives way to the graph of
+the samples themselves. With ``N`` (n, q) the observed bipartite graphs of all views together and
+``d`` its row sums, ::
+
+    S = diag(d)^{-1/2} N Lambda^{-1/2},        S S^T = U diag(mu) U^T
+
+is the normalised adjacency of the samples over shared anchors. Its eigenvectors ``U`` (n, r), those
+of the ``r`` largest ``mu``, are waves from smooth to rough on that graph. They follow every
+permutation of the rows, and cost ``O(n q^2)`` through the Gram matrix ``S^T S``.
+
+The ``n - r`` directions that are left have no eigenvectors of their own: any rotation of a basis
+of theirs is as good, so a norm must not see it. They enter as one block, whose nuclear norm over
+the views asks the same question, whether the views share their pattern, in a rotation-free way.
+With ``Y_k`` (m, V) the slices of ``U^T Y`` and ``Y_rest = Y - U U^T Y`` unfolded to (n m, V)::
+
+    |Y|_graph = (|Y_1|_* + ... + |Y_r|_* + |Y_rest|_*) / sqrt(n)
+
+The terms act on orthogonal parts of ``Y``, each an isometric image of it, so the proximal map is
+exact and shrinks the singular values of each by ``tau / sqrt(n)``. The factor is that of the
+paper's Definition 1, ``1/n`` times the ``sqrt(n)`` of its un-normalised transform, and gives
+``rho`` the same meaning in both norms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from viewmend.backend import dispatch
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
+from viewmend.backend.threads import blocks_for, for_each
+from viewmend.core.agfti.propagation import anchor_scale
+
+__all__ = [
+    "Shrunk",
+    "Spectrum",
+    "diffusion_coordinates",
+    "graph_norm",
+    "graph_spectrum",
+    "leading_waves",
+    "normalised_graph",
+    "prox_graph_norm",
+    "restored",
+    "shrink_waves",
+    "shrinkage",
+    "stacked_graph",
+    "summed_graph",
+    "wave_sums",
+]
+
+# Frequencies whose share of the largest is below this are rounding, not data.
+SMALLEST_FREQUENCY = 1e-9
+
+# Frequencies nearer to each other than this are one.
+TIE = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Leading eigenvectors of the graph of the samples.
+
+    Attributes
+    ----------
+    U : array (n_samples, n_frequencies)
+        Orthonormal columns, from smooth to rough.
+    mu : array (n_frequencies,)
+        Eigenvalues of ``S S^T`` in [0, 1], falling.
+    degrees : array (n_samples,)
+        Row sums of ``N``.
+    """
+
+    U: Array
+    mu: Array
+    degrees: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Shrunk:
+    """What turns rows of ``Y`` into rows of ``G`` in the tensor step.
+
+    Attributes
+    ----------
+    mixing : array (n_views, n_views)
+        What becomes of the views outside the waves.
+    change : array (n_views, n_frequencies, n_anchors)
+        What the waves add to that.
+    norm : array ()
+        Sum of the singular values that are left.
+    """
+
+    mixing: Array
+    change: Array
+    norm: Array
+
+
+def stacked_graph(Z: Array, observed: Array) -> Array:
+    """``N`` of views whose anchors have nothing to do with each other: side by side.
+
+    Parameters
+    ----------
+    Z : array (n_views, n_samples, n_anchors)
+        Rows of missing samples are not read.
+    observed : array (n_samples, n_views) of bool
+
+    Returns
+    -------
+    array (n_samples, n_views * n_anchors)
+    """
+    seen = _observed_part(Z, observed)
+    return array_namespace(Z).concat([seen[v, ...] for v in range(Z.shape[0])], axis=1)
+
+
+def summed_graph(Z: Array, observed: Array) -> Array:
+    """``N`` (n_samples, n_anchors) of views whose anchors correspond: one on top of the other."""
+    return array_namespace(Z).sum(_observed_part(Z, observed), axis=0)
+
+
+def graph_spectrum(N: Array, n_frequencies: int) -> Spectrum:
+    """Eigenvectors of the ``n_frequencies`` largest eigenvalues of ``S S^T``, fewer at low rank.
+
+    Parameters
+    ----------
+    N : array (n_samples, n_columns)
+        Non-negative, without zero rows.
+    n_frequencies : int
+
+    Returns
+    -------
+    Spectrum
+    """
+    xp = array_namespace(N)
+    N = xp.astype(N, xp.float64, copy=False)
+    degrees = xp.sum(N, axis=1)
+    ones = xp.ones_like(degrees)
+    S = normalised_graph(N, anchor_scale(N))
+    basis, mu = leading_waves(dispatch.gram(S, ones), n_frequencies)
+    U = dispatch.multiply(S, basis)
+    # Orthonormal up to rounding over mu; dividing by the Cholesky factor makes them so to rounding.
+    factor = xp.linalg.cholesky(dispatch.gram(U, ones))
+    return Spectrum(dispatch.multiply(U, xp.linalg.inv(factor).T), mu, degrees)
+
+
+def normalised_graph(N: Array, scale: Array) -> Array:
+    """Rows of ``S`` in double precision, from those of ``N`` and ``scale = Lambda^{-1/2}``."""
+    xp = array_namespace(N)
+    N = xp.astype(N, xp.float64, copy=False)
+    return N * scale / xp.sqrt(xp.sum(N, axis=1))[:, None]
+
+
+def leading_waves(gram: Array, n_frequencies: int) -> tuple[Array, Array]:
+    """``R diag(mu)^{-1/2}``, which ``S`` turns into ``U``, and ``mu``, from ``S^T S``."""
+    xp = array_namespace(gram)
+    mu, R = dispatch.leading_eigenvectors(gram, n_frequencies)
+    rank = int(xp.sum(xp.astype(mu > SMALLEST_FREQUENCY * mu[0], xp.int64)))
+    mu, R = mu[:rank], _without_ties(mu[:rank], R[:, :rank], xp)
+    return R / xp.sqrt(mu), mu
+
+
+def _without_ties(mu: Array, R: Array, xp: Any) -> Array:
+    """Eigenvectors ``R`` (m, r) of falling ``mu``, where equal ones leave no choice to rounding.
+
+    A graph in pieces has as many waves of frequency 1 as pieces, and any basis of their space is
+    one. That in which a slope over the anchors is diagonal belongs to the pieces.
+    """
+    slope = xp.linspace(0, 1, R.shape[0], dtype=R.dtype, device=R.device)[:, None]
+    starts = np.flatnonzero(-np.diff(to_numpy(mu)) > TIE) + 1
+    bases = []
+    for start, stop in pairwise([0, *map(int, starts), R.shape[1]]):
+        basis = R[:, start:stop]
+        if stop - start > 1:
+            basis = basis @ xp.linalg.eigh(basis.T @ (slope * basis))[1]
+        bases.append(basis)
+    return xp.concat(bases, axis=1)
+
+
+def diffusion_coordinates(spectrum: Spectrum) -> Array:
+    """Samples as points whose distances tell how alike random walks from them arrive.
+
+    Two steps of the walk from samples to anchors and back keep ``mu_k`` of wave ``k``, which gives
+    the coordinates ``mu_k U_ik / sqrt(d_i)`` of the diffusion map: one space for all samples,
+    whichever views they have.
+
+    Returns
+    -------
+    array (n_samples, n_frequencies)
+    """
+    lengths = array_namespace(spectrum.degrees).sqrt(spectrum.degrees)
+    return spectrum.U * spectrum.mu / lengths[:, None]
+
+
+def graph_norm(Y: Array, U: Array) -> float:
+    """``|Y|_graph`` of the module's head.
+
+    Parameters
+    ----------
+    Y : array (n_views, n_samples, n_anchors)
+    U : array (n_samples, n_frequencies)
+        Orthonormal columns.
+    """
+    xp = array_namespace(Y)
+    Y_hat = U.T @ Y
+    sigma = xp.linalg.svdvals(xp.permute_dims(Y_hat, (1, 2, 0)))
+    rest = xp.linalg.svdvals(xp.reshape(Y - U @ Y_hat, (Y.shape[0], -1)))
+    return float(xp.sum(sigma) + xp.sum(rest)) / Y.shape[1] ** 0.5
+
+
+def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[Array, Array]:
+    """Argmin over ``G`` of ``tau |G|_graph + |G - Y|_F^2 / 2``, and ``|G|_graph`` of that ``G``.
+
+    Parameters
+    ----------
+    U : array (n_samples, n_frequencies)
+        Orthonormal columns.
+    Y : array (n_views, n_samples, n_anchors)
+    tau : float
+    out : array like Y, or None
+        Takes ``G``, and may be ``Y`` itself.
+
+    Returns
+    -------
+    G : array (n_views, n_samples, n_anchors)
+    norm : array ()
+        On the device of ``Y``, so that nobody waits for it.
+    """
+    scale = Y.shape[1] ** -0.5
+    shrunk = shrink_waves(*wave_sums(U, Y), tau * scale)
+    return restored(U, Y, shrunk, out), scale * shrunk.norm
+
+
+def wave_sums(U: Array, Y: Array) -> tuple[Array, Array]:
+    """All that the step needs of the samples together; sums over blocks of rows add up.
+
+    Returns
+    -------
+    Y_hat : array (n_views, n_frequencies, n_anchors)
+        ``U^T Y_v``.
+    gram : array (n_views, n_views)
+        Inner products of the views.
+    """
+    xp = array_namespace(Y)
+    return xp.matrix_transpose(dispatch.cross_products(Y, U)), _gram(Y, xp)
+
+
+def shrink_waves(Y_hat: Array, gram: Array, tau: float) -> Shrunk:
+    """Shrink every frequency and the rest by ``tau``; arguments as `wave_sums` gives them."""
+    xp = array_namespace(Y_hat)
+    G_hat, norms = dispatch.shrink_slices(Y_hat, tau)
+    # Y_rest = Y - U Y_hat is never formed: its Gram matrix is a difference, by orthogonality, and
+    # what mixes the views of it mixes those of Y and of Y_hat.
+    mixing, norm_rest = shrinkage(gram - _gram(Y_hat, xp), tau)
+    return Shrunk(mixing, G_hat - _mixed(Y_hat, mixing, xp), xp.sum(norms) + norm_rest)
+
+
+def restored(U: Array, Y: Array, shrunk: Shrunk, out: Array = None) -> Array:
+    """``G`` from ``U`` and ``Y``, row by row; ``out`` as in `prox_graph_norm`."""
+    xp = array_namespace(Y)
+    G = xp.empty_like(Y) if out is None else out
+
+    def restore(rows: slice) -> None:
+        mixed = _mixed(Y[:, rows, :], shrunk.mixing, xp)
+        G[:, rows, :] = mixed + U[rows, :] @ shrunk.change
+
+    for_each(restore, _blocks(Y, xp), xp)
+    return G
+
+
+def _blocks(Y: Array, xp: Any) -> list[slice]:
+    n_views, n_rows, n_columns = Y.shape
+    return blocks_for(n_rows, n_views * n_columns, xp)
+
+
+def _gram(Y: Array, xp: Any) -> Array:
+    """Inner products of the views, (n_views, n_views).
+
+    In double precision, for differences of them to have digits left.
+    """
+
+    def part(rows: slice) -> Array:
+        views = xp.reshape(Y[:, rows, :], (Y.shape[0], -1))
+        views = xp.astype(views, xp.float64, copy=False)
+        return views @ views.T
+
+    parts = for_each(part, _blocks(Y, xp), xp)
+    return sum(parts[1:], parts[0])
+
+
+def _mixed(Y: Array, mixing: Array, xp: Any) -> Array:
+    """``sum_v mixing_uv Y_v`` for every view ``u``."""
+    return xp.reshape(xp.astype(mixing, Y.dtype) @ xp.reshape(Y, (Y.shape[0], -1)), Y.shape)
+
+
+def shrinkage(gram: Array, tau: float) -> tuple[Array, Array]:
+    """What lowers singular values by ``tau``, as a mixing of the views, and the sum that is left.
+
+    Parameters
+    ----------
+    gram : array (..., n_views, n_views)
+        ``R diag(sigma^2) R^H`` in double precision.
+    tau : float
+
+    Returns
+    -------
+    mixing : array (..., n_views, n_views)
+        ``R diag((1 - tau/sigma)_+) R^H``.
+    left : array (...)
+    """
+    xp = array_namespace(gram)
+    squares, R = xp.linalg.eigh(gram)
+    zeros = xp.zeros_like(squares)
+    sigma = xp.sqrt(xp.maximum(squares, zeros))
+    left = xp.maximum(sigma - tau, zeros)
+    share = left / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
+    filtered = R * xp.astype(share[..., None, :], R.dtype)
+    return filtered @ xp.conj(xp.matrix_transpose(R)), xp.sum(left, axis=-1)
+
+
+def _observed_part(Z: Array, observed: Array) -> Array:
+    return array_namespace(Z).where(observed.T[:, :, None], Z, 0.0)

@@ -1,0 +1,110 @@
+"""The augmented Lagrangian of Algorithm 2, term by term (Eq. augmented_proposed)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from viewmend.backend import dispatch
+from viewmend.backend.namespace import Array, to_numpy
+from viewmend.core.agfti.propagation import anchor_scale
+from viewmend.core.agfti.state import Problem, State
+
+__all__ = [
+    "Sums",
+    "anchor_loss",
+    "gain_of",
+    "named_terms",
+    "objective_sums",
+    "sample_gain",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What the updates of a round sum over all entries on their way.
+
+    Attributes
+    ----------
+    agreed : array (n_views,)
+        ``<P, Z_v T_v>``.
+    along_W, squared_gap : float
+        ``<W, Z - G>`` and ``|Z - G|^2``, of the multiplier before it rises.
+    """
+
+    agreed: np.ndarray
+    along_W: float
+    squared_gap: float
+
+
+def named_terms(
+    problem: Problem,
+    alpha: np.ndarray,
+    eta: float,
+    sums: Sums,
+    sizes: tuple[float, float, float],
+) -> dict[str, float]:
+    """Every term of ``J`` by name, with its sign, so that ``J`` is their sum.
+
+    ``propagation``: ``R(F, Q) = 2 tr(F^T P Lambda^{-1/2} Q) + 2 tr(F^T B Y) - tr((I + B) (F F^T +
+    Q Q^T))``; ``fusion``: ``lam sum_v alpha_v^2 <P, Z_v T_v>``; ``smoothing``: ``-beta |P|^2``;
+    ``low_rank``: ``-rho |G|_tnn``; ``multiplier``: ``-<W, Z - G>``; ``penalty``:
+    ``-eta/2 |Z - G|^2``.
+
+    Parameters
+    ----------
+    problem : Problem
+    alpha : array (n_views,)
+    eta : float
+    sums : Sums
+    sizes : tuple of float
+        ``R(F, Q)``, ``|P|^2`` and the norm of ``G``.
+    """
+    gain, squares, norm_G = sizes
+    return {
+        "propagation": gain,
+        "fusion": problem.lam * float(alpha**2 @ sums.agreed),
+        "smoothing": -problem.beta * squares,
+        "low_rank": -problem.rho * norm_G,
+        "multiplier": -sums.along_W,
+        "penalty": -0.5 * eta * sums.squared_gap,
+    }
+
+
+def objective_sums(state: State, problem: Problem) -> Array:
+    """What the terms need and no update sums on its way (5,), where the arrays are.
+
+    Three sums of `gain_of`, the loss of the anchors and ``|P|^2``.
+    """
+    F, Q, P = state.F, state.Q, state.P
+    of_samples = _sample_pairs(F, P, anchor_scale(P)[:, None] * Q, problem)
+    return dispatch.inners([*of_samples, _anchor_pair(Q, problem.B_anchors), (P, P)])
+
+
+def gain_of(sums: np.ndarray) -> float:
+    """The part of ``R`` that is a sum over the samples, from its three sums."""
+    smooth, fit, size = sums
+    return float(2 * smooth + fit - size)
+
+
+def sample_gain(F: Array, P: Array, scaled_Q: Array, problem: Problem) -> float:
+    """`gain_of` of some samples; ``scaled_Q`` is ``Lambda^{-1/2} Q``."""
+    return gain_of(to_numpy(dispatch.inners(_sample_pairs(F, P, scaled_Q, problem))))
+
+
+def anchor_loss(Q: Array, B_anchors: Array) -> float:
+    """The rest of ``R``, ``tr((I + B) Q Q^T)``."""
+    return float(dispatch.inners([_anchor_pair(Q, B_anchors)])[0])
+
+
+def _sample_pairs(
+    F: Array, P: Array, scaled_Q: Array, problem: Problem
+) -> list[tuple[Array, Array]]:
+    """Their products add up to ``tr(F^T P Lambda^{-1/2} Q)``, ``tr(F^T B (2Y - F))``, ``|F|^2``."""
+    B_n = problem.B_samples[:, None]
+    return [(F, dispatch.multiply(P, scaled_Q)), (F * B_n, 2 * problem.Y - F), (F, F)]
+
+
+def _anchor_pair(Q: Array, B_anchors: Array) -> tuple[Array, Array]:
+    return (1 + B_anchors[:, None]) * Q, Q

@@ -1,0 +1,1 @@
+"""Linear algebra, class shares and calibration that every method uses."""

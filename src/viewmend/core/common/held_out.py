@@ -1,0 +1,37 @@
+"""Which labelled samples are held out, one at a time, to judge what the others say of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["held_out_samples", "unit_columns"]
+
+# One temperature needs no more.
+MOST_SAMPLES = 256
+
+
+def held_out_samples(Y: np.ndarray, most: int = MOST_SAMPLES) -> np.ndarray:
+    """Labelled samples to leave out one at a time, evenly spread over the rows.
+
+    A class with a single label is left alone: without it, it would be unknown.
+
+    Parameters
+    ----------
+    Y : array (n_samples, n_classes)
+        One-hot rows of labelled samples, zero rows of the others.
+    most : int
+
+    Returns
+    -------
+    array (at most most,) of int
+    """
+    rows = np.flatnonzero(Y @ (Y.sum(axis=0) > 1))
+    steps = min(len(rows), most)
+    return rows[np.arange(steps) * len(rows) // max(steps, 1)]
+
+
+def unit_columns(rows: np.ndarray, n_samples: int) -> np.ndarray:
+    """One column (n_samples, n_rows) per row, one there and zero elsewhere."""
+    E = np.zeros((n_samples, len(rows)))
+    E[rows, np.arange(len(rows))] = 1
+    return E

@@ -1,0 +1,1 @@
+"""Nearest neighbours, graphs made of them, and labels spread over graphs."""

@@ -1,0 +1,162 @@
+"""Sparse graphs between samples: nearest neighbours, weighted by one of several rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from viewmend.backend import dispatch
+from viewmend.core.graphs.nearest import Neighbours, nearest_rows
+
+__all__ = [
+    "EDGE_WEIGHTS",
+    "directed_neighbour_graph",
+    "edges_to_neighbours",
+    "graph_from_neighbours",
+    "neighbour_graph",
+    "scatter_graph",
+    "union_graph",
+]
+
+
+def closed_form_weights(E: np.ndarray, k: int) -> np.ndarray:
+    """``(e_{k+1} - e_j)_+`` over the sum of these, as in Eq. (anchor_construction)."""
+    return np.asarray(dispatch.nearest_anchor_weights(E, k))
+
+
+def gaussian_weights(E: np.ndarray, k: int) -> np.ndarray:
+    """``exp(-4 e_j / e_k)`` to the ``k`` nearest: a kernel as wide as the sample is lonely."""
+    widest = E[:, k - 1 : k]
+    # Duplicates of the sample fill the neighbourhood where it has no width.
+    relative = np.divide(E, widest, out=np.zeros_like(E), where=widest > 0)
+    return np.where(np.arange(E.shape[1]) < k, np.exp(-4 * relative), 0.0)
+
+
+def uniform_weights(E: np.ndarray, k: int) -> np.ndarray:
+    """One to each of the ``k`` nearest."""
+    return np.broadcast_to(np.arange(E.shape[1]) < k, E.shape).astype(E.dtype)
+
+
+# Squared distances (n_rows, k + 1) to the nearest rows, ascending, to weights of the same shape,
+# of which the last column may be zero.
+EDGE_WEIGHTS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "closed_form": closed_form_weights,
+    "gaussian": gaussian_weights,
+    "uniform": uniform_weights,
+}
+
+
+def edges_to_neighbours(
+    neighbours: Neighbours, k: int, n_rows: int, weights: str = "closed_form"
+) -> csr_array:
+    """Weighted edges from every query to its ``k`` nearest rows.
+
+    Parameters
+    ----------
+    neighbours : Neighbours
+        ``k + 1`` or more of each query.
+    k : int
+        Lowered where fewer than ``k + 1`` neighbours are known.
+    n_rows : int
+        Rows that were searched.
+    weights : str
+        Row of `EDGE_WEIGHTS`.
+
+    Returns
+    -------
+    sparse array (n_queries, n_rows)
+        With closed-form weights, rows sum to one.
+    """
+    n_queries, n_known = neighbours.indices.shape
+    k = min(k, n_known - 1)
+    if k < 1:
+        return csr_array((n_queries, n_rows))
+    columns = neighbours.indices[:, : k + 1]
+    data = EDGE_WEIGHTS[weights](neighbours.squared_distances[:, : k + 1], k)
+    starts = np.arange(0, data.size + 1, k + 1)
+    edges = csr_array((data.ravel(), columns.ravel(), starts), shape=(n_queries, n_rows))
+    edges.eliminate_zeros()
+    return edges
+
+
+def graph_from_neighbours(
+    neighbours: Neighbours, k: int, weights: str = "closed_form"
+) -> csr_array:
+    """Symmetric graph of the ``k`` nearest rows: mean of the directed one and its transpose.
+
+    Parameters and shapes as in `edges_to_neighbours`, the queries being the rows.
+    """
+    edges = edges_to_neighbours(neighbours, k, len(neighbours.indices), weights)
+    return csr_array((edges + edges.T) / 2)
+
+
+def directed_neighbour_graph(X: np.ndarray, k: int, weights: str = "closed_form") -> csr_array:
+    """k-nearest-neighbour graph.
+
+    Parameters
+    ----------
+    X : array (n_rows, n_features)
+    k : int
+        Lowered to ``n_rows - 2`` where there are fewer rows.
+    weights : str
+        Row of `EDGE_WEIGHTS`.
+
+    Returns
+    -------
+    sparse array (n_rows, n_rows)
+        None of its entries on the diagonal; with closed-form weights, rows sum to one.
+    """
+    return edges_to_neighbours(nearest_rows(X, k + 1), k, X.shape[0], weights)
+
+
+def neighbour_graph(X: np.ndarray, k: int, weights: str = "closed_form") -> csr_array:
+    """Symmetric k-nearest-neighbour graph: mean of the directed one and its transpose.
+
+    Parameters and shapes as in `directed_neighbour_graph`.
+    """
+    return graph_from_neighbours(nearest_rows(X, k + 1), k, weights)
+
+
+def scatter_graph(graph: csr_array, rows: np.ndarray, n_samples: int) -> csr_array:
+    """The graph between the samples ``rows``, among all the samples.
+
+    Parameters
+    ----------
+    graph : sparse array (n_rows, n_rows)
+    rows : array (n_rows,) of int
+    n_samples : int
+
+    Returns
+    -------
+    sparse array (n_samples, n_samples)
+    """
+    edges = graph.tocoo()
+    return csr_array((edges.data, (rows[edges.row], rows[edges.col])), shape=(n_samples,) * 2)
+
+
+def union_graph(
+    views: Sequence[np.ndarray], observed: np.ndarray, k: int, weights: str = "closed_form"
+) -> csr_array:
+    """Sum over the views of their neighbour graphs, each among the samples that the view has.
+
+    Parameters
+    ----------
+    views : sequence of array (n_samples, n_features_v)
+    observed : array (n_samples, n_views) of bool
+    k : int
+    weights : str
+        Row of `EDGE_WEIGHTS`.
+
+    Returns
+    -------
+    sparse array (n_samples, n_samples)
+    """
+    n_samples = observed.shape[0]
+    union = csr_array((n_samples, n_samples))
+    for v, X_v in enumerate(views):
+        rows = np.flatnonzero(observed[:, v])
+        graph = neighbour_graph(X_v[rows], k, weights)
+        union = union + scatter_graph(graph, rows, n_samples)
+    return union

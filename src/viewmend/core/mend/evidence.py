@@ -1,0 +1,101 @@
+"""Evidence for the class of every sample from the views it has, by regression on each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from viewmend.backend.threads import parallel_map
+from viewmend.core.mend.geometry import Geometry, View
+from viewmend.core.mend.loo_ridge import LeaveOneOut, leave_one_out_ridge
+from viewmend.core.mend.view_gaussian import ViewGaussian, fit_view_gaussian, log_posterior
+
+__all__ = ["Evidence", "evidence_shares", "gather_evidence"]
+
+# A difference of one between mean scores, which are class shares, as a difference of log shares.
+SHARPNESS = 6.0
+# Soft targets make the Gaussians too sure of themselves.
+TEMPERATURE = 2.0
+# Share of the mean variance added to the diagonal of the shared covariance.
+SHRINKAGE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the views say, each on its own.
+
+    Attributes
+    ----------
+    P : array (n_samples, n_classes)
+        Class shares; rows sum to one.
+    fits : tuple of LeaveOneOut
+        One per view.
+    gaussian : ViewGaussian
+        Of the scores of all views.
+    """
+
+    P: np.ndarray
+    fits: tuple[LeaveOneOut, ...]
+    gaussian: ViewGaussian
+
+    @property
+    def view_weights(self) -> np.ndarray:
+        """Explained over unexplained variance of every view, (n_views,)."""
+        return np.array([fit.weight for fit in self.fits])
+
+
+def gather_evidence(
+    geometry: Geometry, T: np.ndarray, classes: np.ndarray, prior: np.ndarray
+) -> Evidence:
+    """Regress the targets on every view, each sample left out of its own, and fuse the scores.
+
+    Parameters
+    ----------
+    geometry : Geometry
+    T : array (n_samples, n_classes)
+        Soft targets.
+    classes : array (n_samples,) of int
+        -1 where unknown; targets of these samples are not used.
+    prior : array (n_classes,)
+    """
+
+    def regress(view: View) -> LeaveOneOut:
+        return leave_one_out_ridge(view.features, T[view.rows], known=classes[view.rows] >= 0)
+
+    fits = parallel_map(regress, geometry.views)
+    Z = np.zeros((*geometry.observed.shape, T.shape[1]))
+    for v, (view, fit) in enumerate(zip(geometry.views, fits, strict=True)):
+        Z[view.rows, v] = fit.scores
+    gaussian = fit_view_gaussian(Z, geometry.observed, classes, prior, SHRINKAGE)
+    weights = np.array([fit.weight for fit in fits])
+    P = evidence_shares(Z, geometry.observed, weights, gaussian)
+    return Evidence(P, tuple(fits), gaussian)
+
+
+def evidence_shares(
+    Z: np.ndarray, observed: np.ndarray, weights: np.ndarray, gaussian: ViewGaussian
+) -> np.ndarray:
+    """Geometric mean of two readings of the scores: their weighted mean, and a Gaussian model.
+
+    The mean is robust where views are few or poor; the Gaussian model knows which views repeat
+    each other and which class a view confuses with which.
+
+    Parameters
+    ----------
+    Z : array (n_samples, n_views, n_classes)
+        Scores; zero where missing.
+    observed : array (n_samples, n_views) of bool
+    weights : array (n_views,)
+    gaussian : ViewGaussian
+
+    Returns
+    -------
+    array (n_samples, n_classes)
+        Rows sum to one.
+    """
+    shares = observed * weights
+    mean = np.einsum("iv,ivc->ic", shares, Z) / shares.sum(axis=1, keepdims=True)
+    log_shares = SHARPNESS * mean + log_posterior(gaussian, Z, observed) / TEMPERATURE
+    return np.asarray(softmax(log_shares / 2, axis=1))

@@ -1,0 +1,101 @@
+"""Which labels, and which views, a score of Mend comes from.
+
+Soft labels are linear in the given labels, and the evidence of the views is a sum of logarithms, so
+that both come apart exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse import csr_array
+
+from viewmend.core.common.held_out import unit_columns
+from viewmend.core.common.priors import normalise_rows
+from viewmend.core.graphs.spreading import spread_labels
+from viewmend.core.mend.evidence import SHARPNESS, TEMPERATURE
+from viewmend.core.mend.view_gaussian import ViewGaussian, observed_patterns
+
+__all__ = ["evidence_parts", "gaussian_parts", "spreading_influence", "view_degrees"]
+
+
+def spreading_influence(
+    W: csr_array, spreading: float, rows: np.ndarray, labelled: np.ndarray
+) -> np.ndarray:
+    """Weights (n_rows, n_labelled) of the labels in rows of the ``F`` of `spread_labels`."""
+    return spread_labels(W, unit_columns(rows, W.shape[0]), spreading)[labelled].T
+
+
+def view_degrees(
+    graphs: Iterable[csr_array], weights: np.ndarray, rows: np.ndarray, n_views: int
+) -> np.ndarray:
+    """Weight (n_rows, n_views) of the edges that each view gives to some samples.
+
+    Parameters
+    ----------
+    graphs : iterable of sparse array (n_samples, n_samples)
+        One per view and representation, those of a view next to each other.
+    weights : array (n_graphs,)
+    rows : array (n_rows,) of int
+    n_views : int
+    """
+    degrees = np.stack([graph[rows].sum(axis=1) for graph in graphs], axis=1) * weights
+    return np.asarray(degrees.reshape(len(rows), n_views, -1).sum(axis=2))
+
+
+def evidence_parts(
+    Z: np.ndarray, observed: np.ndarray, weights: np.ndarray, gaussian: ViewGaussian
+) -> np.ndarray:
+    """What each view, and last the prior, adds to the log of `evidence_shares`.
+
+    Parameters
+    ----------
+    Z : array (n_samples, n_views, n_classes)
+        Scores; zero where missing.
+    observed : array (n_samples, n_views) of bool
+    weights : array (n_views,)
+    gaussian : ViewGaussian
+
+    Returns
+    -------
+    array (n_samples, n_views + 1, n_classes)
+        Sums over the second axis are the logarithms, up to a constant per sample.
+    """
+    shares = normalise_rows(observed * weights)
+    views = SHARPNESS * shares[:, :, None] * Z + gaussian_parts(gaussian, Z, observed) / TEMPERATURE
+    prior = np.tile(np.log(gaussian.prior) / TEMPERATURE, (len(Z), 1, 1))
+    return np.concatenate([views, prior], axis=1) / 2
+
+
+def gaussian_parts(gaussian: ViewGaussian, Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """What each view adds to `log_posterior`, its prior aside.
+
+    For class ``c`` of mean ``m_c`` that is ``<z_v - m_cv / 2, (C^{-1} m_c)_v>``; views that repeat
+    each other share what they say, by the inverse of their covariance ``C``.
+
+    Parameters
+    ----------
+    gaussian : ViewGaussian
+    Z : array (n_samples, n_views, n_classes)
+    observed : array (n_samples, n_views) of bool
+
+    Returns
+    -------
+    array (n_samples, n_views, n_classes)
+        Zero where missing.
+    """
+    n_classes = Z.shape[2]
+    parts = np.zeros(Z.shape)
+    for views, rows in observed_patterns(observed):
+        columns = np.flatnonzero(np.repeat(views, n_classes))
+        values, vectors = scipy.linalg.eigh(gaussian.covariance[np.ix_(columns, columns)])
+        means = gaussian.means[:, columns]
+        directions = (means @ vectors / np.maximum(values, gaussian.floor)) @ vectors.T
+        shape = (n_classes, views.sum(), n_classes)
+        means, directions = means.reshape(shape), directions.reshape(shape)
+        offsets = np.einsum("cvk,cvk->vc", means, directions) / 2
+        seen = np.ix_(rows, np.flatnonzero(views))
+        parts[seen] = np.einsum("ivk,cvk->ivc", Z[seen], directions) - offsets
+    return parts

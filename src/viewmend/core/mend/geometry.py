@@ -1,0 +1,134 @@
+"""What `viewmend.core.mend.recipe` knows of the data before any label: neighbours and kernel features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from viewmend.backend.threads import parallel_map
+from viewmend.core.common.canonical import bottom_rows
+from viewmend.core.graphs.nearest import Neighbours, neighbour_search
+from viewmend.core.graphs.neighbours import graph_from_neighbours, scatter_graph
+from viewmend.core.mend.kernel_features import KernelFeatures, kernel_features
+from viewmend.core.mend.representations import REPRESENTATIONS, Representation, represent
+
+__all__ = ["Geometry", "GeometrySettings", "NeighbourRule", "build_geometry", "view_graphs"]
+
+
+@dataclass(frozen=True)
+class NeighbourRule:
+    """How many neighbours a sample gets: a share of the mean class size, within bounds.
+
+    With few samples per class a fixed number would join most samples to other classes.
+    """
+
+    share: float = 0.5
+    fewest: int = 3
+    most: int = 10
+
+    def __call__(self, n_rows: int, n_classes: int) -> int:
+        return int(np.clip(round(self.share * n_rows / n_classes), self.fewest, self.most))
+
+
+@dataclass(frozen=True)
+class GeometrySettings:
+    """Attributes
+    ----------
+    representations : tuple of str
+        Rows of `REPRESENTATIONS`.
+    most_neighbours : int
+        That any graph will be asked for.
+    n_landmarks : int
+        Of the kernel features, per view.
+    kernel_width : float
+        See `kernel_features`.
+    seed : int
+        Of the landmarks.
+    """
+
+    representations: tuple[str, ...] = tuple(REPRESENTATIONS)
+    most_neighbours: int = 10
+    n_landmarks: int = 1000
+    kernel_width: float = 0.2
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One view, as far as it is observed.
+
+    Attributes
+    ----------
+    X : array (n_observed, n_features)
+    rows : array (n_observed,) of int
+        Samples that the rows of ``X`` belong to.
+    representations : dict of Representation
+    neighbours : dict of Neighbours
+        Among the rows of ``X``, by representation.
+    features : KernelFeatures
+    """
+
+    X: np.ndarray
+    rows: np.ndarray
+    representations: Mapping[str, Representation]
+    neighbours: Mapping[str, Neighbours]
+    features: KernelFeatures
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """The views, and which sample has which: ``observed`` (n_samples, n_views) of bool."""
+
+    views: tuple[View, ...]
+    observed: np.ndarray
+
+
+def build_geometry(
+    views: Sequence[np.ndarray], observed: np.ndarray, settings: GeometrySettings
+) -> Geometry:
+    """Representations, neighbours and kernel features of every view.
+
+    Parameters
+    ----------
+    views : sequence of array (n_samples, n_features_v)
+    observed : array (n_samples, n_views) of bool
+    settings : GeometrySettings
+    """
+    rows = [np.flatnonzero(column) for column in observed.T]
+    seen = [X_v[rows_v] for X_v, rows_v in zip(views, rows, strict=True)]
+
+    def fit(X: np.ndarray) -> dict[str, Representation]:
+        return represent(X, settings.representations)
+
+    def expand(v: int) -> KernelFeatures:
+        landmarks = bottom_rows(seen[v], settings.n_landmarks, settings.seed)
+        return kernel_features(mapped[v], landmarks, settings.kernel_width)
+
+    fitted = parallel_map(fit, seen)
+    mapped = parallel_map(_apply, zip(fitted, seen, strict=True))
+    # Not within the map: the search has threads of its own.
+    near = [neighbour_search(mapped_v, settings.most_neighbours + 1) for mapped_v in mapped]
+    features = parallel_map(expand, range(len(seen)))
+    return Geometry(tuple(map(View, seen, rows, fitted, near, features)), observed)
+
+
+def _apply(
+    fitted_and_rows: tuple[Mapping[str, Representation], np.ndarray],
+) -> dict[str, np.ndarray]:
+    fitted, X = fitted_and_rows
+    return {name: representation(X) for name, representation in fitted.items()}
+
+
+def view_graphs(geometry: Geometry, n_classes: int, rule: NeighbourRule) -> list[csr_array]:
+    """One graph between all samples per view and representation, in this order."""
+    n_samples = len(geometry.observed)
+    return [
+        scatter_graph(
+            graph_from_neighbours(near, rule(len(view.rows), n_classes)), view.rows, n_samples
+        )
+        for view in geometry.views
+        for near in view.neighbours.values()
+    ]

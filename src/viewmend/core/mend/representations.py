@@ -1,0 +1,143 @@
+"""Label-free representations of a view: several ways to say which samples are alike.
+
+No single scaling of the features suits every view. Each representation here is a row-wise map
+``x -> u((f(x) - centre) linear)`` with ``f`` and ``u`` fixed and ``centre`` and ``linear`` read off
+the observed rows, so that new samples can be mapped too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from viewmend.core.common.canonical import bottom_rows
+from viewmend.core.common.scaling import unit_rows
+
+__all__ = ["REPRESENTATIONS", "Representation", "represent"]
+
+# Share of the variance that principal components keep, and how many they are at least and at most.
+VARIANCE = 0.95
+FEWEST, MOST = 3, 64
+# Rows that principal components are computed from at most: beyond, the components hardly change.
+PCA_ROWS = 4096
+
+
+def signed_root(X: np.ndarray) -> np.ndarray:
+    """``sign(x) |x|^{1/2}``; with rows scaled to unit length, Hellinger's distance of counts."""
+    return np.sign(X) * np.sqrt(np.abs(X))
+
+
+FIRST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "as given": lambda X: X,
+    "unit": unit_rows,
+    "root": signed_root,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Representation:
+    """``u((f(x) - centre) linear)`` for every row ``x``.
+
+    Attributes
+    ----------
+    first : str
+        Row of ``FIRST``, which names ``f``.
+    centre : array (n_features,) or ()
+    linear : array (n_features, n_components), or (n_features,) or () for a diagonal
+    unit : bool
+        Whether ``u`` scales rows to unit length.
+    """
+
+    first: str
+    centre: np.ndarray
+    linear: np.ndarray
+    unit: bool
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Rows (n_rows, n_components) of float32."""
+        centred = FIRST[self.first](X) - self.centre
+        mapped = centred @ self.linear if self.linear.ndim == 2 else centred * self.linear
+        return (unit_rows(mapped) if self.unit else mapped).astype(np.float32)
+
+
+def unit(_X: np.ndarray) -> Representation:
+    """Rows of unit length: what the direction of a row says."""
+    return Representation("unit", np.zeros(()), np.ones(()), unit=False)
+
+
+def standard(X: np.ndarray) -> Representation:
+    """Columns of mean 0 and deviation 1; constant columns become zero."""
+    deviations = X.std(axis=0)
+    # A deviation of rounding errors alone is none.
+    varies = deviations > 1e-12 * np.abs(X).max(axis=0)
+    scale = np.where(varies, 1 / np.where(varies, deviations, 1), 0)
+    return Representation("as given", X.mean(axis=0), scale, unit=False)
+
+
+def standard_unit(X: np.ndarray) -> Representation:
+    """`standard`, then rows of unit length."""
+    fitted = standard(X)
+    return Representation(fitted.first, fitted.centre, fitted.linear, unit=True)
+
+
+def centred_unit(X: np.ndarray) -> Representation:
+    """Rows of unit length, less their mean, and of unit length again: a correlation."""
+    return Representation("unit", unit_rows(X).mean(axis=0), np.ones(()), unit=True)
+
+
+def hellinger(_X: np.ndarray) -> Representation:
+    """Signed square roots, rows of unit length: large entries count for less."""
+    return Representation("root", np.zeros(()), np.ones(()), unit=True)
+
+
+def half_whitened(X: np.ndarray) -> Representation:
+    """Principal components of `centred_unit` before its last step, each over ``sd^{1/2}``.
+
+    Between plain principal components, which the largest few rule, and whitened ones, in which
+    noise counts as much as signal.
+    """
+    sample = X if len(X) <= PCA_ROWS else X[bottom_rows(X, PCA_ROWS)]
+    rows = unit_rows(sample)
+    centre = rows.mean(axis=0)
+    deviations, components = _principal_components(rows - centre)
+    return Representation("unit", centre, components / np.sqrt(deviations), unit=True)
+
+
+REPRESENTATIONS: dict[str, Callable[[np.ndarray], Representation]] = {
+    "unit": unit,
+    "standard": standard,
+    "standard_unit": standard_unit,
+    "centred_unit": centred_unit,
+    "hellinger": hellinger,
+    "half_whitened": half_whitened,
+}
+
+
+def represent(X: np.ndarray, names: Iterable[str]) -> dict[str, Representation]:
+    """Representations by name, fitted to the observed rows (n_observed, n_features) of a view."""
+    return {name: REPRESENTATIONS[name](X) for name in names}
+
+
+def _principal_components(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Deviations (q,) and directions (n_features, q) of the components, by the smaller Gram matrix.
+
+    ``q`` is the least number that keeps ``VARIANCE``, between ``FEWEST`` and ``MOST``, and at most
+    the rank. Rows that are all the same have one component, whose direction does not matter.
+    """
+    n_rows, n_features = centred.shape
+    wide = n_features > n_rows
+    gram = centred @ centred.T if wide else centred.T @ centred
+    last = len(gram) - 1
+    values, vectors = scipy.linalg.eigh(gram, subset_by_index=[max(last - MOST + 1, 0), last])
+    values, vectors = values[::-1], vectors[:, ::-1]
+    if values[0] <= np.finfo(float).tiny:
+        return np.ones(1), np.eye(n_features, 1)
+    rank = int((values > 1e-8 * values[0]).sum())
+    enough = int(np.searchsorted(np.cumsum(values), VARIANCE * np.trace(gram))) + 1
+    q = min(max(enough, FEWEST), rank)
+    values, vectors = values[:q], vectors[:, :q]
+    directions = centred.T @ (vectors / np.sqrt(values)) if wide else vectors
+    return np.sqrt(values / n_rows), directions

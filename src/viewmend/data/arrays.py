@@ -1,0 +1,150 @@
+"""Views from arrays: NumPy, SciPy sparse, torch, and whatever NumPy can read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+
+from viewmend.data.aligned import (
+    AlignedViews,
+    all_ids,
+    check_room,
+    given_labels,
+    identifiers,
+    join,
+)
+from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["as_table", "from_arrays", "width"]
+
+
+def from_arrays(
+    arrays: Mapping[str, Any],
+    labels: pd.Series | Mapping[Any, Any] | Sequence[Any] | None = None,
+    ids: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    like: AlignedViews | None = None,
+) -> AlignedViews:
+    """Join one array per view, of any array library, by the identifiers of their rows.
+
+    Sparse matrices become dense, since rows are compared in full, and are refused with a
+    `TooLargeError` before they fill the memory. Tensors may lie on a GPU or need a gradient.
+
+    Parameters
+    ----------
+    arrays : dict of arrays (n_observed_v, n_features_v)
+        NumPy arrays, SciPy sparse matrices, torch tensors.
+    labels : Series or dict by identifier, or sequence (n_samples,), optional
+        A sequence only where all views have the same rows. None, NaN and -1 mean unlabelled.
+    ids : dict of sequences (n_observed_v,), optional
+        Identifiers of the rows of every view; without it all views have the same rows, and NaN
+        rows where a sample is missing.
+    like : AlignedViews, optional
+        Data a model was fitted on, whose layout the views must have.
+
+    Returns
+    -------
+    AlignedViews
+        Without ``ids``, samples are identified by row number.
+    """
+    if not isinstance(arrays, Mapping) or not arrays:
+        msg = (
+            f"arrays must be a dict of at least one view, got {type(arrays).__name__}; name every "
+            f"view, as in {{'photo': array}}"
+        )
+        raise InvalidViewsError(msg)
+    indices = {name: _rows(array, name, ids) for name, array in arrays.items()}
+    samples = _same_rows(indices) if ids is None else all_ids(indices)
+    known = None if labels is None else _labels(labels, samples, ids is None)
+    check_room(len(samples), {name: width(array, name) for name, array in arrays.items()})
+    tables = {name: as_table(array, indices[name], name) for name, array in arrays.items()}
+    return join(tables, samples, known, like)
+
+
+def width(array: Any, name: str) -> int:
+    """Number of columns; an array that is not 2-D is refused."""
+    shape = tuple(np.shape(array))
+    if len(shape) != 2:
+        msg = (
+            f"view {name!r} must be 2-D (n_samples, n_features), got {len(shape)}-D of shape "
+            f"{shape}; reshape it, with reshape(-1, 1) if it is a single feature"
+        )
+        raise InvalidViewsError(msg)
+    return shape[1]
+
+
+def as_table(
+    array: Any, index: pd.Index, name: str, columns: Sequence[Hashable] | None = None
+) -> pd.DataFrame:
+    """A view as a frame under its identifiers; columns are numbered where they have no names."""
+    import pandas as pd
+
+    width(array, name)
+    if isinstance(array, pd.DataFrame):
+        return array.set_axis(index, axis=0)
+    return pd.DataFrame(_dense(array), index=index, columns=columns)
+
+
+def _dense(array: Any) -> np.ndarray:
+    if scipy.sparse.issparse(array):
+        return array.toarray()
+    if type(array).__module__.partition(".")[0] == "torch":
+        # NumPy has no bfloat16; every other number type of torch fits as well.
+        real = array.detach() if array.is_complex() else array.detach().double()
+        return np.asarray(real.to_dense().cpu())
+    return np.asarray(array)
+
+
+def _rows(array: Any, name: str, ids: Mapping[str, Sequence[Any]] | None) -> pd.Index:
+    """Identifiers of the rows of one view."""
+    import pandas as pd
+
+    width(array, name)
+    n_rows = np.shape(array)[0]
+    if ids is None:
+        return pd.RangeIndex(n_rows)
+    if name not in ids:
+        msg = f"ids must have an entry for view {name!r}, got {list(ids)}; add its identifiers"
+        raise InvalidViewsError(msg)
+    index = identifiers(ids[name], f"ids of view {name!r}")
+    if len(index) != n_rows:
+        msg = (
+            f"ids of view {name!r} must be one per row, got {len(index)} for {n_rows} rows; pass "
+            f"the identifiers in the order of the rows"
+        )
+        raise InvalidViewsError(msg)
+    return index
+
+
+def _same_rows(indices: Mapping[str, pd.Index]) -> pd.Index:
+    lengths = {name: len(index) for name, index in indices.items()}
+    if len(set(lengths.values())) > 1:
+        msg = (
+            f"views without ids must have the same rows, but have {lengths} of them; pass ids, or "
+            f"fill the rows of missing samples with NaN"
+        )
+        raise InvalidViewsError(msg)
+    return next(iter(indices.values()))
+
+
+def _labels(labels: Any, samples: pd.Index, in_row_order: bool) -> pd.Series:
+    """Labels by identifier, or by row where all views have the same rows."""
+    import pandas as pd
+
+    by_identifier = isinstance(labels, (Mapping, pd.Series))
+    if by_identifier or not in_row_order:
+        return given_labels(labels)
+    values = np.asarray(labels, dtype=object)
+    if values.shape != (len(samples),):
+        msg = (
+            f"labels must be one per sample, got shape {values.shape} for {len(samples)} samples; "
+            f"pass None for those without label"
+        )
+        raise InvalidLabelsError(msg)
+    return pd.Series(values, index=samples, dtype=object)

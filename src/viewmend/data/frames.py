@@ -1,0 +1,183 @@
+"""Views from pandas and polars frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from viewmend.data.aligned import (
+    AlignedViews,
+    all_ids,
+    check_room,
+    given_labels,
+    identifiers,
+    join,
+    joined_labels,
+)
+from viewmend.exceptions import InvalidViewsError
+from viewmend.parameters import short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["from_frames"]
+
+# Types of polars that NumPy has no empty cell for, and those of pandas that have one.
+NULLABLE = {
+    "Boolean": "boolean",
+    **{f"{kind}{bits}": f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)},
+}
+
+
+def from_frames(
+    frames: Mapping[str, Any] | Sequence[Any],
+    labels: str | pd.Series | Mapping[Any, Any] | None = None,
+    on: str | None = None,
+    *,
+    like: AlignedViews | None = None,
+) -> AlignedViews:
+    """Join one frame per view by the identifiers of their rows.
+
+    This is an outer join: a sample is any identifier that some frame holds, and it is missing
+    from the views whose frame does not hold it or holds an empty row. The frames stay as they are.
+
+    Parameters
+    ----------
+    frames : dict or list of frames (n_observed_v, n_features_v)
+        pandas and polars frames, also mixed; polars LazyFrames are collected. All columns but
+        those of identifiers and labels must be numeric.
+    labels : str, Series or dict, optional
+        Column of labels in one or more frames, or labels by identifier. Empty ones, and
+        identifiers left out, are samples without label.
+    on : str, optional
+        Column of identifiers; without it the index of the frames, which polars does not have.
+    like : AlignedViews, optional
+        Join of the data a model was fitted on: columns are put in its order, and other columns
+        dropped, so that the model can be given the result.
+
+    Returns
+    -------
+    AlignedViews
+        Samples in the order in which their identifiers appear, frame by frame.
+
+    Raises
+    ------
+    InvalidViewsError
+        If identifiers are empty, repeated, of several types or shared by no two views, or if
+        columns are no numbers.
+    InvalidLabelsError
+        If the labels are not there, contradict each other or belong to none of the samples.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> photo = pd.DataFrame({"x": [1.0, 2.0], "kind": ["cat", "dog"]}, index=["a", "b"])
+    >>> sound = pd.DataFrame({"w": [7.0, 8.0]}, index=["c", "b"])
+    >>> aligned = from_frames({"photo": photo, "sound": sound}, labels="kind")
+    >>> aligned.ids.tolist(), aligned.y.tolist()
+    (['a', 'b', 'c'], ['cat', 'dog', None])
+    >>> aligned.data.observed.astype(int).tolist()
+    [[1, 0], [1, 1], [0, 1]]
+    """
+    tables = {name: _table(frame, name, on) for name, frame in _named(frames).items()}
+    if on is None:
+        _check_not_just_numbered(tables)
+    tables = {
+        name: table.set_axis(identifiers(table.index, f"view {name!r}"), axis=0)
+        for name, table in tables.items()
+    }
+    known = None
+    if isinstance(labels, str):
+        known = joined_labels(tables, labels, "the frames")
+        tables = {
+            name: table.drop(columns=labels, errors="ignore") for name, table in tables.items()
+        }
+    elif labels is not None:
+        known = given_labels(labels)
+    ids = all_ids({name: table.index for name, table in tables.items()})
+    check_room(len(ids), {name: table.shape[1] for name, table in tables.items()})
+    return join(tables, ids, known, like)
+
+
+def _named(frames: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    if isinstance(frames, (list, tuple)):
+        frames = {f"view {v}": frame for v, frame in enumerate(frames)}
+    named = dict(frames) if isinstance(frames, Mapping) else {}
+    if not named:
+        msg = (
+            f"frames must be a dict or list of at least one frame, got {type(frames).__name__} "
+            f"{short(frames)}; pass one frame per view, as in {{'photo': frame}}"
+        )
+        raise InvalidViewsError(msg)
+    return {str(name): frame for name, frame in named.items()}
+
+
+def _table(frame: Any, name: str, on: str | None) -> pd.DataFrame:
+    """A pandas frame whose index tells the samples apart."""
+    import pandas as pd
+
+    library = type(frame).__module__.partition(".")[0]
+    if library == "polars" and hasattr(frame, "lazy"):
+        frame = _from_polars(frame, name, on)
+    if not isinstance(frame, pd.DataFrame):
+        msg = (
+            f"view {name!r} must be a pandas or polars frame, got a {type(frame).__name__}; "
+            f"convert it, or pass arrays with their identifiers to from_arrays"
+        )
+        raise InvalidViewsError(msg)
+    if on is None or (frame.index.name == on and on not in frame.columns):
+        return frame
+    if on not in frame.columns:
+        raise InvalidViewsError(_no_such_column(name, on, list(frame.columns)))
+    return frame.set_index(on)
+
+
+def _from_polars(frame: Any, name: str, on: str | None) -> pd.DataFrame:
+    import pandas as pd
+
+    if on is None:
+        msg = (
+            f"view {name!r} is a polars frame, which has no index to join its rows by; name the "
+            f"column of identifiers, as in from_frames(frames, on='id')"
+        )
+        raise InvalidViewsError(msg)
+    if hasattr(frame, "collect"):
+        frame = frame.collect()
+    # Column by column, which needs no pyarrow.
+    return pd.DataFrame({column: _column(frame[column]) for column in frame.columns})
+
+
+def _column(series: Any) -> Any:
+    """Values of a polars series; empty cells make neither floats of integers nor text of flags."""
+    import pandas as pd
+
+    dtype = str(series.dtype)
+    if dtype.startswith("Decimal"):
+        return series.cast(float).to_numpy()
+    if series.null_count() and dtype in NULLABLE:
+        return pd.array(series.to_list(), dtype=NULLABLE[dtype])
+    return series.to_numpy()
+
+
+def _no_such_column(name: str, on: str, columns: list[Any]) -> str:
+    return (
+        f"view {name!r} must have the column {on!r} to join its rows by, but has {short(columns)}; "
+        f"add it, or name another in on="
+    )
+
+
+def _check_not_just_numbered(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Row numbers of frames of different lengths do not say which rows belong together."""
+    import pandas as pd
+
+    lengths = {name: len(table) for name, table in tables.items()}
+    numbered = all(
+        isinstance(table.index, pd.RangeIndex) and table.index.equals(pd.RangeIndex(len(table)))
+        for table in tables.values()
+    )
+    if numbered and len(set(lengths.values())) > 1:
+        msg = (
+            f"frames must have identifiers to be joined by, but have only row numbers, and "
+            f"different lengths {short(lengths)}; name their column in on=, or set it as index"
+        )
+        raise InvalidViewsError(msg)

@@ -1,0 +1,196 @@
+"""What files hold: one table per view, and tables in which labels may be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewmend.data.aligned import all_ids, check_room, identifiers
+from viewmend.data.arrays import as_table, width
+from viewmend.data.io.folders import LABELS_FILE, table_files
+from viewmend.data.io.mat import load_mat
+from viewmend.data.io.npz import read_npz
+from viewmend.data.io.tables import FORMATS, is_table, read_tables
+from viewmend.exceptions import InvalidViewsError
+from viewmend.parameters import short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TABLE_LABELS", "Contents", "Request", "read_contents"]
+
+# Column of labels where none is named, by kind of file, and the array of identifiers.
+TABLE_LABELS, ARRAY_LABELS = "label", "y"
+ARRAY_IDS = "ids"
+
+
+@dataclass(frozen=True)
+class Request:
+    """How to read data; what is not said is found out.
+
+    Attributes
+    ----------
+    id_column : str or None
+        Column that tells which sample a row is.
+    labels : str or None
+        Column of labels, or a file of labels, or both as in ``truth.csv:stage``.
+    unlabelled : tuple of str
+        Values of that column that mean no label; empty cells always do.
+    views : tuple of str
+        Views to read; all if empty.
+    leave_out : tuple of str
+        Columns that are no features, in whichever views have them.
+    columns : dict of str to sequence of str, optional
+        Columns of every view of the data a model was fitted on, to which this data is held.
+    """
+
+    id_column: str | None = None
+    labels: str | None = None
+    unlabelled: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
+    columns: Mapping[str, Sequence[str]] | None = None
+
+    def labels_place(self) -> tuple[Path | None, str | None]:
+        """File and column that ``labels`` names, either of which may be left to be found."""
+        if self.labels is None:
+            return None, None
+        for name, column in ((self.labels, None), self.labels.rpartition(":")[::2]):
+            if is_table(Path(name)) and Path(name).is_file():
+                return Path(name), column
+        return None, self.labels
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a file holds, as it is.
+
+    Attributes
+    ----------
+    tables : dict of DataFrame
+        Views under the identifiers of their rows.
+    label_tables : dict of DataFrame
+        Tables in which labels may be found.
+    usual_labels : str
+        Column of labels where none is named.
+    id_column : str or None
+        What the identifiers are called; None where rows are just counted.
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    label_tables: Mapping[str, pd.DataFrame]
+    usual_labels: str = TABLE_LABELS
+    id_column: str | None = None
+
+
+def read_contents(path: Path, request: Request) -> Contents:
+    """What a file or folder holds, read by the row of `READERS` that its ending names."""
+    if not path.exists():
+        msg = f"there is no file or folder {str(path)!r}; check the path"
+        raise FileNotFoundError(msg)
+    kind = FOLDER if path.is_dir() else path.suffix.lower()
+    if kind not in READERS:
+        known = ", ".join(suffix for suffix in READERS if suffix != FOLDER)
+        msg = f"{path} must be a folder or end in {known}; convert it to one of these"
+        raise InvalidViewsError(msg)
+    return READERS[kind](path, request)
+
+
+def _from_folder(path: Path, request: Request) -> Contents:
+    answers = request.labels_place()[0]
+    return _from_tables([file for file in table_files(path) if file != answers], request)
+
+
+def _from_table(path: Path, request: Request) -> Contents:
+    return _from_tables([path], request)
+
+
+def _from_tables(files: Sequence[Path], request: Request) -> Contents:
+    tables = read_tables(files, request.id_column, not_id=request.labels or TABLE_LABELS)
+    views = {name: table for name, table in tables.items() if name != LABELS_FILE}
+    id_column = next(iter(tables.values())).index.name
+    return Contents(views, tables, id_column=id_column)
+
+
+def _from_npz(path: Path, _request: Request) -> Contents:
+    content = read_npz(path)
+    views = {name: array for name, array in content.items() if array.ndim == 2}
+    return _from_arrays(views, content.get(ARRAY_LABELS), content.get(ARRAY_IDS), path)
+
+
+def _from_mat(path: Path, _request: Request) -> Contents:
+    dataset = load_mat(path)
+    views = dict(zip(dataset.view_names, dataset.views, strict=True))
+    return _from_arrays(views, dataset.y, None, path)
+
+
+def _from_arrays(
+    views: Mapping[str, np.ndarray], y: np.ndarray | None, ids: np.ndarray | None, path: Path
+) -> Contents:
+    import pandas as pd
+
+    lengths = {name: len(array) for name, array in views.items()}
+    lengths |= {} if y is None else {ARRAY_LABELS: len(y)}
+    if not views or len(set(lengths.values())) > 1:
+        msg = (
+            f"{path} must hold one 2-D array per view, all with the same rows, but holds arrays "
+            f"of lengths {short(lengths)}; fill the rows of missing samples with NaN"
+        )
+        raise InvalidViewsError(msg)
+    n_samples = next(iter(lengths.values()))
+    index = identifiers(np.arange(n_samples).astype(str) if ids is None else ids, ARRAY_IDS)
+    tables = {
+        name: as_table(array, index, name, [str(column) for column in range(array.shape[1])])
+        for name, array in views.items()
+    }
+    labels = {} if y is None else {path.name: pd.DataFrame({ARRAY_LABELS: y}, index=index)}
+    return Contents(tables, labels, ARRAY_LABELS, None if ids is None else ARRAY_IDS)
+
+
+def _from_h5mu(path: Path, _request: Request) -> Contents:
+    import mudata
+
+    mdata = mudata.read_h5mu(path)
+    sources = {name: (adata, adata.X, adata.var_names) for name, adata in mdata.mod.items()}
+    obs = {"obs": mdata.obs, **{name: adata.obs for name, adata in mdata.mod.items()}}
+    return _from_annotated(sources, obs)
+
+
+def _from_h5ad(path: Path, request: Request) -> Contents:
+    import anndata
+
+    adata = anndata.read_h5ad(path)
+    sources = {name: (adata, array, None) for name, array in adata.obsm.items()}
+    if adata.X is not None and (not sources or "X" in request.views):
+        sources["X"] = (adata, adata.X, adata.var_names)
+    return _from_annotated(sources, {"obs": adata.obs})
+
+
+def _from_annotated(
+    sources: Mapping[str, tuple[Any, Any, Any]], obs: Mapping[str, pd.DataFrame]
+) -> Contents:
+    """Views from an AnnData, its matrix and the names of the columns each."""
+    indices = {name: identifiers(adata.obs_names, name) for name, (adata, _, _) in sources.items()}
+    widths = {name: width(array, name) for name, (_, array, _) in sources.items()}
+    check_room(len(all_ids(indices)), widths)
+    tables = {
+        name: as_table(array, indices[name], name, columns).rename(columns=str)
+        for name, (_, array, columns) in sources.items()
+    }
+    labels = {name: table.set_axis(identifiers(table.index, name)) for name, table in obs.items()}
+    return Contents(tables, labels, id_column="obs_names")
+
+
+FOLDER = "folder"
+READERS: Mapping[str, Callable[[Path, Request], Contents]] = {
+    FOLDER: _from_folder,
+    **dict.fromkeys(FORMATS, _from_table),
+    ".npz": _from_npz,
+    ".mat": _from_mat,
+    ".h5mu": _from_h5mu,
+    ".h5ad": _from_h5ad,
+}

@@ -1,0 +1,179 @@
+"""Complete multi-view data from MATLAB files of every version, as benchmarks publish it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+from scipy.sparse import csc_array
+
+from viewmend.data.complete import (
+    MultiViewDataset,
+    check_complete_views,
+    check_integer_labels,
+    check_view_names,
+)
+from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+
+__all__ = ["load_mat"]
+
+VIEWS = "X"
+# The names that labels go by, the first that is there counts.
+LABELS = ("gnd", "Y")
+# Files of version 7.3 are HDF5, mostly behind a header of MATLAB's own.
+HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+HDF5_OFFSETS = (0, 512)
+
+
+def load_mat(path: str | Path) -> MultiViewDataset:
+    """Read a MATLAB file in the form multi-view benchmarks are published in.
+
+    Parameters
+    ----------
+    path : str or Path
+        MATLAB file with a cell array ``X`` (1 x V or V x 1) of matrices (n_samples, n_features_v),
+        dense or sparse, and a vector ``gnd`` or ``Y`` with one whole number per sample. Version
+        7.3 needs h5py.
+
+    Returns
+    -------
+    MultiViewDataset
+        Dense float64 views; labels renumbered 0 ... n_classes - 1 in ascending order.
+    """
+    path = Path(path)
+    cells, labels = _read_hdf5(path) if _is_hdf5(path) else _read_version_5(path)
+    views = check_complete_views([_dense(cell) for cell in cells])
+    return MultiViewDataset(
+        name=path.stem,
+        views=views,
+        y=check_integer_labels(_renumbered(_dense(labels), path), len(views[0])),
+        view_names=check_view_names(None, len(views)),
+        description=f"{len(views)} views read from {path.name}",
+    )
+
+
+def _is_hdf5(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(max(HDF5_OFFSETS) + len(HDF5_SIGNATURE))
+    return any(head[offset:].startswith(HDF5_SIGNATURE) for offset in HDF5_OFFSETS)
+
+
+def _read_version_5(path: Path) -> tuple[list[Any], Any]:
+    """Cells of ``X`` and labels, by SciPy."""
+    try:
+        content = scipy.io.loadmat(path, appendmat=False)
+    # The second stands for a header of version 7.3 without what must follow it.
+    except (ValueError, NotImplementedError) as error:
+        raise InvalidViewsError(_unreadable(path, error)) from error
+    names = _check_names(content, path)
+    cells = content[VIEWS]
+    # SciPy turns a cell array, and nothing else, into an array of objects.
+    if cells.dtype.kind != "O":
+        raise InvalidViewsError(_no_cells(path, cells.shape))
+    _check_vector(cells.shape, path)
+    return list(cells.ravel()), content[names]
+
+
+def _read_hdf5(path: Path) -> tuple[list[Any], Any]:
+    """Cells of ``X`` and labels, by h5py; MATLAB's columns are its rows."""
+    h5py = _require_h5py(path)
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise InvalidViewsError(_unreadable(path, error)) from error
+    with file:
+        name = _check_names(file, path)
+        references = file[VIEWS]
+        # A cell array is an array of references to where its contents are.
+        if not isinstance(references, h5py.Dataset) or references.dtype != h5py.ref_dtype:
+            raise InvalidViewsError(_no_cells(path, getattr(references, "shape", ())))
+        _check_vector(references.shape, path)
+        cells = [_hdf5_matrix(file[reference]) for reference in references[()].ravel()]
+        return cells, _hdf5_matrix(file[name])
+
+
+def _hdf5_matrix(stored: Any) -> Any:
+    """A matrix of a file of version 7.3: dense ones are datasets, sparse ones groups."""
+    n_rows = stored.attrs.get("MATLAB_sparse")
+    if n_rows is None:
+        return stored[()].T
+    starts = stored["jc"][()].astype(np.int64)
+    # Nothing is stored of a matrix of zeros but its shape.
+    data = stored["data"][()] if "data" in stored else np.zeros(0)
+    rows = stored["ir"][()].astype(np.int64) if "ir" in stored else np.zeros(0, np.int64)
+    return csc_array((data, rows, starts), shape=(int(n_rows), starts.size - 1))
+
+
+def _require_h5py(path: Path) -> Any:
+    try:
+        import h5py
+    except ImportError as error:
+        msg = (
+            f"{path} is a MATLAB file of version 7.3 (HDF5), which needs h5py, and that is not "
+            "installed; run: pip install h5py, or load the file in MATLAB and save it again with "
+            "save(file, 'X', 'gnd', '-v7')"
+        )
+        raise InvalidViewsError(msg) from error
+    return h5py
+
+
+def _check_names(content: Mapping[str, Any], path: Path) -> str:
+    """The name that the labels go by, if they and the views are there."""
+    if VIEWS not in content:
+        msg = f"{path} must hold a cell array X of views but holds {_listed(content)}; rename it"
+        raise InvalidViewsError(msg)
+    for name in LABELS:
+        if name in content:
+            return name
+    msg = f"{path} must hold the labels as gnd or Y but holds {_listed(content)}; rename them"
+    raise InvalidLabelsError(msg)
+
+
+def _check_vector(shape: tuple[int, ...], path: Path) -> None:
+    if max(shape, default=0) != np.prod(shape):
+        raise InvalidViewsError(_no_cells(path, shape))
+
+
+def _no_cells(path: Path, shape: tuple[int, ...]) -> str:
+    return (
+        f"X of {path} must be a 1 x V or V x 1 cell array but is not, of shape {shape}; put the "
+        "views into one cell each, as in X = {X1, X2}"
+    )
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    return (
+        f"{path} is not a MATLAB file that can be read ({error}); "
+        "save X and gnd with save(file, 'X', 'gnd', '-v7')"
+    )
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
+
+
+def _renumbered(labels: np.ndarray, path: Path) -> np.ndarray:
+    """Classes 0 ... c-1 from an n x 1 or 1 x n array of whole numbers (MATLAB counts from 1)."""
+    if labels.size == 0 or max(labels.shape) != labels.size:
+        msg = (
+            f"the labels of {path} must be one column but have shape {labels.shape}; "
+            "turn indicator columns into class numbers, as in [~, gnd] = max(Y, [], 2)"
+        )
+        raise InvalidLabelsError(msg)
+    # MATLAB stores whole numbers as doubles; a fraction or NaN is no class number.
+    if labels.dtype.kind not in "iufb" or not np.all(labels == np.floor(labels)):
+        msg = (
+            f"the labels of {path} must be whole numbers but have dtype {labels.dtype} and start "
+            f"with {labels.ravel()[:3].tolist()}; number the classes 1, 2, ..."
+        )
+        raise InvalidLabelsError(msg)
+    return np.unique(labels.ravel(), return_inverse=True)[1]
+
+
+def _listed(content: Mapping[str, Any]) -> str:
+    # Names with two underscores are the header loadmat adds; with a hash, parts of HDF5 files.
+    names = sorted(name for name in content if not name.startswith(("__", "#")))
+    return ", ".join(names) or "nothing"

@@ -1,0 +1,283 @@
+"""Labels of some samples, and class shares: from user input to checked arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import numbers
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+from sklearn.exceptions import DataConversionWarning
+
+from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
+from viewmend.parameters import short
+
+__all__ = [
+    "UNLABELLED",
+    "Labels",
+    "as_label_array",
+    "check_class_prior",
+    "check_labels",
+    "find_unlabelled",
+    "labelled_part",
+]
+
+# Integer code of samples without label.
+UNLABELLED = -1
+# Labels of these Python types get a NumPy dtype of their own; mixtures stay objects.
+_NATIVE_TYPES: tuple[tuple[tuple[type, ...], Any], ...] = (
+    ((str,), str),
+    ((int, float, np.number, np.bool_), None),
+)
+# Beyond this, consecutive integers have no float of their own.
+_LARGEST_EXACT = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels of some of the samples.
+
+    Attributes
+    ----------
+    classes : array (n_classes,)
+        The labels that occur, sorted.
+    codes : array (n_samples,) of int64
+        Position of the label in ``classes``, -1 for unlabelled samples.
+    """
+
+    classes: np.ndarray
+    codes: np.ndarray
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """Mask of the labelled samples, (n_samples,) of bool."""
+        return self.codes >= 0
+
+    def counts(self) -> np.ndarray:
+        """Labelled samples of every class, (n_classes,)."""
+        return np.bincount(self.codes[self.labelled], minlength=self.n_classes)
+
+    def shares(self) -> np.ndarray:
+        """Share of every class among the labelled samples, (n_classes,)."""
+        counts = self.counts()
+        return np.asarray(counts / counts.sum())
+
+    def one_hot(self, dtype: DTypeLike = np.float64) -> np.ndarray:
+        """Indicator matrix (n_samples, n_classes) with zero rows for unlabelled samples."""
+        return np.asarray(self.codes[:, None] == np.arange(self.n_classes), dtype=dtype)
+
+
+def check_labels(y: object, n_samples: int) -> Labels:
+    """Labels in any accepted form, unlabelled samples marked with -1, None or NaN.
+
+    Parameters
+    ----------
+    y : array-like (n_samples,)
+        Integral floats are read as integers; a column vector is flattened with a warning.
+    n_samples : int
+
+    Raises
+    ------
+    InvalidLabelsError
+        If the labels cannot be used as they are.
+    """
+    values = as_label_array(y, n_samples)
+    unlabelled = find_unlabelled(values)
+    known = _with_native_dtype(values[~unlabelled])
+    classes, found = _classes_and_codes(known)
+    if len(classes) < 2:
+        seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no label at all"
+        msg = (
+            f"y must hold labels of at least 2 classes, got {seen} for {n_samples} samples; label "
+            f"more samples, and recode y if it calls a class -1, None or NaN, which mean unlabelled"
+        )
+        raise InvalidLabelsError(msg)
+    codes = np.full(n_samples, -1, dtype=np.int64)
+    codes[~unlabelled] = found
+    return Labels(classes, codes)
+
+
+def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Samples of which the class is known, and their classes.
+
+    Parameters
+    ----------
+    y : array-like (n_samples,)
+        -1, None or NaN for samples of unknown class.
+
+    Returns
+    -------
+    rows : array (n_labelled,) of int
+    classes : array (n_labelled,)
+
+    Raises
+    ------
+    InvalidLabelsError
+        If there is none.
+    """
+    values = as_label_array(y, len(y))
+    rows = np.flatnonzero(~find_unlabelled(values))
+    if len(rows) == 0:
+        msg = (
+            f"y has no label to compare with, expected at least 1, got {len(values)} unlabelled "
+            f"samples; split with LabelledStratifiedKFold, whose test samples are labelled"
+        )
+        raise InvalidLabelsError(msg)
+    return rows, _with_native_dtype(values[rows])
+
+
+def as_label_array(y: object, n_samples: int) -> np.ndarray:
+    """One value per sample, with a NumPy dtype only where NumPy would not change the values."""
+    if y is None:
+        msg = "fit requires y to be passed, but the target y is None; pass one label per sample"
+        raise InvalidLabelsError(msg)
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(object), np.nan)
+    # As objects, because NumPy would make two strings of ["a", -1].
+    array = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
+    if array.ndim == 2 and array.shape[1] == 1:
+        msg = "A column-vector y was passed when a 1d array was expected; pass y.ravel() instead"
+        warnings.warn(msg, DataConversionWarning, stacklevel=3)
+        array = array.ravel()
+    if array.ndim != 1:
+        msg = (
+            f"y must be 1-D (n_samples,), got {array.ndim}-D of shape {array.shape}; pass one "
+            f"label per sample, for example Y.argmax(axis=1) for indicator columns"
+        )
+        raise InvalidLabelsError(msg)
+    if len(array) != n_samples:
+        msg = (
+            f"y has {len(array)} labels but X has {n_samples} samples; pass one label per sample, "
+            f"with -1 for unlabelled ones"
+        )
+        raise InvalidLabelsError(msg)
+    return array if array.dtype.kind in "biufUSMm" else array.astype(object)
+
+
+def find_unlabelled(values: np.ndarray) -> np.ndarray:
+    """True at -1, None, NaN and ``pandas.NA``, (n_samples,)."""
+    if values.dtype.kind == "O":
+        return np.asarray(np.frompyfunc(_is_marker, 1, 1)(values), dtype=bool)
+    # Only NaN and NaT differ from themselves.
+    unlabelled = np.asarray(values != values)
+    return unlabelled | (values == -1) if values.dtype.kind in "iuf" else unlabelled
+
+
+def _is_marker(value: object) -> bool:
+    # pandas.NA is told by the name of its type, so that pandas need not be there.
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, numbers.Real) and bool(value == -1 or value != value)
+
+
+def _with_native_dtype(known: np.ndarray) -> np.ndarray:
+    """Labels of one type as an array of that type, integral floats as integers."""
+    if known.dtype.kind == "O":
+        for types, dtype in _NATIVE_TYPES:
+            if all(isinstance(label, types) for label in known):
+                known = np.array(known.tolist(), dtype=dtype)
+                break
+    if known.dtype.kind != "f":
+        return known
+    fractional = (known != np.floor(known)) | (np.abs(known) >= _LARGEST_EXACT)
+    if fractional.any():
+        msg = (
+            f"Unknown label type: continuous. y must hold class labels, got "
+            f"{known[fractional][0]}; bin a continuous target first, as with numpy.digitize"
+        )
+        raise InvalidLabelsError(msg)
+    return known.astype(np.int64)
+
+
+def _classes_and_codes(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted distinct labels, and the position of every label among them."""
+    if known.dtype.kind != "O":
+        return np.unique(known, return_inverse=True)
+    try:
+        distinct = set(known)
+    except TypeError as error:
+        msg = f"labels must be hashable, got {error}; use numbers, strings or tuples as labels"
+        raise InvalidLabelsError(msg) from error
+    # An order that does not depend on the rows, for labels that < cannot compare.
+    ordered = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
+    with contextlib.suppress(TypeError):
+        ordered = sorted(ordered)
+    position = {label: code for code, label in enumerate(ordered)}
+    codes = np.fromiter((position[label] for label in known), dtype=np.int64, count=len(known))
+    return np.fromiter(ordered, dtype=object, count=len(ordered)), codes
+
+
+def check_class_prior(
+    class_prior: str | Mapping[Any, float] | ArrayLike | None, labels: Labels
+) -> np.ndarray | None:
+    """Class shares to aim at, in the order of ``labels.classes``.
+
+    Parameters
+    ----------
+    class_prior : None, "labeled", "uniform", dict of label to share, or array-like (n_classes,)
+        "labeled" takes the shares among the labelled samples, "uniform" the same for all classes.
+    labels : Labels
+
+    Raises
+    ------
+    InvalidParameterError
+        If the shares are no distribution over exactly the classes seen.
+    """
+    if class_prior is None:
+        return None
+    if isinstance(class_prior, str):
+        if class_prior == "labeled":
+            return labels.shares()
+        if class_prior == "uniform":
+            return np.full(labels.n_classes, 1 / labels.n_classes)
+        msg = (
+            f"class_prior must be None, 'labeled', 'uniform', a dict or an array, got "
+            f"{class_prior!r}; use 'labeled' for the shares among the labelled samples"
+        )
+        raise InvalidParameterError(msg)
+    if isinstance(class_prior, Mapping):
+        class_prior = _shares_in_order(class_prior, labels.classes.tolist())
+    return _as_distribution(class_prior, labels.n_classes)
+
+
+def _shares_in_order(shares: Mapping[Any, float], classes: list[Any]) -> list[float]:
+    unseen = [label for label in shares if label not in classes]
+    if unseen:
+        msg = (
+            f"class_prior names {short(unseen)}, but the labels seen are "
+            f"{short(classes)}; label at least one sample of it or leave it out"
+        )
+        raise InvalidParameterError(msg)
+    absent = [label for label in classes if label not in shares]
+    if absent:
+        msg = (
+            f"class_prior leaves out {short(absent)}, expected a share for each of "
+            f"{short(classes)}; add the missing shares"
+        )
+        raise InvalidParameterError(msg)
+    return [shares[label] for label in classes]
+
+
+def _as_distribution(class_prior: object, n_classes: int) -> np.ndarray:
+    expected = f"class_prior must hold {n_classes} positive shares, one per class, that sum to 1"
+    try:
+        shares = np.array(class_prior, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"{expected}, got {short(class_prior)}; pass numbers"
+        raise InvalidParameterError(msg) from error
+    one_each = shares.shape == (n_classes,)
+    if not (one_each and (shares > 0).all() and abs(shares.sum() - 1) <= 1e-6):
+        msg = (
+            f"{expected}, got {short(shares.tolist())}, of sum {shares.sum():.6g}; divide them by "
+            f"their sum, and pass a dict to name the classes"
+        )
+        raise InvalidParameterError(msg)
+    return shares

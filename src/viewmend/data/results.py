@@ -1,0 +1,67 @@
+"""What a fitted model says of every sample, under the identifiers of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from viewmend.data.aligned import AlignedViews, identifiers
+from viewmend.exceptions import InvalidViewsError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["result_frame"]
+
+
+def result_frame(
+    model: Any, ids: Sequence[Any] | None = None, *, new: AlignedViews | None = None
+) -> pd.DataFrame:
+    """Classes and class shares of every sample as a pandas frame.
+
+    For polars, ``polars.from_pandas(frame.reset_index())``.
+
+    Parameters
+    ----------
+    model : fitted classifier of this library
+    ids : sequence (n_samples,), optional
+        Identifiers of the samples of ``fit``, as in ``aligned.ids``; row numbers if left out.
+    new : AlignedViews, optional
+        Samples that ``fit`` did not see, to be predicted in place of those of ``fit``; views of
+        ``fit`` may be missing from it.
+
+    Returns
+    -------
+    DataFrame (n_samples, 2 + n_classes)
+        ``prediction``, a categorical over all classes of ``fit``; ``confidence``, the share of the
+        predicted class; ``share_<class>`` for every class, in their order.
+    """
+    import pandas as pd
+
+    check_is_fitted(model)
+    shares = model.label_distributions_ if new is None else _shares_of_new(model, new)
+    told = model.transduction_ if new is None else model.classes_[shares.argmax(axis=1)]
+    rows = ids if new is None else new.ids
+    index = pd.RangeIndex(len(shares)) if rows is None else identifiers(rows, "ids")
+    if len(index) != len(shares):
+        msg = (
+            f"ids must be one per sample of fit, got {len(index)} for {len(shares)} samples; pass "
+            f"the ids of the views that the model was fitted on"
+        )
+        raise InvalidViewsError(msg)
+    prediction = pd.Categorical(told, categories=model.classes_)
+    columns = {
+        "prediction": prediction,
+        "confidence": shares[np.arange(len(told)), prediction.codes],
+    }
+    columns |= {f"share_{label}": shares[:, c] for c, label in enumerate(model.classes_)}
+    return pd.DataFrame(columns, index=index)
+
+
+def _shares_of_new(model: Any, new: AlignedViews) -> np.ndarray:
+    # By name, so that views of fit which the new samples lack are missing rather than an error.
+    views = dict(zip(new.data.names, new.data.views, strict=True))
+    return np.asarray(model.predict_proba(views))

@@ -1,0 +1,257 @@
+"""Views from AnnData and MuData, and results back into them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewmend.data.aligned import (
+    AlignedViews,
+    all_ids,
+    check_room,
+    identifiers,
+    join,
+    joined_labels,
+)
+from viewmend.data.arrays import as_table, width
+from viewmend.data.results import result_frame
+from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.parameters import short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["from_anndata", "from_mudata", "write_back"]
+
+# Name of the matrix of an AnnData itself, beside those of its ``obsm``.
+MAIN_MATRIX = "X"
+
+
+def from_mudata(
+    mdata: Any,
+    labels: str | None = None,
+    use_rep: str | Mapping[str, str] | None = None,
+    *,
+    unlabelled: Any = None,
+    like: AlignedViews | None = None,
+) -> AlignedViews:
+    """One view per modality; observations that a modality does not hold are missing there.
+
+    Parameters
+    ----------
+    mdata : MuData
+        Modalities of shared observations (``axis=0``).
+    labels : str, optional
+        Column of ``mdata.obs`` or, where it has none of that name, of the ``obs`` of modalities.
+    use_rep : str or dict of modality to str, optional
+        Entry of ``obsm`` to use for the modality, such as "X_pca", in place of its matrix ``X``;
+        a dict may leave modalities out, which then use ``X``.
+    unlabelled : optional
+        Value of ``labels`` that means no label, such as "Unknown"; empty cells always do.
+    like : AlignedViews, optional
+        Views a model was fitted on: variables are put in their order.
+
+    Returns
+    -------
+    AlignedViews
+        Samples in the order of ``mdata.obs_names``.
+    """
+    if not hasattr(mdata, "mod") or getattr(mdata, "axis", 0) != 0:
+        got = f"axis={mdata.axis}" if hasattr(mdata, "mod") else f"a {type(mdata).__name__}"
+        msg = (
+            f"from_mudata needs a MuData whose modalities share observations (axis=0), got {got}; "
+            f"use from_anndata for an AnnData"
+        )
+        raise InvalidViewsError(msg)
+    keys = _representations(list(mdata.mod), use_rep)
+    sources = {name: (adata, keys[name]) for name, adata in mdata.mod.items()}
+    ids = identifiers(mdata.obs_names, "mdata.obs_names")
+    known = None if labels is None else _obs_labels(mdata, labels, unlabelled)
+    return _from_sources(sources, ids, known, like)
+
+
+def from_anndata(
+    adata: Any,
+    views: Sequence[str] | Mapping[str, str],
+    labels: str | None = None,
+    *,
+    unlabelled: Any = None,
+    like: AlignedViews | None = None,
+) -> AlignedViews:
+    """One view per named matrix of an AnnData; a missing observation is a row of NaN.
+
+    Parameters
+    ----------
+    adata : AnnData
+    views : sequence of str, or dict of view name to str
+        Entries of ``adata.obsm``; "X" is the matrix ``adata.X``.
+    labels, unlabelled, like
+        As in `from_mudata`; labels are a column of ``adata.obs``.
+
+    Returns
+    -------
+    AlignedViews
+        Samples in the order of ``adata.obs_names``.
+    """
+    if not hasattr(adata, "obsm") or hasattr(adata, "mod"):
+        msg = (
+            f"from_anndata needs an AnnData, got a {type(adata).__name__}; use from_mudata for a "
+            f"MuData and from_frames for frames"
+        )
+        raise InvalidViewsError(msg)
+    keys = views if isinstance(views, Mapping) else {key: key for key in views}
+    if isinstance(views, str) or not keys:
+        msg = (
+            f"views must be a list or dict of at least one entry of obsm, got {views!r}; choose "
+            f"among {[MAIN_MATRIX, *adata.obsm]}, as in views=['X_pca']"
+        )
+        raise InvalidViewsError(msg)
+    ids = identifiers(adata.obs_names, "adata.obs_names")
+    known = None if labels is None else _obs_labels(adata, labels, unlabelled)
+    return _from_sources({name: (adata, key) for name, key in keys.items()}, ids, known, like)
+
+
+def write_back(
+    container: Any,
+    model: Any,
+    ids: Sequence[Any] | None = None,
+    *,
+    new: AlignedViews | None = None,
+    key: str = "viewmend",
+) -> None:
+    """Write what a fitted model says of the observations into their container, in place.
+
+    ``obs[key]`` is the class, a categorical, and ``obs[key + "_confidence"]`` its share;
+    ``obsm[key + "_shares"]`` are the shares of all classes (n_obs, n_classes), whose names are
+    ``uns[key]["classes"]``; ``uns[key]`` also tells the model, its parameters, and the views with
+    their weights. Everything can be saved as .h5mu or .h5ad. Observations that the model was not
+    given are empty.
+
+    Parameters
+    ----------
+    container : AnnData or MuData
+    model : fitted classifier of this library
+    ids : sequence (n_samples,), optional
+        Names of the observations of ``fit``; all of ``container.obs_names`` if left out.
+    new : AlignedViews, optional
+        Observations that ``fit`` did not see, to be predicted in place of those of ``fit``.
+    key : str
+        What the entries are named after; those of that name are replaced.
+    """
+    names = identifiers(container.obs_names, "obs_names")
+    results = result_frame(model, names if ids is None else ids, new=new)
+    strangers = results.index.difference(names)
+    if strangers.size:
+        msg = (
+            f"results must be of observations of the container, but {strangers.size} of them, such "
+            f"as {short(strangers[0])}, are not in obs_names; pass the container they came from"
+        )
+        raise InvalidViewsError(msg)
+    results = results.reindex(names).set_axis(container.obs_names, axis=0)
+    container.obs[key] = _storable_classes(results["prediction"])
+    container.obs[f"{key}_confidence"] = results["confidence"]
+    container.obsm[f"{key}_shares"] = results.iloc[:, 2:].to_numpy(dtype=np.float64)
+    container.uns[key] = _summary(model)
+
+
+def _representations(
+    modalities: Sequence[str], use_rep: str | Mapping[str, str] | None
+) -> dict[str, str]:
+    """Matrix to use of every modality."""
+    if not isinstance(use_rep, Mapping):
+        return dict.fromkeys(modalities, use_rep or MAIN_MATRIX)
+    strange = [name for name in use_rep if name not in modalities]
+    if strange:
+        msg = (
+            f"use_rep names {short(strange)}, but the modalities are {short(list(modalities))}; "
+            f"use their names"
+        )
+        raise InvalidViewsError(msg)
+    return {name: use_rep.get(name, MAIN_MATRIX) for name in modalities}
+
+
+def _from_sources(
+    sources: Mapping[str, tuple[Any, str]],
+    ids: pd.Index,
+    labels: pd.Series | None,
+    like: AlignedViews | None,
+) -> AlignedViews:
+    """Views by name from an AnnData and the name of its matrix each, in the order of ``ids``."""
+    arrays = {name: _array(adata, key, name) for name, (adata, key) in sources.items()}
+    indices = {
+        name: identifiers(adata.obs_names, f"obs_names of view {name!r}")
+        for name, (adata, _) in sources.items()
+    }
+    _check_known(all_ids(indices), ids)
+    check_room(len(ids), {name: width(array, name) for name, array in arrays.items()})
+    tables = {
+        name: as_table(
+            arrays[name], indices[name], name, adata.var_names if key == MAIN_MATRIX else None
+        )
+        for name, (adata, key) in sources.items()
+    }
+    return join(tables, ids, labels, like)
+
+
+def _array(adata: Any, key: str, name: str) -> Any:
+    if key == MAIN_MATRIX and adata.X is not None:
+        return adata.X
+    if key not in adata.obsm:
+        msg = (
+            f"view {name!r} must be X or an entry of obsm, but {key!r} is not among "
+            f"{[MAIN_MATRIX] * (adata.X is not None) + list(adata.obsm)}; choose one of these"
+        )
+        raise InvalidViewsError(msg)
+    return adata.obsm[key]
+
+
+def _check_known(found: pd.Index, ids: pd.Index) -> None:
+    strangers = found.difference(ids)
+    if strangers.size:
+        msg = (
+            f"mdata.obs_names must hold the observations of all modalities, but lacks "
+            f"{strangers.size} of them, such as {short(strangers[0])}; call mdata.update()"
+        )
+        raise InvalidViewsError(msg)
+
+
+def _obs_labels(container: Any, column: str, unlabelled: Any) -> pd.Series:
+    """Labels in the ``obs`` of the container or, failing that, of its modalities."""
+    tables = {"obs": container.obs}
+    if column not in container.obs.columns:
+        tables |= {name: adata.obs for name, adata in getattr(container, "mod", {}).items()}
+    labels = joined_labels(tables, column, "obs").astype(object)
+    if unlabelled is None:
+        return labels
+    if not (labels == unlabelled).any():
+        msg = (
+            f"unlabelled={unlabelled!r} must be a value of the column {column!r}, which holds "
+            f"{short(sorted(map(str, labels.unique())))}; leave it out if empty cells mark them"
+        )
+        raise InvalidLabelsError(msg)
+    return labels[labels != unlabelled]
+
+
+def _storable_classes(prediction: pd.Series) -> pd.Series:
+    """Categories that the file formats know: numbers or text."""
+    categories = prediction.cat.categories
+    if categories.inferred_type in {"string", "integer", "floating", "boolean"}:
+        return prediction
+    return prediction.cat.rename_categories([str(label) for label in categories])
+
+
+def _summary(model: Any) -> dict[str, Any]:
+    """The model in words that the file formats know."""
+    names = [str(name) for name in model.view_names_]
+    weights = getattr(model, "view_weights_", None)
+    summary: dict[str, Any] = {
+        "model": type(model).__name__,
+        "parameters": {name: repr(value) for name, value in model.get_params(deep=False).items()},
+        "classes": np.array([str(label) for label in model.classes_], dtype=object),
+        "views": np.array(names, dtype=object),
+    }
+    if weights is not None:
+        summary["view_weights"] = np.asarray(weights, dtype=np.float64)
+    return summary

@@ -1,0 +1,212 @@
+"""From user input to checked arrays; every input error is worded here or in `view_arrays`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from viewmend.data.container import MultiViewData
+from viewmend.data.input_arrays import (
+    as_mask,
+    as_matrix,
+    common_rows,
+    is_one_array,
+    named_arrays,
+    some_of,
+    split_columns,
+    view_title,
+    with_blank_rows,
+)
+from viewmend.exceptions import DataWarning, InvalidViewsError
+
+__all__ = ["check_new_views", "check_views"]
+
+# Warnings come from three calls below the public functions.
+_STACKLEVEL = 4
+
+
+def check_views(
+    X: object,
+    *,
+    mask: ArrayLike | None = None,
+    view_sizes: Sequence[int] | None = None,
+    dtype: DTypeLike = np.float64,
+) -> MultiViewData:
+    """Views in any accepted form, as one checked container.
+
+    A sample is missing from a view where its row is all NaN, False in ``mask`` or, with a
+    `DataWarning`, all zero. The input is never modified.
+
+    Parameters
+    ----------
+    X : list or dict of arrays (n_samples, n_features_v), MultiViewData, or one 2-D array
+        Sparse matrices are made dense. Rows given as plain nested lists are one 2-D array.
+    mask : array (n_samples, n_views) of bool, optional
+        False marks a missing sample, whose row is then ignored.
+    view_sizes : sequence of int, optional
+        Columns of every view inside one 2-D array; without it the array is a single view.
+    dtype : floating dtype
+        Of the views in the result.
+
+    Raises
+    ------
+    InvalidViewsError
+        If the views cannot be used as they are.
+    """
+    if is_one_array(X):
+        matrix = as_matrix(X, "X", dtype)
+        given = split_columns(matrix, (matrix.shape[1],) if view_sizes is None else view_sizes)
+    else:
+        given = named_arrays(X, view_sizes)
+    views = {name: as_matrix(array, view_title(name), dtype) for name, array in given.items()}
+    return _assemble(views, mask, every_view=True)
+
+
+def check_new_views(
+    X: object,
+    *,
+    mask: ArrayLike | None,
+    view_sizes: Sequence[int] | None,
+    names: Sequence[str],
+    n_features: Sequence[int],
+    dtype: DTypeLike = np.float64,
+) -> MultiViewData:
+    """Views for prediction, which must fit those seen in ``fit``.
+
+    As `check_views`, but a view may be missing from all samples: None in place of its array, or
+    left out of a dict. A dict is put in the order of ``names``, and so is a `MultiViewData` with
+    the same names; columns of ``mask`` always follow ``names``.
+
+    Parameters
+    ----------
+    X, mask, view_sizes, dtype
+        As in `check_views`; one 2-D array is split into blocks of ``n_features`` columns.
+    names : sequence of str (n_views,)
+        Names of the views in ``fit``.
+    n_features : sequence of int (n_views,)
+        Columns of the views in ``fit``.
+    """
+    if is_one_array(X):
+        matrix = as_matrix(X, "X", dtype)
+        if matrix.shape[1] != sum(n_features):
+            msg = (
+                f"X has {matrix.shape[1]} features, but predict is expecting {sum(n_features)} "
+                f"features as input, views of {tuple(n_features)} columns; pass the columns of fit"
+            )
+            raise InvalidViewsError(msg)
+        given = split_columns(matrix, n_features)
+    else:
+        given = named_arrays(X, view_sizes)
+    same_names = isinstance(X, MultiViewData) and set(given) == set(names)
+    match = _match_names if isinstance(X, Mapping) or same_names else _match_positions
+    found = {
+        name: as_matrix(array, view_title(name), dtype)
+        for name, array in zip(names, match(given, names), strict=True)
+        if array is not None
+    }
+    n_samples = common_rows(found)
+    views = {}
+    for name, columns in zip(names, n_features, strict=True):
+        views[name] = found.get(name, np.full((n_samples, columns), np.nan, dtype))
+        if views[name].shape[1] != columns:
+            msg = (
+                f"{view_title(name)} has {views[name].shape[1]} columns but had {columns} in fit; "
+                f"pass the columns of fit in the same order"
+            )
+            raise InvalidViewsError(msg)
+    return _assemble(views, mask, every_view=False)
+
+
+def _match_names(given: dict[str, object], names: Sequence[str]) -> list[object]:
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        msg = (
+            f"unknown view {some_of([repr(name) for name in unknown])}: fit saw the views "
+            f"{list(names)}; use these names, and leave out views that are missing"
+        )
+        raise InvalidViewsError(msg)
+    return [given.get(name) for name in names]
+
+
+def _match_positions(given: dict[str, object], names: Sequence[str]) -> list[object]:
+    if len(given) != len(names):
+        msg = (
+            f"X has {len(given)} views, but fit saw {len(names)} ({some_of(names)}); pass them all "
+            f"in the same order, with None for a view that is missing"
+        )
+        raise InvalidViewsError(msg)
+    return list(given.values())
+
+
+def _assemble(
+    views: dict[str, np.ndarray], mask: ArrayLike | None, *, every_view: bool
+) -> MultiViewData:
+    """Find, check and blank the missing rows; ``every_view`` wants some rows in each."""
+    observed = as_mask(mask, (common_rows(views), len(views)))
+    zero = np.zeros_like(observed)
+    for v, (name, view) in enumerate(views.items()):
+        observed[:, v] &= ~np.isnan(view).all(axis=1)
+        zero[:, v] = _zero_rows(view, observed[:, v], view_title(name))
+    observed &= ~zero
+    if every_view:
+        _check_every_view_seen(observed, tuple(views))
+    _check_every_sample_seen(observed, zero)
+    blanked = tuple(with_blank_rows(view, ~observed[:, v]) for v, view in enumerate(views.values()))
+    return MultiViewData(blanked, observed, tuple(views))
+
+
+def _zero_rows(view: np.ndarray, observed: np.ndarray, title: str) -> np.ndarray:
+    """All-zero rows among the observed ones, which must be complete and finite."""
+    broken = np.flatnonzero(observed & np.isnan(view).any(axis=1))
+    if len(broken):
+        msg = (
+            f"{title} has {len(broken)} partly NaN row(s) (rows {some_of(broken)}), expected "
+            f"complete or all-NaN rows; impute the features first, or mark the rows missing in mask"
+        )
+        raise InvalidViewsError(msg)
+    infinite = np.flatnonzero(observed & np.isinf(view).any(axis=1))
+    if len(infinite):
+        msg = (
+            f"{title} has infinite values in {len(infinite)} row(s) (rows {some_of(infinite)}), "
+            f"expected finite {view.dtype} values; clip or rescale them, or mark the rows missing"
+        )
+        raise InvalidViewsError(msg)
+    zero = observed & ~view.any(axis=1)
+    if zero.any():
+        # Of no direction, such a row would be the nearest neighbour of almost every sparse one.
+        rows = np.flatnonzero(zero)
+        msg = (
+            f"{title} has {len(rows)} all-zero row(s) (rows {some_of(rows)}), which are treated as "
+            f"missing; set them to NaN to say so, or add a constant column to keep them"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=_STACKLEVEL)
+    return zero
+
+
+def _check_every_view_seen(observed: np.ndarray, names: Sequence[str]) -> None:
+    for v, name in enumerate(names):
+        if not observed[:, v].any():
+            msg = (
+                f"{view_title(name)} has no observed sample: expected at least one row that is "
+                f"neither NaN, masked nor all zero, got {len(observed)} missing rows; leave the "
+                f"view out"
+            )
+            raise InvalidViewsError(msg)
+
+
+def _check_every_sample_seen(observed: np.ndarray, zero: np.ndarray) -> None:
+    unseen = ~observed.any(axis=1)
+    if not unseen.any():
+        return
+    lost = np.flatnonzero(unseen)
+    emptied = np.flatnonzero(unseen & zero.any(axis=1))
+    cause = f", {len(emptied)} of them for all-zero rows ({some_of(emptied)})"
+    cause = cause if len(emptied) else ""
+    msg = (
+        f"{len(lost)} sample(s) have no view at all (samples {some_of(lost)}){cause}; every sample "
+        f"needs at least one observed row: drop these samples"
+    )
+    raise InvalidViewsError(msg)

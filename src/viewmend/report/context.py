@@ -1,0 +1,203 @@
+"""What a report is about: a fitted model and, as far as they were given, its data and answers."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from viewmend.core.common.calibration import Calibration
+from viewmend.data.labels import Labels, check_labels
+from viewmend.data.validation import check_new_views
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
+from viewmend.inspection import Inspection, inspect_data
+from viewmend.parameters import short
+from viewmend.plot.confusion import class_positions
+
+__all__ = ["THRESHOLD", "Case", "make_case"]
+
+# Confidence from which predictions are given out; the default of ``decide``.
+THRESHOLD = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A fitted model with what is known about its samples.
+
+    Attributes
+    ----------
+    model : fitted classifier
+    ids : array (n_samples,)
+    observed : array (n_samples, n_views) of bool, or None
+    inspection : Inspection or None
+        Of the views, if they were given.
+    given : Labels or None
+        Labels that ``fit`` got.
+    truth : Labels or None
+        True labels, which ``fit`` did not get; of some samples or of all.
+    search : fitted LabelSearchCV or None
+        What chose the parameters of the model.
+    """
+
+    model: Any
+    ids: np.ndarray
+    observed: np.ndarray | None = None
+    inspection: Inspection | None = None
+    given: Labels | None = None
+    truth: Labels | None = None
+    search: Any = None
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.model.transduction_)
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """Those of the model, then true ones that it knows nothing of, as objects."""
+        known = self.model.classes_.tolist()
+        true = [] if self.truth is None else self.truth.classes.tolist()
+        names = [*known, *(name for name in true if name not in known)]
+        found = np.empty(len(names), dtype=object)
+        found[:] = names
+        return found
+
+    @cached_property
+    def told(self) -> np.ndarray:
+        """Predicted classes as places in ``classes``, (n_samples,) of int."""
+        return class_positions(self.model.transduction_, self.classes)
+
+    @cached_property
+    def confidence(self) -> np.ndarray:
+        """Share of the predicted class of every sample, (n_samples,)."""
+        shares = self.model.label_distributions_
+        return np.asarray(shares[np.arange(len(shares)), self.told], dtype=float)
+
+    @cached_property
+    def unlabelled(self) -> np.ndarray:
+        """Samples without a given label, (n_samples,) of bool; all if labels are not known."""
+        if self.given is None:
+            return np.ones(self.n_samples, dtype=bool)
+        return ~self.given.labelled
+
+    @cached_property
+    def judged(self) -> np.ndarray:
+        """Samples whose true class is known now and was not given to ``fit``."""
+        if self.truth is None:
+            return np.zeros(self.n_samples, dtype=bool)
+        return self.truth.labelled & self.unlabelled
+
+    @cached_property
+    def true(self) -> np.ndarray:
+        """True classes of the judged samples as places in ``classes``, (n_judged,) of int."""
+        if self.truth is None:
+            return np.zeros(0, dtype=np.int64)
+        places = class_positions(self.truth.classes, self.classes)
+        return places[self.truth.codes[self.judged]]
+
+    @property
+    def unreachable(self) -> np.ndarray:
+        """Samples that the model says nothing of, (n_samples,) of bool."""
+        return np.asarray(self.model.unreachable_, dtype=bool)
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """What the model's confidence was fitted to, if it was fitted to any label."""
+        found = getattr(self.model, "calibration_", None)
+        return found if found is not None and found.n_samples else None
+
+    @cached_property
+    def abstained(self) -> np.ndarray:
+        """Samples to be withheld, (n_samples,) of bool.
+
+        Those out of reach and, where confidence is calibrated, those below `THRESHOLD`.
+        """
+        if self.calibration is None:
+            return self.unreachable
+        return self.unreachable | (self.unlabelled & (self.confidence < THRESHOLD))
+
+
+def make_case(
+    model: Any,
+    X: object = None,
+    y: object = None,
+    mask: ArrayLike | None = None,
+    y_true: object = None,
+    ids: ArrayLike | None = None,
+) -> Case:
+    """Check that all that is given belongs to the samples of ``fit``.
+
+    Parameters are those of `viewmend.report.write_report`.
+    """
+    check_is_fitted(model, ("transduction_", "label_distributions_"))
+    search = model if hasattr(model, "best_estimator_") else None
+    model = getattr(model, "best_estimator_", model)
+    n_samples = len(model.transduction_)
+    given = None if y is None else check_labels(y, n_samples)
+    if given is not None and given.classes.tolist() != model.classes_.tolist():
+        msg = (
+            f"y must have the classes of fit, {short(model.classes_.tolist())}, got "
+            f"{short(given.classes.tolist())}; pass the y of fit, and true labels as y_true"
+        )
+        raise InvalidLabelsError(msg)
+    names = _checked_ids(ids, n_samples)
+    return Case(
+        model,
+        names,
+        _observed(model, X, mask),
+        None if X is None else _inspected(model, X, y, mask, names),
+        given,
+        None if y_true is None else check_labels(y_true, n_samples),
+        search,
+    )
+
+
+def _checked_ids(ids: ArrayLike | None, n_samples: int) -> np.ndarray:
+    names = np.arange(n_samples) if ids is None else np.asarray(ids)
+    if names.shape != (n_samples,):
+        msg = (
+            f"ids must be one per sample of fit, got shape {names.shape} for {n_samples} samples; "
+            f"pass those of the views that the model was fitted on"
+        )
+        raise InvalidParameterError(msg)
+    return names
+
+
+def _observed(model: Any, X: object, mask: ArrayLike | None) -> np.ndarray | None:
+    """Who was seen through which view, from the views, from the mask alone, or from the model."""
+    if X is None and mask is None:
+        return getattr(model, "observed_", None)
+    observed = np.asarray(mask, dtype=bool) if X is None else _views(model, X, mask).observed
+    expected = len(model.transduction_), len(model.view_names_)
+    if observed.shape != expected:
+        msg = (
+            f"X and mask must be those of fit, {expected[0]} samples in {expected[1]} views, got "
+            f"{' x '.join(map(str, observed.shape))}; pass what the model was fitted on"
+        )
+        raise InvalidParameterError(msg)
+    return observed
+
+
+def _views(model: Any, X: object, mask: ArrayLike | None) -> Any:
+    """The views as ``fit`` read them; what it had to warn of stands among the findings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return check_new_views(
+            X,
+            mask=mask,
+            view_sizes=model.view_sizes,
+            names=model.view_names_,
+            n_features=model.view_n_features_,
+        )
+
+
+def _inspected(
+    model: Any, X: object, y: object, mask: ArrayLike | None, ids: np.ndarray
+) -> Inspection:
+    if model.view_sizes is None:
+        return inspect_data(X, y, mask, ids=ids.tolist())
+    return inspect_data(_views(model, X, mask), y, ids=ids.tolist())

@@ -1,0 +1,1 @@
+"""Files that are whole, hold no code, and know nothing of models."""

@@ -1,0 +1,203 @@
+"""The archive: one JSON document and its arrays in a zip file, checked before it is believed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import struct
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from viewmend.storage.arrays import ArraySpec, array_bytes, array_from_bytes, spec_of
+from viewmend.storage.errors import DAMAGED, ModelFileError, expect
+
+__all__ = ["FORMAT", "SCHEMA", "Document", "read_archive", "write_archive"]
+
+FORMAT = "viewmend model"
+# Raised whenever an older reader could not make sense of a newer file.
+SCHEMA = 1
+MANIFEST = "model.json"
+KEYS = {"format", "schema", "class", "parameters", "fitted", "arrays"}
+
+# JSON grows about fiftyfold when read; arrays do not, and need no limit beyond the file itself.
+MOST_MANIFEST_BYTES = 32 * 2**20
+MOST_MEMBERS = 50_000
+ZIP_START = b"PK\x03\x04"
+# The same model gives the same bytes, whenever it is saved.
+EPOCH = (1980, 1, 1, 0, 0, 0)
+# What zipfile is known to raise on files that are not zip archives of today.
+ARCHIVE_ERRORS = (
+    zipfile.BadZipFile,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    OverflowError,
+    IndexError,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A model as data.
+
+    Attributes
+    ----------
+    class_name : str
+    parameters, fitted : JSON value
+        Trees of `viewmend.storage.tree`.
+    arrays : dict of array
+        By the names that the trees use.
+    """
+
+    class_name: Any
+    parameters: Any
+    fitted: Any
+    arrays: Mapping[str, np.ndarray]
+
+
+def write_archive(file: BinaryIO, document: Document) -> None:
+    """Write all members, none compressed, to a file that is open for writing."""
+    specs = {name: spec_of(name, array) for name, array in document.arrays.items()}
+    manifest = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "class": document.class_name,
+        "parameters": document.parameters,
+        "fitted": document.fitted,
+        "arrays": {name: spec.to_json() for name, spec in specs.items()},
+    }
+    text = json.dumps(manifest, allow_nan=False, indent=1).encode("ascii")
+    if len(text) > MOST_MANIFEST_BYTES:
+        msg = (
+            f"{MANIFEST} would have {len(text)} bytes, at most {MOST_MANIFEST_BYTES} can be read; "
+            f"use labels of one type, ints or strings, which are kept in arrays"
+        )
+        raise ModelFileError(msg)
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), text)
+        for name, array in document.arrays.items():
+            _write_array(archive, name, specs[name], array)
+
+
+def _write_array(archive: zipfile.ZipFile, name: str, spec: ArraySpec, array: np.ndarray) -> None:
+    info = zipfile.ZipInfo(_member(name), EPOCH)
+    info.file_size = len(spec.header) + spec.n_bytes
+    with archive.open(info, "w") as member:
+        member.write(spec.header)
+        member.write(array_bytes(spec, array))
+
+
+def read_archive(file: BinaryIO) -> Document:
+    """Read a seekable file that is open for reading.
+
+    Raises
+    ------
+    ModelFileError
+        If it is truncated, damaged, no model, or of a newer schema.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    start = file.read(len(ZIP_START))
+    if start != ZIP_START:
+        msg = (
+            f"a model file starts with {ZIP_START!r}, got {start!r}; pass a file that "
+            f"viewmend.persistence.save wrote"
+        )
+        raise ModelFileError(msg)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return _read(archive, size)
+    except ModelFileError:
+        raise
+    except ARCHIVE_ERRORS as error:
+        msg = f"a model file must be a whole zip archive, got a truncated one ({error}); {DAMAGED}"
+        raise ModelFileError(msg) from error
+
+
+def _read(archive: zipfile.ZipFile, size: int) -> Document:
+    members = _checked_members(archive, size)
+    if MANIFEST not in members:
+        msg = f"a model file holds {MANIFEST}, got a zip archive without; {DAMAGED}"
+        raise ModelFileError(msg)
+    length = members[MANIFEST].file_size
+    expect(length <= MOST_MANIFEST_BYTES, MANIFEST, f"at most {MOST_MANIFEST_BYTES} bytes", length)
+    manifest = _parsed(archive.read(members[MANIFEST]))
+    _check_manifest(manifest)
+    specs = {name: ArraySpec.from_json(name, e) for name, e in manifest["arrays"].items()}
+    names = {MANIFEST, *map(_member, specs)}
+    expect(set(members) == names, "members", f"{len(names)} of known name", sorted(members))
+    arrays = {
+        name: array_from_bytes(name, spec, archive.read(members[_member(name)]))
+        for name, spec in specs.items()
+    }
+    return Document(manifest["class"], manifest["parameters"], manifest["fitted"], arrays)
+
+
+def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """Members by name, whose sizes together the file can hold: nothing expands, none overlap."""
+    infos = archive.infolist()
+    expect(len(infos) <= MOST_MEMBERS, "members", f"at most {MOST_MEMBERS}", len(infos))
+    for info in infos:
+        plain = info.compress_type == zipfile.ZIP_STORED and info.compress_size == info.file_size
+        expect(plain, f"member {info.filename!r}", "stored without compression", info.compress_type)
+        expect(not info.flag_bits & 1, f"member {info.filename!r}", "not encrypted", info.flag_bits)
+    total = sum(info.file_size for info in infos)
+    expect(total <= size, "the members", f"at most {size} bytes, as the file has", total)
+    members = {info.filename: info for info in infos}
+    expect(len(members) == len(infos), "names of members", "distinct", len(infos))
+    return members
+
+
+def _parsed(text: bytes) -> Any:
+    """JSON without repeated keys, NaN, infinity, or numbers that overflow."""
+    try:
+        return json.loads(
+            text.decode("ascii"),
+            object_pairs_hook=_distinct_keys,
+            parse_constant=_finite,
+            parse_float=_finite,
+        )
+    except ModelFileError:
+        raise
+    except (ValueError, RecursionError) as error:
+        msg = f"{MANIFEST} must be JSON, got something else ({error}); {DAMAGED}"
+        raise ModelFileError(msg) from error
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    expect(len(found) == len(pairs), f"keys in {MANIFEST}", "distinct", [key for key, _ in pairs])
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    expect(math.isfinite(number), f"numbers in {MANIFEST}", "finite", text)
+    return number
+
+
+def _check_manifest(manifest: Any) -> None:
+    """Format, then schema, then keys: a newer file is told from a damaged one."""
+    expect(isinstance(manifest, dict), MANIFEST, "an object", manifest)
+    expect(manifest.get("format") == FORMAT, "format", repr(FORMAT), manifest.get("format"))
+    schema = manifest.get("schema")
+    expect(type(schema) is int and schema >= 1, "schema", "a positive integer", schema)
+    if schema > SCHEMA:
+        msg = (
+            f"the model file has schema {schema}, this version of viewmend reads up to {SCHEMA}; "
+            f"upgrade viewmend to open it, or save the model again with this version"
+        )
+        raise ModelFileError(msg)
+    expect(set(manifest) == KEYS, f"keys of {MANIFEST}", str(sorted(KEYS)), sorted(manifest))
+    expect(isinstance(manifest["arrays"], dict), "arrays", "an object", manifest["arrays"])
+
+
+def _member(name: str) -> str:
+    return f"arrays/{name}.npy"

@@ -1,0 +1,117 @@
+"""Arrays as bytes of the .npy format, and back without trust in any of the bytes."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from viewmend.storage.errors import ModelFileError, expect
+
+__all__ = ["ArraySpec", "array_bytes", "array_from_bytes", "spec_of"]
+
+# Nothing that holds Python objects, and nothing whose width depends on the machine.
+ALLOWED_DTYPE = re.compile(
+    r"\|b1|\|[iu]1|[<>][iu][248]|[<>]f[48]|\|S\d{1,6}|[<>]U\d{1,6}|[<>][Mm]8(\[[0-9a-zA-Z]{1,8}\])?"
+)
+MOST_DIMENSIONS = 8
+LAST_CODE_POINT = 0x10FFFF
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """Dtype, shape and layout of an array, as the manifest declares them."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    fortran: bool
+
+    @property
+    def n_bytes(self) -> int:
+        # In Python's integers, which do not overflow.
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def header(self) -> bytes:
+        """The header of a .npy file, version 1.0: a multiple of 64 bytes."""
+        text = (
+            f"{{'descr': {self.dtype.str!r}, 'fortran_order': {self.fortran}, "
+            f"'shape': {self.shape}, }}"
+        )
+        padding = " " * (-(len(text) + 11) % 64)
+        body = f"{text}{padding}\n".encode("ascii")
+        return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(body)) + body
+
+    def to_json(self) -> dict[str, Any]:
+        return {"dtype": self.dtype.str, "shape": list(self.shape), "fortran": self.fortran}
+
+    @classmethod
+    def from_json(cls, name: str, entry: Any) -> ArraySpec:
+        """Read an entry of the manifest."""
+        keys = {"dtype", "shape", "fortran"}
+        expect(isinstance(entry, Mapping) and set(entry) == keys, name, f"of keys {keys}", entry)
+        dtype, shape, fortran = entry["dtype"], entry["shape"], entry["fortran"]
+        expect(isinstance(dtype, str), f"dtype of {name}", "a string", dtype)
+        expect(isinstance(shape, list), f"shape of {name}", "a list", shape)
+        expect(len(shape) <= MOST_DIMENSIONS, f"shape of {name}", "short", shape)
+        fits = all(type(size) is int and 0 <= size < 2**62 for size in shape)
+        expect(fits, f"shape of {name}", "of sizes >= 0", shape)
+        expect(isinstance(fortran, bool), f"fortran of {name}", "true or false", fortran)
+        return cls(_allowed_dtype(name, dtype), tuple(shape), fortran)
+
+
+def spec_of(name: str, array: np.ndarray) -> ArraySpec:
+    """Declaration of an array; a layout that is neither C nor Fortran becomes C."""
+    fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+    return ArraySpec(_allowed_dtype(name, array.dtype.str), array.shape, bool(fortran))
+
+
+def array_bytes(spec: ArraySpec, array: np.ndarray) -> memoryview:
+    """The bytes after the header, without a copy where the layout allows it."""
+    stored = np.ascontiguousarray(array.T if spec.fortran else array)
+    return stored.reshape(-1).view(np.uint8).data
+
+
+def array_from_bytes(name: str, spec: ArraySpec, raw: bytes) -> np.ndarray:
+    """The array that ``raw`` holds, header and all, if it is what was declared."""
+    header = spec.header
+    got = len(raw) - len(header)
+    expect(got == spec.n_bytes, f"{name} after its header", f"{spec.n_bytes} bytes", got)
+    expect(raw.startswith(header), f"header of {name}", "that of its dtype and shape", raw[:80])
+    shape = spec.shape[::-1] if spec.fortran else spec.shape
+    stored = np.ndarray(shape, spec.dtype, buffer=raw, offset=len(header)).copy()
+    array = stored.T if spec.fortran else stored
+    _check_values(name, array)
+    return array
+
+
+def _check_values(name: str, array: np.ndarray) -> None:
+    """Finite floats, bools of 0 and 1, and strings of code points that exist."""
+    if array.dtype.kind == "f":
+        expect(np.isfinite(array).all(), f"values of {name}", "finite", "NaN or infinity")
+    elif array.dtype.kind == "b":
+        expect((array.view(np.uint8) <= 1).all(), f"values of {name}", "0 or 1", "other bytes")
+    elif array.dtype.kind == "U" and array.size:
+        points = np.frombuffer(array.tobytes(), dtype=f"{array.dtype.byteorder}u4")
+        expect(points.max() <= LAST_CODE_POINT, f"values of {name}", "text", "other bytes")
+
+
+def _allowed_dtype(name: str, text: str) -> np.dtype:
+    if ALLOWED_DTYPE.fullmatch(text):
+        try:
+            dtype = np.dtype(text)
+        except (TypeError, ValueError) as error:
+            msg = f"dtype of {name} must be one of NumPy's, got {text!r}; {error}"
+            raise ModelFileError(msg) from error
+        if dtype.itemsize and dtype.str == text:
+            return dtype
+    msg = (
+        f"dtype of {name} must be bool, int, uint, float32, float64, text, bytes or a date, got "
+        f"{text!r}; recode labels of other types as ints or strings"
+    )
+    raise ModelFileError(msg)

@@ -1,0 +1,227 @@
+"""Nearest rows, exact and in cells, against distances written out."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis.extra.numpy import arrays
+
+from viewmend.backend import numba_cpu, threads
+from viewmend.core.graphs import nearest
+from viewmend.core.graphs.nearest import (
+    Neighbours,
+    nearest_rows,
+    nearest_rows_by_tree,
+    nearest_rows_in_cells,
+    neighbour_search,
+    recall,
+)
+
+RNG = np.random.default_rng(0)
+
+
+def nearest_by_sorting(X, k, queries=None):
+    """All distances in float64 by differences, sorted by (distance, index)."""
+    Q = X if queries is None else queries
+    indices, distances = [], []
+    for i, q in enumerate(Q.astype(np.float64)):
+        e = ((X.astype(np.float64) - q) ** 2).sum(axis=1)
+        order = np.argsort(e, kind="stable")
+        order = order[order != i] if queries is None else order
+        indices.append(order[:k])
+        distances.append(e[order[:k]])
+    return Neighbours(np.array(indices), np.array(distances))
+
+
+def clustered(n_rows, n_features, n_clusters=20, spread=1.0):
+    centres = 3 * RNG.normal(size=(n_clusters, n_features))
+    cluster = RNG.integers(n_clusters, size=n_rows)
+    return centres[cluster] + spread * RNG.normal(size=(n_rows, n_features))
+
+
+small_integers = st.tuples(st.integers(2, 60), st.integers(1, 5)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.integers(-2, 2))
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(small_integers, st.integers(1, 12))
+def test_ties_and_duplicates_are_ordered_by_index(X, k):
+    found, expected = nearest_rows(X, k), nearest_by_sorting(X, k)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_array_equal(found.squared_distances, expected.squared_distances)
+
+
+@settings(deadline=None, max_examples=30)
+@given(small_integers, st.integers(1, 12))
+def test_queries_leave_no_row_out(X, k):
+    queries = X[::2] + 0.5
+    found, expected = nearest_rows(X, k, queries=queries), nearest_by_sorting(X, k, queries)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_blocks_of_queries_and_rows_agree_with_sorting(dtype):
+    X = clustered(nearest.BLOCK_ROWS + 300, 6).astype(dtype)
+    found, expected = nearest_rows(X, 7), nearest_by_sorting(X, 7)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_allclose(found.squared_distances, expected.squared_distances, rtol=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_distances_that_float32_cannot_tell_apart_are_told_apart(scale):
+    """Clusters so far apart that products in float32 lose all that is inside a cluster."""
+    X = scale * (clustered(300, 5, n_clusters=3, spread=1e-6) + 1.0)
+    found, expected = nearest_rows(X, 4), nearest_by_sorting(X, 4)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_allclose(found.squared_distances, expected.squared_distances, rtol=1e-12)
+
+
+def test_only_doubtful_queries_are_searched_row_by_row(monkeypatch):
+    """On ordinary data the bound on the rounding settles every query."""
+    monkeypatch.setattr(numba_cpu, "scan_rows", lambda *_: pytest.fail("a query was in doubt"))
+    nearest_rows(RNG.normal(size=(600, 30)), 10)
+
+
+def test_rounded_distances_stay_within_the_bound():
+    """The certificate of `_settled` in its parts: float32 distances against float64."""
+    X = clustered(400, 200) + 50
+    frame = nearest._Frame.of(X)
+    rows = frame.rows(X)
+    rounded = rows.norms[:, None] + rows.norms - 2 * rows.rough @ rows.rough.T
+    true = ((X[:, None] - X[None]) ** 2).sum(axis=2) / frame.scale**2
+    norms = np.linalg.norm(X - frame.centre, axis=1) / frame.scale
+    reach = norms[:, None] + norms
+    bound = (X.shape[1] + 16) * nearest.UNIT_ROUNDOFF * reach**2
+    assert (np.abs(rounded - true) <= bound).all()
+
+
+def test_precision_of_the_input_makes_no_difference():
+    X = RNG.normal(size=(700, 9)).astype(np.float32)
+    single, double = nearest_rows(X, 5), nearest_rows(X.astype(np.float64), 5)
+    np.testing.assert_array_equal(single.indices, double.indices)
+    np.testing.assert_array_equal(single.squared_distances, double.squared_distances)
+
+
+def test_rows_as_queries_find_themselves_first():
+    X = RNG.normal(size=(200, 4))
+    others, all_rows = nearest_rows(X, 5), nearest_rows(X, 6, queries=X.astype(np.float32))
+    np.testing.assert_array_equal(all_rows.indices[:, 0], np.arange(200))
+    np.testing.assert_array_equal(all_rows.indices[:, 1:], others.indices)
+
+
+def test_queries_far_beyond_the_rows():
+    X, far = RNG.normal(size=(100, 3)), 1e25 * np.eye(3)
+    found = nearest_rows(X, 3, queries=far)
+    assert all(np.unique(row).size == 3 for row in found.indices)
+    np.testing.assert_allclose(found.squared_distances, 1e50, rtol=1e-12)
+
+
+def test_order_of_the_rows_does_not_matter():
+    X = RNG.normal(size=(900, 6))
+    order = RNG.permutation(900)
+    found, moved = nearest_rows(X, 6), nearest_rows(X[order], 6)
+    np.testing.assert_array_equal(order[moved.indices], found.indices[order])
+    np.testing.assert_array_equal(moved.squared_distances, found.squared_distances[order])
+
+
+@pytest.mark.parametrize("search", [nearest_rows, nearest_rows_in_cells])
+def test_threads_do_not_change_the_neighbours(search, monkeypatch):
+    X = np.vstack([clustered(1500, 20), np.zeros((200, 20))])
+    results = []
+    for n_threads in (1, 2, 3):
+        monkeypatch.setattr(threads, "available_threads", lambda n=n_threads: n)
+        results.append(search(X, 6))
+    for other in results[1:]:
+        np.testing.assert_array_equal(other.indices, results[0].indices)
+        np.testing.assert_array_equal(other.squared_distances, results[0].squared_distances)
+
+
+def test_all_cells_are_the_whole_search():
+    X = clustered(1200, 8)
+    found, exact = nearest_rows_in_cells(X, 7, n_probes=1200), nearest_rows(X, 7)
+    np.testing.assert_array_equal(found.indices, exact.indices)
+    np.testing.assert_array_equal(found.squared_distances, exact.squared_distances)
+
+
+def test_cells_find_most_neighbours_and_measure_them_exactly():
+    X = clustered(4000, 16)
+    found, exact = nearest_rows_in_cells(X, 11), nearest_rows(X, 11)
+    assert recall(found, exact) > 0.95
+    assert (found.indices != np.arange(4000)[:, None]).all()
+    true = ((X[:, None] - X[found.indices]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found.squared_distances, true, rtol=1e-12)
+    # What is missed is never replaced by something nearer than what there is.
+    assert (found.squared_distances >= exact.squared_distances).all()
+
+
+def test_more_probes_find_nothing_farther():
+    # Cells that see enough rows even with few probes: otherwise they would look everywhere.
+    X = np.random.default_rng(1).normal(size=(2000, 12))
+    few, more = (nearest_rows_in_cells(X, 5, n_probes=n).squared_distances for n in (4, 8))
+    assert (more <= few).all()
+    assert (more < few).any()
+
+
+def test_duplicates_fill_one_cell_and_find_one_another():
+    X = np.vstack([np.zeros((1500, 10)), RNG.normal(size=(1500, 10))])
+    found, exact = nearest_rows_in_cells(X, 4), nearest_rows(X, 4)
+    np.testing.assert_array_equal(found.indices[:1500], exact.indices[:1500])
+    assert recall(found, exact) > 0.95
+
+
+def test_a_lonely_cell_looks_everywhere():
+    X = clustered(2000, 5)
+    X[0] = 1e3
+    found, exact = nearest_rows_in_cells(X, 5, n_probes=1), nearest_rows(X, 5)
+    np.testing.assert_array_equal(found.indices[0], exact.indices[0])
+
+
+@pytest.mark.parametrize("search", [nearest_rows, nearest_rows_in_cells])
+@pytest.mark.parametrize("n_rows", [1, 2, 5])
+def test_few_rows_are_all_neighbours(search, n_rows):
+    found = search(np.arange(n_rows, dtype=float)[:, None] ** 2, 9)
+    others = [sorted(set(range(n_rows)) - {i}) for i in range(n_rows)]
+    assert [sorted(row) for row in found.indices.tolist()] == others
+
+
+def test_search_is_exact_up_to_the_limit():
+    X = clustered(1000, nearest.TREE_COLUMNS + 1)
+    given_rows = {"as given": X, "root": np.sqrt(np.abs(X))}
+    exact = neighbour_search(given_rows, 5, exact_up_to=1000)
+    in_cells = neighbour_search(given_rows, 5, exact_up_to=999)
+    for name, rows in given_rows.items():
+        np.testing.assert_array_equal(exact[name].indices, nearest_rows(rows, 5).indices)
+        np.testing.assert_array_equal(
+            in_cells[name].indices, nearest_rows_in_cells(rows, 5).indices
+        )
+
+
+def test_recall_counts_what_is_near_enough():
+    exact = Neighbours(np.array([[1, 2], [0, 2]]), np.array([[1.0, 2.0], [1.0, 1.0]]))
+    found = Neighbours(np.array([[1, 3], [3, 2]]), np.array([[1.0, 3.0], [1.0, 1.0]]))
+    assert recall(exact, exact) == 1
+    # Row 3 ties with row 0 for the second query, and is too far for the first.
+    assert recall(found, exact) == 0.75
+
+
+def test_tree_finds_the_same_distances():
+    X = np.random.default_rng(5).normal(size=(300, 6)).astype(np.float32)
+    found, exact = nearest_rows_by_tree(X, 9), nearest_rows(X, 9)
+    np.testing.assert_allclose(found.squared_distances, exact.squared_distances, rtol=1e-12)
+    np.testing.assert_array_equal(found.indices, exact.indices)
+
+
+def test_tree_leaves_a_row_out_of_its_own_neighbours_among_duplicates():
+    X = np.repeat(np.random.default_rng(6).normal(size=(4, 3)), 30, axis=0)
+    found = nearest_rows_by_tree(X, 7)
+    assert not (found.indices == np.arange(len(X))[:, None]).any()
+    np.testing.assert_array_equal(found.squared_distances, 0)
+    assert all(len(set(row)) == 7 for row in found.indices)
+
+
+def test_search_takes_the_tree_for_few_columns():
+    """Exact there even where larger searches go by cells."""
+    X = np.random.default_rng(7).normal(size=(400, 4))
+    found = neighbour_search({"few": X}, 6, exact_up_to=10)["few"]
+    np.testing.assert_array_equal(found.indices, nearest_rows(X, 6).indices)

@@ -1,0 +1,198 @@
+"""Classes of new samples: the step that training samples took, taken by others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from viewmend.core.common.priors import class_weights, normalise_rows
+from viewmend.core.mend.evidence import evidence_shares
+from viewmend.core.mend.geometry import GeometrySettings, build_geometry, view_graphs
+from viewmend.core.mend.homophily import neighbour_shares
+from viewmend.core.mend.induction import (
+    MendInduction,
+    consensus_edges,
+    induce_classes,
+    new_evidence,
+    spread_to,
+    view_edges,
+)
+from viewmend.core.mend.induction import _look_at as look_at
+from viewmend.core.mend.recipe import Labelling, Settings, combine, mend
+from viewmend.datasets import hide, make_multiview_blobs
+
+N_FIT, N_CLASSES = 150, 3
+BLOBS = make_multiview_blobs(220, n_views=3, noise=1.5, random_state=0)
+TASK = hide(
+    [view[:N_FIT] for view in BLOBS.views],
+    BLOBS.y[:N_FIT],
+    missing_rate=0.4,
+    label_rate=0.1,
+    random_state=0,
+)
+NEW, NEW_CLASSES = [view[N_FIT:] for view in BLOBS.views], BLOBS.y[N_FIT:]
+OBSERVED = TASK.data.observed
+Y = (TASK.y[:, None] == np.arange(N_CLASSES)).astype(float)
+PRIOR = np.full(N_CLASSES, 1 / 3)
+GEOMETRY = build_geometry(TASK.data.views, OBSERVED, GeometrySettings(n_landmarks=60))
+GRAPHS = view_graphs(GEOMETRY, N_CLASSES, Settings().neighbours)
+
+
+def fit(**changes):
+    settings = replace(Settings(), **changes)
+    mended = mend(GRAPHS, GEOMETRY, Labelling(Y, PRIOR), settings)
+    return MendInduction(GEOMETRY, mended.stage, PRIOR, settings)
+
+
+FULL = fit(edge_power=2.0)
+WITHOUT_EVIDENCE = fit(n_rounds=0, edge_power=2.0)
+ONLY_GRAPHS = fit(n_rounds=0)
+
+
+def induced(fitted, views, observed):
+    """Classes, weighted as those of fit."""
+    scores = induce_classes(fitted, views, observed)
+    return np.argmax(scores * class_weights(fitted.stage.P, PRIOR), axis=1)
+
+
+# ------------------------------------------------------------------ the step itself
+
+
+def test_unlabelled_samples_of_fit_are_where_their_edges_put_them():
+    """``f = a D^{-1/2} W D^{-1/2} f`` holds for them, so one more step along W changes nothing."""
+    stage = ONLY_GRAPHS.stage
+    rows = np.flatnonzero(TASK.unlabelled)
+    scores = spread_to(ONLY_GRAPHS, csr_array(stage.W[rows]))
+    np.testing.assert_allclose(normalise_rows(scores), normalise_rows(stage.P[rows]), atol=1e-4)
+    degrees = stage.W.sum(axis=1)[rows, None]
+    np.testing.assert_allclose(scores, stage.P[rows] * np.sqrt(degrees) / 0.99, rtol=1e-3)
+
+
+def test_guided_steps_equal_a_loop_over_edges():
+    stage, settings = WITHOUT_EVIDENCE.stage, WITHOUT_EVIDENCE.settings
+    new = look_at(GEOMETRY, NEW, np.ones((70, 3), dtype=bool))
+    W = view_edges(WITHOUT_EVIDENCE, new)
+    found = spread_to(WITHOUT_EVIDENCE, W)
+    shares, degrees = neighbour_shares(W, stage.classes, N_CLASSES), stage.W.sum(axis=1)
+    for i in (0, 13, 69):
+        expected = np.zeros(N_CLASSES)
+        for j in np.flatnonzero(W[[i]].toarray()[0]):
+            agreement = (settings.edge_floor + shares[i] @ stage.A[j]) ** settings.edge_power
+            expected += W[i, j] * agreement * stage.F[j] / np.sqrt(degrees[j])
+        np.testing.assert_allclose(found[i], expected / stage.F.sum(axis=0), rtol=1e-6)
+
+
+def test_edges_are_those_of_the_graphs_of_fit():
+    """A new sample joins the rows of fit as it would in a graph of them and itself."""
+    fitted = ONLY_GRAPHS
+    seen = np.tile([True, False, False], (70, 1))
+    seen[1] = True
+    edges = view_edges(fitted, look_at(GEOMETRY, NEW, seen)).toarray()
+    view = GEOMETRY.views[0]
+    k = fitted.settings.neighbours(len(view.rows), N_CLASSES)
+    expected = np.zeros(len(view.rows))
+    for weight, representation in zip(
+        fitted.stage.graph_weights, view.representations.values(), strict=False
+    ):
+        known, new = representation(view.X), representation(NEW[0][:1])
+        e = np.sort(((known - new) ** 2).sum(axis=1))[k]
+        gaps = np.maximum(e - ((known - new) ** 2).sum(axis=1), 0)
+        expected += weight * gaps / gaps.sum()
+    np.testing.assert_allclose(edges[0, view.rows], expected, atol=1e-4)
+    unseen = np.setdiff1d(np.arange(N_FIT), view.rows)
+    np.testing.assert_array_equal(edges[0, unseen], 0)
+    assert edges[1, unseen].any()
+
+
+def test_consensus_edges_are_those_of_similar_evidence():
+    P = np.random.default_rng(0).dirichlet(np.ones(N_CLASSES), 40)
+    new = np.random.default_rng(1).dirichlet(np.ones(N_CLASSES), 6)
+    settings = Settings()
+    k = settings.neighbours(40, N_CLASSES)
+    edges = consensus_edges(P, new, settings).toarray()
+    for i in range(6):
+        squared = ((np.sqrt(P) - np.sqrt(new[i])) ** 2).sum(axis=1)
+        gaps = np.maximum(np.sort(squared)[k] - squared, 0)
+        np.testing.assert_allclose(edges[i], gaps / gaps.sum(), atol=1e-3)
+
+
+def test_evidence_is_that_of_the_regressions_of_fit():
+    observed = np.array([[True, True, False], [False, True, True], [True, True, True]])
+    new = look_at(GEOMETRY, [view[:3] for view in NEW], observed)
+    evidence = FULL.stage.evidence
+    Z = np.full((3, 3, N_CLASSES), np.nan)
+    for v, (view, regression) in enumerate(zip(GEOMETRY.views, evidence.fits, strict=True)):
+        mapped = {name: r(NEW[v][:3]) for name, r in view.representations.items()}
+        Z[:, v] = regression.predict(view.features.map(mapped))
+    expected = evidence_shares(
+        np.where(observed[:, :, None], Z, 0), observed, evidence.view_weights, evidence.gaussian
+    )
+    found = new_evidence(GEOMETRY, evidence, new)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_scores_are_combined_as_in_fit():
+    everything = np.ones((70, 3), dtype=bool)
+    new = look_at(GEOMETRY, NEW, everything)
+    evidence = new_evidence(GEOMETRY, FULL.stage.evidence, new)
+    consensus = consensus_edges(FULL.stage.evidence.P, evidence, FULL.settings)
+    W = csr_array(view_edges(FULL, new) + FULL.stage.consensus_scale * consensus)
+    expected = combine(spread_to(FULL, W), evidence, PRIOR, 0.5)
+    np.testing.assert_array_equal(induce_classes(FULL, NEW, everything), expected)
+
+
+# ------------------------------------------------------------------ classes
+
+
+@pytest.mark.parametrize(
+    "fitted", [FULL, WITHOUT_EVIDENCE, ONLY_GRAPHS], ids=["full", "no evidence", "graphs"]
+)
+def test_copies_of_unlabelled_samples_get_their_classes(fitted):
+    classes = induced(fitted, TASK.data.views, OBSERVED)
+    free = TASK.unlabelled
+    assert np.mean(classes[free] == fitted.stage.classes[free]) > 0.97
+
+
+def test_new_samples_are_classified_by_any_views():
+    """Every subset in turn for every sample."""
+    subsets = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1]], dtype=bool)
+    for shift in range(5):
+        observed = subsets[(np.arange(70) + shift) % 5]
+        assert np.mean(induced(FULL, NEW, observed) == NEW_CLASSES) > 0.9
+
+
+@pytest.mark.parametrize("views", [(0,), (1,), (2,), (0, 2)], ids=str)
+def test_a_view_may_be_missing_from_all_new_samples(views):
+    observed = np.tile(np.isin(np.arange(3), views), (70, 1))
+    assert np.mean(induced(FULL, NEW, observed) == NEW_CLASSES) > 0.9
+
+
+def test_views_that_are_missing_are_not_read():
+    observed = np.random.default_rng(0).random((70, 3)) < 0.5
+    observed[~observed.any(axis=1), 0] = True
+    blank = [np.where(observed[:, [v]], view, np.nan) for v, view in enumerate(NEW)]
+    np.testing.assert_array_equal(
+        induce_classes(FULL, blank, observed), induce_classes(FULL, NEW, observed)
+    )
+
+
+def test_new_samples_do_not_meet_each_other():
+    """Each alone, or all at once and in another order: the same scores."""
+    observed = np.random.default_rng(1).random((70, 3)) < 0.6
+    observed[~observed.any(axis=1), 1] = True
+    together = induce_classes(FULL, NEW, observed)
+    order = np.random.default_rng(2).permutation(70)
+    mixed = induce_classes(FULL, [view[order] for view in NEW], observed[order])
+    np.testing.assert_allclose(mixed, together[order], atol=1e-4)
+    for i in np.flatnonzero(observed.all(axis=1))[:3]:
+        alone = induce_classes(FULL, [view[[i]] for view in NEW], observed[[i]])
+        np.testing.assert_allclose(alone[0], together[i], atol=1e-4)
+
+
+def test_scores_are_on_the_scale_of_fit():
+    """So that the class weights of fit are right for them: shares of the classes agree."""
+    scores = induce_classes(FULL, TASK.data.views, OBSERVED)
+    np.testing.assert_allclose(scores.sum(axis=1), 1)
+    free = TASK.unlabelled
+    assert np.abs(scores[free] - FULL.stage.P[free]).mean() < 0.05

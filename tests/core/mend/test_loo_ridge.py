@@ -1,0 +1,124 @@
+"""Leave-one-out in closed form equals leaving one out."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import LeaveOneOut as EachOut
+
+from viewmend.core.mend.kernel_features import KernelFeatures
+from viewmend.core.mend.loo_ridge import RIDGES, leave_one_out_ridge
+
+RNG = np.random.default_rng(0)
+N_ROWS = 40
+
+
+def rotated(X):
+    """Features of which the columns are orthogonal and sum to zero, as `kernel_features` gives."""
+    U, s, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return KernelFeatures((U * s)[:, ::-1], (s**2)[::-1], map=None)
+
+
+X = RNG.normal(size=(N_ROWS, 6)) * 0.3
+FEATURES = rotated(X)
+T = X @ RNG.normal(size=(6, 3)) + 0.2 * RNG.normal(size=(N_ROWS, 3)) + 0.5
+
+
+def refit_without_each(X, T, ridge):
+    """Ridge regression with a free intercept, once per sample; the penalty stays that of all."""
+    scores = np.empty_like(T)
+    for kept, out in EachOut().split(X):
+        model = Ridge(alpha=len(X) * ridge).fit(X[kept], T[kept])
+        scores[out] = model.predict(X[out])
+    return scores
+
+
+@pytest.mark.parametrize("ridge", [1e-4, 1e-2, 1.0])
+def test_scores_equal_refitting_without_each_sample(ridge):
+    found = leave_one_out_ridge(FEATURES, T, (ridge,))
+    np.testing.assert_allclose(found.scores, refit_without_each(X, T, ridge), atol=1e-10)
+
+
+def test_the_ridge_of_least_error_is_taken():
+    ridges = (1e-6, 1e-3, 1e-2, 0.1, 10.0)
+    errors = [np.sum((T - refit_without_each(X, T, ridge)) ** 2) for ridge in ridges]
+    best = int(np.argmin(errors))
+    assert best not in (0, len(ridges) - 1)
+    found = leave_one_out_ridge(FEATURES, T, ridges)
+    assert found.ridge == ridges[best]
+    alone = leave_one_out_ridge(FEATURES, T, (ridges[best],))
+    np.testing.assert_allclose(found.scores, alone.scores, rtol=1e-12)
+    np.testing.assert_allclose(found.coefficients, alone.coefficients, rtol=1e-12)
+
+
+def test_explained_share_by_its_definition():
+    found = leave_one_out_ridge(FEATURES, T)
+    unexplained = np.sum((T - found.scores) ** 2) / np.sum((T - T.mean(axis=0)) ** 2)
+    assert 0.5 < found.r2 < 1
+    np.testing.assert_allclose(found.r2, 1 - unexplained)
+    np.testing.assert_allclose(found.weight, found.r2 / (unexplained + 0.05))
+
+
+def test_noise_explains_nothing():
+    """Left-out predictions of noise are worse than the mean: the share is cut at its least."""
+    found = leave_one_out_ridge(FEATURES, RNG.normal(size=(N_ROWS, 3)))
+    assert found.r2 == 1e-3
+    assert found.weight < 1e-3
+
+
+def test_prediction_is_the_fit_to_all_rows():
+    found = leave_one_out_ridge(FEATURES, T)
+    model = Ridge(alpha=N_ROWS * found.ridge).fit(FEATURES.Phi, T)
+    new = RNG.normal(size=(9, 6))
+    np.testing.assert_allclose(found.predict(new), model.predict(new), atol=1e-10)
+
+
+def test_own_target_does_not_reach_own_score():
+    changed = T.copy()
+    changed[7] += [5.0, -3.0, 1.0]
+    before, after = (leave_one_out_ridge(FEATURES, t, (1e-2,)).scores for t in (T, changed))
+    np.testing.assert_allclose(after[7], before[7], atol=1e-10)
+    assert np.abs(after[8] - before[8]).max() > 1e-3
+
+
+def test_targets_that_sum_to_one_have_scores_that_do():
+    shares = np.exp(T) / np.exp(T).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(leave_one_out_ridge(FEATURES, shares).scores.sum(axis=1), 1)
+
+
+def test_single_precision_features_agree():
+    rough = KernelFeatures(FEATURES.Phi.astype(np.float32), FEATURES.spectrum, map=None)
+    exact, found = (leave_one_out_ridge(features, T) for features in (FEATURES, rough))
+    assert exact.ridge == found.ridge
+    np.testing.assert_allclose(found.scores, exact.scores, atol=1e-5)
+
+
+def test_a_sample_that_decides_its_own_fit_stays_finite():
+    """A feature that only one sample has: left out, nothing is known of it."""
+    lonely = np.zeros((N_ROWS, 1))
+    lonely[3] = 1e6
+    found = leave_one_out_ridge(rotated(lonely), T, RIDGES)
+    assert np.isfinite(found.scores).all()
+    assert 1e-3 <= found.r2 <= 1
+
+
+def test_constant_targets_are_predicted_and_explain_nothing():
+    constant = np.tile([0.2, 0.8], (N_ROWS, 1))
+    found = leave_one_out_ridge(FEATURES, constant)
+    np.testing.assert_allclose(found.scores, constant, atol=1e-12)
+    assert found.r2 == pytest.approx(1e-3)
+
+
+def test_rows_without_target_are_predicted_and_nothing_else():
+    """Their targets, whatever they are, change nothing, and the fit is that of the other rows."""
+    known = np.arange(N_ROWS) % 4 != 0
+    noise = np.where(known[:, None], T, 1e3)
+    with_them = leave_one_out_ridge(FEATURES, T, (1e-2,), known=known)
+    without = leave_one_out_ridge(FEATURES, noise, (1e-2,), known=known)
+    np.testing.assert_allclose(without.scores, with_them.scores)
+    centred = FEATURES.Phi[known] - FEATURES.Phi[known].mean(axis=0)
+    targets = T[known] - T[known].mean(axis=0)
+    ridge = 1e-2 * known.sum() * np.eye(centred.shape[1])
+    B = np.linalg.solve(centred.T @ centred + ridge, centred.T @ targets)
+    expected = T[known].mean(axis=0) + (FEATURES.Phi - FEATURES.Phi[known].mean(axis=0)) @ B
+    np.testing.assert_allclose(with_them.scores[~known], expected[~known], atol=1e-5)
+    np.testing.assert_allclose(with_them.predict(FEATURES.Phi), expected, atol=1e-5)

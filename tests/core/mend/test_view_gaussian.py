@@ -1,0 +1,189 @@
+"""One Gaussian per class over the scores of all views, against SciPy's."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+from scipy.stats import multivariate_normal
+
+from viewmend.core.mend.view_gaussian import (
+    PRIOR_PAIRS,
+    ViewGaussian,
+    fit_view_gaussian,
+    log_posterior,
+    observed_patterns,
+)
+
+N_SAMPLES, N_VIEWS, N_CLASSES = 200, 3, 3
+PRIOR = np.array([0.5, 0.3, 0.2])
+
+
+def sample_scores(seed=0, n_samples=N_SAMPLES):
+    """Scores that lean to their class, with noise that the views have in common."""
+    rng = np.random.default_rng(seed)
+    classes = rng.choice(N_CLASSES, n_samples, p=PRIOR)
+    observed = rng.random((n_samples, N_VIEWS)) < 0.6
+    observed[np.arange(n_samples), rng.integers(N_VIEWS, size=n_samples)] = True
+    shared = rng.normal(scale=0.3, size=(n_samples, 1, N_CLASSES))
+    own = rng.normal(scale=0.3, size=(n_samples, N_VIEWS, N_CLASSES))
+    Z = (np.eye(N_CLASSES)[classes][:, None] + shared + own) * observed[:, :, None]
+    return Z, observed, classes
+
+
+Z, OBSERVED, CLASSES = sample_scores()
+GAUSSIAN = fit_view_gaussian(Z, OBSERVED, CLASSES, PRIOR, 0.1)
+
+
+def posterior_by_scipy(gaussian, z, seen):
+    """Log density of the observed coordinates plus log prior, largest zero."""
+    columns = np.repeat(seen, N_CLASSES)
+    covariance = gaussian.covariance[np.ix_(columns, columns)]
+    scores = np.log(gaussian.prior) + [
+        multivariate_normal.logpdf(z.ravel()[columns], mean[columns], covariance)
+        for mean in gaussian.means
+    ]
+    return scores - scores.max()
+
+
+# ------------------------------------------------------------------ posterior
+
+
+def test_posterior_is_that_of_the_observed_coordinates():
+    assert np.linalg.eigvalsh(GAUSSIAN.covariance)[0] > GAUSSIAN.floor
+    found = log_posterior(GAUSSIAN, Z, OBSERVED)
+    expected = [posterior_by_scipy(GAUSSIAN, z, seen) for z, seen in zip(Z, OBSERVED, strict=True)]
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+    assert {len(views) for views in map(tuple, OBSERVED)} == {N_VIEWS}
+    assert OBSERVED.all(axis=1).any()
+    assert (OBSERVED.sum(axis=1) == 1).any()
+
+
+def test_scores_of_missing_views_are_not_read():
+    noisy = np.where(OBSERVED[:, :, None], Z, 1e3)
+    np.testing.assert_array_equal(
+        log_posterior(GAUSSIAN, noisy, OBSERVED), log_posterior(GAUSSIAN, Z, OBSERVED)
+    )
+
+
+def test_views_may_come_in_any_order():
+    order = [2, 0, 1]
+    turned = fit_view_gaussian(Z[:, order], OBSERVED[:, order], CLASSES, PRIOR, 0.1)
+    found = log_posterior(turned, Z[:, order], OBSERVED[:, order])
+    np.testing.assert_allclose(found, log_posterior(GAUSSIAN, Z, OBSERVED), atol=1e-8)
+
+
+def test_an_indefinite_covariance_is_lifted_to_the_floor():
+    """Blocks from different samples can contradict each other: eigenvalues 3 and -1 here."""
+    covariance = np.kron([[1.0, 2.0], [2.0, 1.0]], np.eye(2))
+    means = np.array([[1.0, 0.0, 0.5, 0.0], [0.0, 1.0, 0.0, 2.0]])
+    prior = np.array([0.5, 0.5])
+    rough = ViewGaussian(means, covariance, 0.25, prior)
+    lifted = np.kron([[1.625, 1.375], [1.375, 1.625]], np.eye(2))
+    z = np.random.default_rng(0).normal(size=(5, 2, 2))
+    both, first = np.ones((5, 2), dtype=bool), np.tile([True, False], (5, 1))
+    for seen, matrix in [(both, lifted), (first, covariance)]:
+        columns = np.repeat(seen[0], 2)
+        density = [
+            multivariate_normal.logpdf(
+                z.reshape(5, 4)[:, columns], mean[columns], matrix[np.ix_(columns, columns)]
+            )
+            for mean in means
+        ]
+        found = log_posterior(rough, z, seen)
+        np.testing.assert_allclose(found[:, 0] - found[:, 1], density[0] - density[1], atol=1e-10)
+
+
+def test_a_view_of_noise_changes_little():
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=(N_SAMPLES, 1, N_CLASSES))
+    seen = np.column_stack([OBSERVED, np.ones(N_SAMPLES, dtype=bool)])
+    more = np.concatenate([Z, noise], axis=1)
+    gaussian = fit_view_gaussian(more, seen, CLASSES, PRIOR, 0.01)
+    plain = fit_view_gaussian(Z, OBSERVED, CLASSES, PRIOR, 0.01)
+    with_noise = softmax(log_posterior(gaussian, more, seen), axis=1)
+    without = softmax(log_posterior(plain, Z, OBSERVED), axis=1)
+    assert np.mean(np.abs(with_noise - without)) < 0.05
+    right = [np.mean(P.argmax(axis=1) == CLASSES) for P in (with_noise, without)]
+    assert abs(right[0] - right[1]) < 0.04
+
+
+def test_views_that_repeat_each_other_count_once():
+    """The mean over views would count them twice; the covariance knows better."""
+    single, seen = Z[:, :1], OBSERVED[:, :1]
+    rows = seen[:, 0]
+    twice = np.repeat(single[rows], 2, axis=1)
+    once = fit_view_gaussian(single[rows], seen[rows], CLASSES[rows], PRIOR, 0.001)
+    both = np.ones((rows.sum(), 2), dtype=bool)
+    copied = fit_view_gaussian(twice, both, CLASSES[rows], PRIOR, 0.001)
+    P = softmax(log_posterior(once, single[rows], seen[rows]), axis=1)
+    Q = softmax(log_posterior(copied, twice, both), axis=1)
+    independent = ViewGaussian(
+        copied.means, copied.covariance * np.kron(np.eye(2), np.ones((3, 3))), 1e-9, PRIOR
+    )
+    R = softmax(log_posterior(independent, twice, both), axis=1)
+    assert np.mean(np.abs(P - Q)) < 0.3 * np.mean(np.abs(P - R))
+
+
+# ------------------------------------------------------------------ estimates
+
+
+def test_means_and_covariance_equal_loops_over_samples():
+    means = np.zeros((N_CLASSES, N_VIEWS, N_CLASSES))
+    for v in range(N_VIEWS):
+        overall = Z[OBSERVED[:, v], v].mean(axis=0)
+        for c in range(N_CLASSES):
+            members = Z[OBSERVED[:, v] & np.equal(CLASSES, c), v]
+            means[c, v] = np.vstack([members, overall]).mean(axis=0)
+    np.testing.assert_allclose(GAUSSIAN.means, means.reshape(N_CLASSES, -1))
+    covariance = np.zeros((N_VIEWS, N_CLASSES, N_VIEWS, N_CLASSES))
+    for v in range(N_VIEWS):
+        for u in range(N_VIEWS):
+            rows = OBSERVED[:, v] & OBSERVED[:, u]
+            r_v, r_u = (Z[rows, w] - means[CLASSES[rows], w] for w in (v, u))
+            pairs = rows.sum() + (0 if u == v else PRIOR_PAIRS)
+            covariance[v, :, u] = r_v.T @ r_u / pairs
+    covariance = covariance.reshape(GAUSSIAN.covariance.shape)
+    covariance += 0.1 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    np.testing.assert_allclose(GAUSSIAN.covariance, covariance, atol=1e-12)
+
+
+def test_views_never_seen_together_are_uncorrelated():
+    apart = OBSERVED.copy()
+    apart[:, 1] &= ~apart[:, 0]
+    hidden = Z * apart[:, :, None]
+    covariance = fit_view_gaussian(hidden, apart, CLASSES, PRIOR, 0.1).covariance
+    blocks = covariance.reshape(N_VIEWS, N_CLASSES, N_VIEWS, N_CLASSES)
+    np.testing.assert_array_equal(blocks[0, :, 1], 0)
+    assert np.abs(blocks[0, :, 2]).max() > 0.01
+
+
+def test_unknown_classes_are_left_out():
+    wild = np.full((30, N_VIEWS, N_CLASSES), 1e3)
+    more = np.concatenate([Z, wild])
+    seen = np.concatenate([OBSERVED, np.ones((30, N_VIEWS), dtype=bool)])
+    classes = np.concatenate([CLASSES, np.full(30, -1)])
+    found = fit_view_gaussian(more, seen, classes, PRIOR, 0.1)
+    np.testing.assert_array_equal(found.means, GAUSSIAN.means)
+    np.testing.assert_array_equal(found.covariance, GAUSSIAN.covariance)
+
+
+def test_a_class_that_a_view_never_shows_has_the_mean_of_all():
+    seen = OBSERVED & ~((CLASSES == 2)[:, None] & (np.arange(N_VIEWS) == 1))
+    hidden = Z * seen[:, :, None]
+    means = fit_view_gaussian(hidden, seen, CLASSES, PRIOR, 0.1).means
+    np.testing.assert_allclose(means[2].reshape(N_VIEWS, -1)[1], hidden[seen[:, 1], 1].mean(axis=0))
+
+
+# ------------------------------------------------------------------ patterns
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 4))
+def test_patterns_partition_the_samples(seed, n_samples, n_views):
+    observed = np.random.default_rng(seed).random((n_samples, n_views)) < 0.5
+    patterns, groups = zip(*observed_patterns(observed), strict=True)
+    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(n_samples))
+    for views, rows in zip(patterns, groups, strict=True):
+        np.testing.assert_array_equal(observed[rows], np.tile(views, (len(rows), 1)))
+        assert len(rows) > 0
+    assert len({tuple(views) for views in patterns}) == len(patterns)

@@ -1,0 +1,327 @@
+"""Files of every kind and habit are read as the same views, and what was done to them is told."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from viewmend.data.io import Request, read_views
+from viewmend.data.io.tables import shared_id_column
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
+
+LABS = pd.DataFrame(
+    {
+        "patient": ["P-03", "007", "P-01", "P-02"],
+        "hb": [1.5, 2.0, -0.25, 4.0],
+        "crp": [10.0, 20.0, 30.0, 40.5],
+        "stage": ["sévère", None, "léger", None],
+    }
+)
+SCAN = pd.DataFrame({"patient": ["P-01", "P-09", "007"], "v1": [1.0, 2.0, 3.0]})
+
+
+def folder_of(path, labs=LABS, scan=SCAN, **options):
+    path.mkdir(exist_ok=True)
+    labs.to_csv(path / "labs.csv", index=False, **options)
+    scan.to_csv(path / "scan.csv", index=False)
+    return path
+
+
+def same(one, other):
+    """Whether two joins hold the same samples, values and labels."""
+    assert one.ids.tolist() == other.ids.tolist()
+    assert one.data.names == other.data.names
+    for a, b in zip(one.data.views, other.data.views, strict=True):
+        assert_array_equal(a, b)
+    assert one.y.tolist() == other.y.tolist()
+
+
+def joined(path, **request):
+    source = read_views(path, Request(**request))
+    return source.aligned(source.medians())
+
+
+def test_a_join_worked_out_by_hand(tmp_path):
+    found = joined(folder_of(tmp_path), labels="stage")
+    nan = np.nan
+    assert found.ids.tolist() == ["P-03", "007", "P-01", "P-02", "P-09"]
+    assert_array_equal(found.data.views[0][:, 0], [1.5, 2.0, -0.25, 4.0, nan])
+    assert_array_equal(found.data.views[1][:, 0], [nan, 3.0, 1.0, nan, 2.0])
+    assert found.y.tolist() == ["sévère", None, "léger", None, None]
+
+
+@pytest.mark.parametrize(
+    "habit",
+    [
+        {"sep": ";", "decimal": ",", "encoding": "utf-8-sig"},
+        {"sep": "\t"},
+        {"sep": ";", "encoding": "cp1252"},
+        {"sep": "|", "encoding": "utf-16"},
+        {"sep": ";", "decimal": ",", "lineterminator": "\r\n"},
+        {"quoting": 1},
+    ],
+    ids=["excel", "tabs", "windows", "utf16", "crlf", "quoted"],
+)
+def test_the_habits_of_spreadsheets_make_no_difference(tmp_path, habit):
+    plain = joined(folder_of(tmp_path / "plain"), labels="stage")
+    same(joined(folder_of(tmp_path / "other", **habit), labels="stage"), plain)
+
+
+def test_separators_at_the_ends_of_lines_make_no_difference(tmp_path):
+    plain = joined(folder_of(tmp_path / "plain"), labels="stage")
+    other = folder_of(tmp_path / "other")
+    header, *lines = (other / "labs.csv").read_text().splitlines()
+    (other / "labs.csv").write_text("\n".join([header, *(f"{line}," for line in lines)]))
+    same(joined(other, labels="stage"), plain)
+
+
+def test_capitals_blanks_and_lock_files_make_no_difference(tmp_path):
+    plain = joined(folder_of(tmp_path / "plain"), labels="stage")
+    other = folder_of(
+        tmp_path / "other", labs=LABS.rename(columns={"hb": " hb ", "stage": "stage "})
+    )
+    (other / "labs.csv").rename(other / "labs.CSV")
+    (other / ".~lock.labs.csv").write_text("me")
+    (other / "._scan.csv").write_bytes(b"\x00\x05")
+    same(joined(other, labels="stage"), plain)
+    padded = folder_of(tmp_path / "padded", scan=SCAN.assign(patient=SCAN["patient"] + " "))
+    same(joined(padded, labels="stage"), plain)
+
+
+def test_parquet_with_or_without_index_is_the_same(tmp_path):
+    pytest.importorskip("pyarrow")
+    plain = joined(folder_of(tmp_path / "plain"), labels="stage")
+    for name, labs in {"flat": LABS, "indexed": LABS.set_index("patient")}.items():
+        folder = folder_of(tmp_path / name)
+        (folder / "labs.csv").unlink()
+        labs.to_parquet(folder / "labs.parquet")
+        same(joined(folder, labels="stage"), plain)
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"a": ["x", "ID", "y"], "b": ["ID", "x"]}, "ID"),
+        ({"a": ["v", "sample"], "b": ["sample", "w"]}, "sample"),
+        ({"a": ["s", "age"], "b": ["s", "age"]}, "s"),
+        ({"a": ["name", "x"]}, "name"),
+        ({"a": ["label", "name", "x"], "b": ["label", "name"]}, "name"),
+        ({"a": ["Unnamed: 0", "x"], "b": ["Unnamed: 0", "x"]}, "Unnamed: 0"),
+    ],
+)
+def test_the_column_to_join_by(headers, expected):
+    assert shared_id_column(headers, not_id="label") == expected
+
+
+@pytest.mark.parametrize(
+    "headers", [{"a": ["x"], "b": ["y"]}, {"a": ["x", "s", "t"], "b": ["t", "s"]}]
+)
+def test_no_column_to_join_by_is_an_error_that_lists_the_shared_ones(headers):
+    shared = [name for name in headers["a"] if name in headers["b"]]
+    with pytest.raises(InvalidViewsError, match="no column tells which sample a row is") as error:
+        shared_id_column(headers)
+    assert str(shared) in str(error.value)
+
+
+def test_text_columns_and_row_numbers_are_left_out_and_told_of(tmp_path):
+    labs = LABS.assign(site=["n", "s", "n", "s"], empty=[None] * 4)
+    labs.insert(0, "", range(4))
+    with pytest.warns(DataWarning) as notes:
+        source = read_views(folder_of(tmp_path, labs=labs), Request("patient", "stage"))
+    assert source.columns() == {"labs": ["hb", "crp"], "scan": ["v1"]}
+    told = " ".join(str(note.message) for note in notes)
+    assert "1 columns of labs.csv have no name" in told
+    assert (
+        "2 of 4 columns of view 'labs' hold no number and were left out (['site', 'empty'])" in told
+    )
+
+
+def test_a_table_of_text_alone_is_no_view(tmp_path):
+    folder = folder_of(tmp_path)
+    pd.DataFrame({"patient": ["P-01"], "remark": ["ok"]}).to_csv(folder / "notes.csv", index=False)
+    with pytest.warns(DataWarning, match="1 of 1 columns of view 'notes' hold no number"):
+        source = read_views(folder, Request(labels="stage"))
+    assert list(source.tables) == ["labs", "scan"]
+
+
+def test_a_number_that_is_none_is_found_by_sample_and_column(tmp_path):
+    labs = LABS.astype({"crp": object})
+    labs.loc[2, "crp"] = "<5"
+    with pytest.raises(InvalidViewsError, match=r"column 'crp' of view 'labs' .* 'P-01' has '<5'"):
+        read_views(folder_of(tmp_path, labs=labs), Request(labels="stage"))
+
+
+def test_empty_cells_get_the_median_and_empty_rows_stay_missing(tmp_path):
+    labs = LABS.copy()
+    labs.loc[0, "crp"] = None
+    labs.loc[1:2, ["hb", "crp"]] = None
+    source = read_views(folder_of(tmp_path, labs=labs), Request(labels="stage"))
+    with pytest.warns(DataWarning, match=r"1 empty cell\(s\) in 1 row\(s\) of view 'labs'.*'crp'"):
+        found = source.aligned(source.medians())
+    filled = dict(zip(found.ids, found.data.views[0].tolist(), strict=True))
+    assert (filled["P-03"], filled["P-02"]) == ([1.5, 40.5], [4.0, 40.5])
+    assert np.isnan([filled["007"], filled["P-01"], filled["P-09"]]).all()
+    views, y, ids = source.unmended()
+    assert_array_equal(views["labs"].loc["P-03"], [1.5, np.nan])
+    assert (y[0], ids[0]) == ("sévère", "P-03")
+
+
+def test_samples_without_any_value_are_left_out_and_told_of(tmp_path):
+    labs = LABS.copy()
+    labs.loc[[1, 3], ["hb", "crp"]] = None
+    with pytest.warns(DataWarning, match=r"1 samples have no value in any view .*'P-02'"):
+        found = joined(folder_of(tmp_path, labs=labs), labels="stage")
+    assert sorted(found.ids) == ["007", "P-01", "P-03", "P-09"]
+
+
+def test_labels_from_a_file_of_their_own(tmp_path):
+    folder = folder_of(tmp_path / "data", labs=LABS.drop(columns="stage"))
+    truth = pd.DataFrame({"patient": ["P-09", "P-01"], "stage": ["a", "b"], "note": ["x", "y"]})
+    truth.to_csv(tmp_path / "truth.csv", index=False)
+    truth[["patient", "stage"]].to_csv(tmp_path / "two.csv", index=False)
+    expected = {"P-09": "a", "P-01": "b"}
+    for labels in (f"{tmp_path}/truth.csv:stage", f"{tmp_path}/two.csv"):
+        found = joined(folder, labels=labels)
+        known = dict(zip(found.ids, found.y, strict=True))
+        assert {name: y for name, y in known.items() if y is not None} == expected
+    truth.rename(columns={"patient": "who"})[["who", "stage"]].to_csv(
+        tmp_path / "who.csv", index=False
+    )
+    assert joined(folder, labels=f"{tmp_path}/who.csv").y[4] == "a"
+    with pytest.raises(InvalidLabelsError, match=r"as in truth\.csv:stage"):
+        joined(folder, labels=f"{tmp_path}/truth.csv")
+
+
+def test_a_file_of_labels_inside_the_folder_is_no_view(tmp_path):
+    folder = folder_of(tmp_path, labs=LABS.drop(columns="stage"))
+    answers = LABS[["patient", "stage"]].copy()
+    answers["stage"] = answers["stage"].map({"sévère": 3, "léger": 1})
+    answers.to_csv(folder / "answers.csv", index=False)
+    found = joined(folder, labels=str(folder / "answers.csv"))
+    assert found.data.names == ("labs", "scan")
+    assert found.y.tolist() == [3.0, None, 1.0, None, None]
+
+
+def test_a_column_called_label_is_never_a_feature(tmp_path):
+    folder = folder_of(tmp_path / "data", labs=LABS.assign(label=[0, 1, 0, 1]))
+    source = read_views(folder, Request(labels="stage"))
+    assert source.columns()["labs"] == ["hb", "crp"]
+    with pytest.warns(DataWarning, match="'stage'"):
+        assert read_views(folder).labels.tolist() == [0, 1, 0, 1]
+
+
+def test_columns_to_leave_out(tmp_path):
+    folder = folder_of(tmp_path)
+    assert read_views(folder, Request(labels="stage", leave_out=("crp",))).columns() == {
+        "labs": ["hb"],
+        "scan": ["v1"],
+    }
+    with pytest.raises(InvalidViewsError, match=r"no column 'outcome' to leave out among .*'hb'"):
+        read_views(folder, Request(labels="stage", leave_out=("outcome",)))
+
+
+def test_values_that_mean_no_label(tmp_path):
+    folder = folder_of(tmp_path, labs=LABS.assign(stage=[2, 0, 1, 0]))
+    assert joined(folder, labels="stage", unlabelled=("0",)).y.tolist() == [2, None, 1, None, None]
+    with pytest.raises(InvalidLabelsError, match="'9' must be a value of the column 'stage'"):
+        joined(folder, labels="stage", unlabelled=("9",))
+    folder_of(tmp_path, labs=LABS.assign(stage=["a", "Unknown", "b", "b"]))
+    with pytest.warns(DataWarning, match="'Unknown' .* is taken for a class of its own"):
+        joined(folder, labels="stage")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert joined(folder, labels="stage", unlabelled=("Unknown",)).y[1] is None
+
+
+def test_views_that_a_fit_left_out_are_left_out_again(tmp_path):
+    with pytest.warns(DataWarning, match=r"views \['labs'\] and not on \['scan'\], .* left out"):
+        source = read_views(folder_of(tmp_path), Request(columns={"labs": ["hb"]}))
+    assert source.columns() == {"labs": ["hb"]}
+
+
+def test_data_is_held_to_the_columns_of_a_fit(tmp_path):
+    columns = {"labs": ["crp", "hb"], "scan": ["v1"], "third": ["q"]}
+    folder = folder_of(tmp_path, labs=LABS.assign(site="n", crp=None))
+    source = read_views(folder, Request(columns=columns))
+    with pytest.warns(DataWarning, match="4 empty cell"):
+        found = source.aligned({"labs": {"crp": 7.0, "hb": 0.0}, "scan": {"v1": 0.0}})
+    assert found.data.names == ("labs", "scan")
+    assert_array_equal(found.data.views[0][:2], [[7, 1.5], [7, 2]])
+
+
+@pytest.mark.filterwarnings("ignore::viewmend.exceptions.DataWarning")
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"blood": ["hb"]}, r"fitted on the views \['blood'\] and not on \['labs', 'scan'\]; name"),
+        ({"labs": ["hb", "ldh"], "scan": ["v1"]}, r"view 'labs' .* lacks \['ldh'\]"),
+    ],
+)
+def test_data_of_another_layout_is_refused(tmp_path, columns, message):
+    with pytest.raises(InvalidViewsError, match=message):
+        read_views(folder_of(tmp_path), Request(columns=columns))
+
+
+def test_archives_of_arrays(tmp_path):
+    rng = np.random.default_rng(0)
+    photo, text = rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
+    photo[1] = np.nan
+    np.savez(tmp_path / "d.npz", photo=photo, text=text, y=[0, 1, -1, 1], ids=["a", "b", "c", "d"])
+    found = joined(tmp_path / "d.npz")
+    assert_array_equal(found.data.views[0], photo)
+    assert found.ids.tolist() == ["a", "b", "c", "d"]
+    assert found.y.tolist() == [0, 1, None, 1]
+    np.savez(tmp_path / "plain.npz", photo=photo, text=text)
+    source = read_views(tmp_path / "plain.npz", Request(views=("text",)))
+    assert (source.id_column, source.labels, list(source.tables)) == (None, None, ["text"])
+
+
+def test_mudata_and_anndata(tmp_path):
+    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    rng = np.random.default_rng(0)
+    obs = pd.DataFrame({"label": ["x", "y", None]}, index=["c1", "c2", "c3"])
+    # What the versions of pandas and AnnData have to say about each other.
+    writable = anndata.settings.override(allow_write_nullable_strings=True)
+    with warnings.catch_warnings(), writable:
+        warnings.simplefilter("ignore")
+        rna = anndata.AnnData(rng.normal(size=(3, 4)), obs=obs)
+        atac = anndata.AnnData(rng.normal(size=(2, 2)), obs=pd.DataFrame(index=["c3", "c1"]))
+        mudata.MuData({"rna": rna, "atac": atac}).write(tmp_path / "d.h5mu")
+        rna.obsm["X_pca"] = rng.normal(size=(3, 2))
+        rna.write_h5ad(tmp_path / "d.h5ad")
+        found = joined(tmp_path / "d.h5mu")
+        cells = joined(tmp_path / "d.h5ad")
+        both = joined(tmp_path / "d.h5ad", views=("X", "X_pca"))
+    assert found.y.tolist() == ["x", "y", None]
+    assert_array_equal(found.data.observed, [[1, 1], [1, 0], [1, 1]])
+    assert_array_equal(found.data.views[1][0], atac.X[1])
+    assert_array_equal(cells.data.views[0], rna.obsm["X_pca"])
+    assert both.data.names == ("X", "X_pca")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "d.xlsx",
+            b"",
+            "must be a folder or end in .csv, .tsv, .parquet, .npz, .mat, .h5mu, .h5ad",
+        ),
+        ("d.npz", b"nothing", "must be a NumPy archive of plain arrays"),
+        ("d.csv", b"", "d.csv cannot be read as a table"),
+        ("d.csv", b"id,x\na,1\n,2\n", "must have id in every row, but 1 are empty .*row 2"),
+        ("d.csv", b"id,x\na,1,2\nb,1,2\n", "its rows have more cells than its header"),
+        ("d.csv", b"id,x\na,1\nb,1,2,3\n", "d.csv cannot be read as a table .*line 3"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InvalidViewsError, match=message):
+        read_views(tmp_path / name)
+
+
+def test_a_path_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no file or folder"):
+        read_views(tmp_path / "nowhere")
