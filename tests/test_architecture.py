@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,6 @@ def test_notation_table_names_the_symbols_of_the_core():
     notation = (Path(__file__).parents[1] / "docs" / "notation.md").read_text()
     from viewmend.core import Problem, State
 
-    symbols = set(Problem.__dataclass_fields__) | set(State.__dataclass_fields__)
+    symbols = {field.name for kind in (Problem, State) for field in fields(kind)}
     absent = [name for name in sorted(symbols) if f"`{name}`" not in notation]
     assert absent == []

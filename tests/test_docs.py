@@ -26,16 +26,13 @@ CODE_PLACE = re.compile(r"`((?:core|backend|models|baselines|bench|impute)/\w+\.
 INTERNAL = {
     "backend",
     "cli",
-    "containers",
     "core",
     "demo",
     "html_repr",
-    "labels",
     "models",
+    "moved",
     "parameters",
-    "validation",
-    "view_arrays",
-    "watching",
+    "storage",
 }
 
 
@@ -254,9 +251,7 @@ def test_excerpts_are_cut_from_the_source_and_unknown_names_refused():
     )
     assert "    __all__ = [" in page
     assert page.startswith("before\n")
-    method = excerpts.excerpt("containers.py", "MultiViewData.stacked")
+    method = excerpts.excerpt("data/container.py", "MultiViewData.stacked")
     assert method.splitlines()[0] == "    def stacked(self) -> np.ndarray:"
-    with pytest.raises(
-        exceptions.PluginError, match=r"core/common/simplex\.py has no gone; correct"
-    ):
+    with pytest.raises(exceptions.PluginError, match=r"simplex\.py has no gone; correct"):
         excerpts.on_page_markdown("<!-- code: core/common/simplex.py::gone -->")

@@ -19,9 +19,9 @@ from viewmend.baselines.union_graph import UnionGraphClassifier
 from viewmend.core.mend.geometry import NeighbourRule
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.persistence import ModelFileError, load, save
+from viewmend.persistence.registry import VOCABULARY
 from viewmend.storage.archive import SCHEMA, read_archive, write_archive
 from viewmend.storage.arrays import ArraySpec, array_bytes, array_from_bytes, spec_of
-from viewmend.persistence.registry import VOCABULARY
 from viewmend.storage.tree import Reader, Writer
 
 BLOBS = make_multiview_blobs(36, n_features=(3, 2), noise=2.0, random_state=0)

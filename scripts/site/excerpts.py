@@ -1,7 +1,7 @@
 """Code of the library inside pages, read from the source when the site is built.
 
-A line ``<!-- code: core/agfti/admm.py::solve -->`` becomes a folded box with that function or class. A
-name that is not there is an error, so that no page can tell of code that has gone.
+A line ``<!-- code: core/agfti/admm.py::solve -->`` becomes a folded box with that function or
+class. A name that is not there is an error, so that no page can tell of code that has gone.
 """
 
 from __future__ import annotations

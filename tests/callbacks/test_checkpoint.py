@@ -275,20 +275,26 @@ def rewritten(path, edit):
             archive.writestr(name, content)
 
 
+def _progress(document):
+    return document["fitted"]["progress"]["record"][1]
+
+
+def _state(document):
+    return _progress(document)["state"]["record"][1]
+
+
 def _swap_arrays(document):
-    document["fitted"]["Z"], document["fitted"]["P"] = (
-        document["fitted"]["P"],
-        document["fitted"]["Z"],
-    )
+    state = _state(document)
+    state["Z"], state["P"] = state["P"], state["Z"]
 
 
 @pytest.mark.parametrize(
     ("edit", "told"),
     [
         (_swap_arrays, "shape of Z must be"),
-        (lambda document: document["fitted"].pop("eta"), "keys must be"),
-        (lambda document: document["fitted"].update(eta="big"), "eta of Checkpoint must be"),
-        (lambda document: document["fitted"].update(history={"tuple": []}), "counted from 1"),
+        (lambda document: _state(document).pop("eta"), "fields of State must be"),
+        (lambda document: _state(document).update(eta="big"), "eta of State must be"),
+        (lambda document: _progress(document).update(history={"tuple": []}), "counted from 1"),
         (lambda document: document.update(fitted=[]), "content must be an object"),
     ],
     ids=["shapes", "absent", "type", "no rounds", "no object"],

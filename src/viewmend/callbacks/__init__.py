@@ -2,8 +2,8 @@
 
 A callback is a callable. After every round of `AGFTIClassifier`, and every stage of
 `MendClassifier`, it is called as ``callback(round, state)``: with a `viewmend.core.Round` and the
-live `viewmend.core.State`, or a `viewmend.core.mend.recipe.StageRecord` and its
-`viewmend.core.mend.recipe.Stage`. It must not change them. A true answer stops the fit, and the model is
+live `viewmend.core.State`, or a `viewmend.core.mend.StageRecord` and its
+`viewmend.core.mend.Stage`. It must not change them. A true answer stops the fit, and the model is
 usable as it then is; its ``status_`` is "stopped", or the answer itself where this is a string.
 
 A callback may have any of these methods too:

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 __all__ = ["Callback", "Fit", "Progress", "ResumableProblem", "RoundRecord"]
 
-# Called after each round with what it did and its live state; True, or a word for the status, stops.
+# Called after each round with what it did and its live state. A true answer stops the loop, and a
+# string is the status with which it stops.
 Callback = Callable[..., bool | str | None]
 
 

@@ -3,7 +3,7 @@
 The samples of the smallest content hashes, whatever the chunks and the order of the rows, are
 gathered and get the geometry of a fit in memory. Where these are all samples, that is it. Where
 they are some, one more round is run on all rows by sums over the blocks: of the correspondence of
-anchors (`viewmend.core.agfti.anchors.corresponding_anchors`), or, where every view has anchors of its
+anchors (`corresponding_anchors`), or, where every view has anchors of its
 own, of Lloyd's algorithm.
 """
 

@@ -1,6 +1,6 @@
 """Waves of the graph of the samples, whose rows are made where the rows are.
 
-`viewmend.core.agfti.graph_fourier.graph_spectrum` in three sums over blocks: the degrees of the anchors,
+`graph_fourier.graph_spectrum` in three sums over blocks: the degrees of the anchors,
 the Gram matrix of ``S``, and that of ``U``, which takes its rounding out. What is left of it is a
 small matrix, the ``basis``, which makes rows of ``U`` of rows of ``N``::
 

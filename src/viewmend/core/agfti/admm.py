@@ -94,8 +94,8 @@ def solve(
         Converged when no entry of ``F``, ``Q`` and ``alpha`` changed by ``tol`` or more in a round
         after the first.
     compat : None or "released"
-        None: the paper. "released": the authors' code, see `viewmend.core.agfti.released`, which has no
-        graph Fourier basis.
+        None: the paper. "released": the authors' code, see `viewmend.core.agfti.released`, which
+        has no graph Fourier basis.
     callbacks : iterable of callable
         Each is called as ``callback(round, state)`` after a round; a true answer stops the run.
     start : Progress, optional

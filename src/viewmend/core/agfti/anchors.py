@@ -95,10 +95,9 @@ def corresponding_anchors(
     Anchors that every view draws for itself are numbered at random, so that ``T_v = I`` joins
     strangers. Here the views are first joined by the samples they share: the graph of samples
     over the own anchors gives every sample a place in one space, whichever views it has
-    (`viewmend.core.agfti.graph_fourier.diffusion_coordinates`). Centres are drawn there, every sample
-    belongs to its nearest one, and anchor ``j`` of view ``v`` is the mean of the rows of group
-    ``j`` that view ``v`` observed, with a little of those near by. A second round starts from
-    these anchors.
+    (`diffusion_coordinates`). Centres are drawn there, every sample belongs to its nearest one,
+    and anchor ``j`` of view ``v`` is the mean of the rows of group ``j`` that view ``v``
+    observed, with a little of those near by. A second round starts from these anchors.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def project_positive(aim: Array, previous: Array) -> Array:
 
 
 def prox_tnn(Y: Array, tau: float, out: Array = None) -> tuple[Array, Array]:
-    """`viewmend.core.agfti.tensor_nuclear.prox_tnn` with the highest frequency of odd ``n`` cut twice.
+    """`tensor_nuclear.prox_tnn` with the highest frequency of odd ``n`` cut twice.
 
     Two shrinkages by ``tau`` are one by ``2 tau``.
     """

@@ -1,4 +1,4 @@
-"""Mend: the recipe in `recipe`, what it knows without labels in `geometry`, new samples in `induction`."""
+"""Mend: read `recipe` first, then `geometry` (all without labels) and `induction` (new samples)."""
 
 from viewmend.core.mend.recipe import Stage, StageRecord
 

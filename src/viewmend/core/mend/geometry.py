@@ -1,4 +1,4 @@
-"""What `viewmend.core.mend.recipe` knows of the data before any label: neighbours and kernel features."""
+"""What Mend knows of the data before it sees any label: neighbours and kernel features."""
 
 from __future__ import annotations
 
