@@ -21,7 +21,10 @@ SOURCE = ROOT / "src" / "viewmend"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>python|console)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 # A file of the library in backquotes, perhaps with something in it: `core/agfti/admm.py::solve`.
-CODE_PLACE = re.compile(r"`((?:core|backend|models|baselines|bench|impute)/\w+\.py)(?:::(\w+))?`")
+CODE_PLACE = re.compile(
+    r"`((?:backend|baselines|bench|callbacks|core|data|impute|models|persistence)/[\w/]+\.py)"
+    r"(?:::(\w+))?`"
+)
 # Parts of the library that the reference leaves out: users meet them through others.
 INTERNAL = {
     "backend",
