@@ -24,16 +24,17 @@ from scipy.stats import wilcoxon
 
 from viewmend import AGFTIClassifier, MultiViewData
 from viewmend.core.agfti.fusion import Game, fuse
-from viewmend.core.common.canonical import canonical_order
+from viewmend.core.common.content_order import canonical_order
 from viewmend.core.graphs.neighbours import neighbour_graph
 from viewmend.core.mend.geometry import (
-    Geometry,
     GeometrySettings,
+    MendGeometry,
     NeighbourRule,
     build_geometry,
     view_graphs,
 )
-from viewmend.core.mend.recipe import Labelling, Settings, Stage, mend
+from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.recipe import MendSettings, Stage, mend
 from viewmend.data.labels import Labels, check_labels
 from viewmend.datasets import Task, load_npz
 
@@ -46,7 +47,7 @@ class Setup:
     """One task in canonical order, with everything that needs no label."""
 
     data: MultiViewData
-    geometry: Geometry
+    geometry: MendGeometry
     labels: Labels
     y_true: np.ndarray
 
@@ -54,11 +55,13 @@ class Setup:
     def labelling(self) -> Labelling:
         return Labelling(self.labels.one_hot(), self.labels.shares(), trust=None)
 
-    def graphs(self, settings: Settings) -> list[csr_array]:
+    def graphs(self, settings: MendSettings) -> list[csr_array]:
         return view_graphs(self.geometry, self.labels.n_classes, settings.neighbours)
 
-    def run(self, settings: Settings | None = None, labelling: Labelling | None = None) -> Stage:
-        settings = settings or Settings()
+    def run(
+        self, settings: MendSettings | None = None, labelling: Labelling | None = None
+    ) -> Stage:
+        settings = settings or MendSettings()
         graphs = self.graphs(settings)
         return mend(graphs, self.geometry, labelling or self.labelling, settings).stage
 
@@ -104,14 +107,14 @@ def with_fused_graph(weight: float) -> Callable[[Setup], np.ndarray]:
     return run
 
 
-def fixed_neighbours(k: int) -> Settings:
-    return Settings(neighbours=NeighbourRule(fewest=k, most=k))
+def fixed_neighbours(k: int) -> MendSettings:
+    return MendSettings(neighbours=NeighbourRule(fewest=k, most=k))
 
 
-BASE = Settings()
+BASE = MendSettings()
 
 
-def scores_of(settings: Settings | None = None) -> Callable[[Setup], np.ndarray]:
+def scores_of(settings: MendSettings | None = None) -> Callable[[Setup], np.ndarray]:
     """The recipe with other settings."""
     return lambda setup: np.argmax(setup.run(settings).P, axis=1)
 

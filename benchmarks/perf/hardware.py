@@ -190,7 +190,7 @@ def kernels(size: tuple[int, int, int], dtype: str, device: str) -> list[Kernel]
     H, block = Z[0, ...], n * m * np.dtype(dtype).itemsize
     product = 2 * V * n * m**2
     return [
-        Kernel("answer_rows", (Z, H, np.full(V, 1 / V), 0.5), (V + 2) * block, "copy"),
+        Kernel("best_response_rows", (Z, H, np.full(V, 1 / V), 0.5), (V + 2) * block, "copy"),
         Kernel("shrink_fourier", (Z, (n * m / 12) ** 0.5), TENSOR_PASSES * V * block, "copy", out),
         Kernel("ascend", (W, Z, G, 0.5), 4 * V * block, "copy", out),
         Kernel("shifted", (Z, W, 0.5), 3 * V * block, "copy", out),

@@ -40,7 +40,7 @@ WIDE[0, :2] = 0.0
 TALL = TENSOR.repeat(10)[: GRAPHS.size].reshape(GRAPHS.shape)
 
 CASES = {
-    "answer_rows": [
+    "best_response_rows": [
         (GRAPHS, PREVIOUS, np.array([2.0, 0.5, 0.0]), 0.3),
         (GRAPHS[:1], 0 * PREVIOUS, np.ones(1), 20.0),
     ],

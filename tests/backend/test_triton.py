@@ -25,7 +25,7 @@ def arguments_of(name, n_views, n, m):
     rows = RNG.permutation(n)[: max(1, n // 3)]
     return {
         "imputed_rows": (noise[0], graphs[0], rows, graphs[0][rows], 0.7, 0.3),
-        "answer_rows": (graphs, np.abs(noise[0]), RNG.random(n_views), 1.3),
+        "best_response_rows": (graphs, np.abs(noise[0]), RNG.random(n_views), 1.3),
         "ascend": (noise, graphs, noise[::-1].copy(), 0.7),
         "project_simplex_rows": (3 * noise[0],),
         "shrink_fourier": (noise, np.linspace(0, 4, n // 2 + 1)),
@@ -39,7 +39,7 @@ def arguments_of(name, n_views, n, m):
 def test_kernel_equals_the_agnostic_one(name, n_views, n, dtype, tol):
     arguments = arguments_of(name, n_views, n, m=30)
     placed = [place(a, dtype) if np.ndim(a) else a for a in arguments]
-    if name == "answer_rows":
+    if name == "best_response_rows":
         placed[2] = arguments[2]
     assert dispatch._kernel(name, placed[0]).func is triton_gpu.KERNELS[name]
     got = as_tuple(getattr(dispatch, name)(*placed))

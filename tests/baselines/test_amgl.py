@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from viewmend.baselines.amgl import AMGLClassifier, normalised_laplacian, root_energies
-from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.scaling import unit_rows
 from viewmend.core.graphs.neighbours import neighbour_graph
 from viewmend.datasets import hide, make_multiview_blobs

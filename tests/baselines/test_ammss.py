@@ -9,7 +9,7 @@ from viewmend.baselines.ammss import AMMSSClassifier, weighted_labels
 from viewmend.baselines.maths.anchored import scaled_anchor_graph, smoothness, solve_anchored
 from viewmend.core.agfti.anchors import random_anchors
 from viewmend.core.agfti.bipartite import anchor_graph
-from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.scaling import unit_rows
 from viewmend.datasets import make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError

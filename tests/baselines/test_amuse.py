@@ -5,7 +5,7 @@ import pytest
 
 from viewmend.baselines.amuse import AMUSEClassifier, objective, weighted
 from viewmend.baselines.maths.learned_graph import learn_graph, on_common_support
-from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.scaling import unit_rows
 from viewmend.core.common.simplex import project_simplex, simplex_qp
 from viewmend.core.graphs.neighbours import directed_neighbour_graph

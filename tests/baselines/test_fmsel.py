@@ -5,7 +5,7 @@ import pytest
 
 from viewmend.baselines import cfmsc
 from viewmend.baselines.fmsel import FMSELClassifier
-from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.graphs.neighbours import directed_neighbour_graph
 from viewmend.core.graphs.spreading import laplacian
 from viewmend.datasets import hide, make_multiview_blobs

@@ -11,7 +11,7 @@ from viewmend.baselines.mlan import (
     lowest_eigenvectors,
     nearest_rows,
 )
-from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.scaling import standardise_rows
 from viewmend.core.common.simplex import project_simplex
 from viewmend.core.graphs.neighbours import directed_neighbour_graph

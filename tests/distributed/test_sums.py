@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from viewmend.core.agfti.alignment import align_anchors, align_products
-from viewmend.core.agfti.fusion import Game, answer, fuse
+from viewmend.core.agfti.fusion import Game, evaluate, fuse
 from viewmend.core.agfti.graph_fourier import (
     graph_spectrum,
     prox_graph_norm,
@@ -99,17 +99,17 @@ def test_the_game_is_played_with_sums_over_any_blocks(seed, cut):
 
     def ask(_game, alpha):
         parts = [
-            answer(Game(game.A[:, rows], game.H[rows], game.lam, game.beta), alpha)
+            evaluate(Game(game.A[:, rows], game.H[rows], game.lam, game.beta), alpha)
             for rows in blocks(cut)
         ]
-        whole = answer(game, alpha)
+        whole = evaluate(game, alpha)
         assert_allclose(sum(p.cost for p in parts), whole.cost, rtol=1e-10)
         assert_allclose(sum(p.agreements for p in parts), whole.agreements, rtol=1e-10)
         assert_allclose(sum(p.spread for p in parts), whole.spread, rtol=1e-8, atol=1e-12)
         return whole
 
     start = np.full(3, 1 / 3)
-    assert_allclose(fuse(game, start, respond=ask).alpha, fuse(game, start).alpha, atol=1e-12)
+    assert_allclose(fuse(game, start, evaluate=ask).alpha, fuse(game, start).alpha, atol=1e-12)
 
 
 def test_alignment_from_sums_of_products():

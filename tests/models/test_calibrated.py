@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier, load, save
 from viewmend.core.common.calibration import log_loss, tempered
-from viewmend.core.common.canonical import canonical_order
+from viewmend.core.common.content_order import canonical_order
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.search_runs import label_folds

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier
-from viewmend.core.common.canonical import canonical_order
+from viewmend.core.common.content_order import canonical_order
 from viewmend.data.labels import Labels
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError

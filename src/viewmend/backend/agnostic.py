@@ -18,8 +18,8 @@ from viewmend.backend.threads import for_each
 
 __all__ = [
     "aim_rows",
-    "answer_rows",
     "ascend",
+    "best_response_rows",
     "column_sums",
     "cross_products",
     "gram",
@@ -245,7 +245,7 @@ def polar_factors(C: Array, *, xp: Any) -> Array:
     return U @ Vh
 
 
-def answer_rows(
+def best_response_rows(
     A: Array, H: Array, weights: np.ndarray, scale: float, *, xp: Any
 ) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
     """Rows ``P`` on the simplex nearest ``scale (sum_v weights_v A_v - H)``, and sums over them.
@@ -270,13 +270,13 @@ def answer_rows(
     """
     weights = xp.asarray(weights, dtype=A.dtype, device=A.device)
     P = project_simplex_rows(scale * (xp.tensordot(weights, A, axes=1) - H), xp=xp)
-    return P, *answer_sums(A, H, P, xp=xp)
+    return P, *best_response_sums(A, H, P, xp=xp)
 
 
-def answer_sums(
+def best_response_sums(
     A: Array, H: Array, P: Array, *, xp: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The sums over the rows ``P`` that `answer_rows` returns, in two transfers from a device."""
+    """The sums over the rows ``P`` that `best_response_rows` returns, in two transfers from a device."""
     views = [A[v, ...] for v in range(A.shape[0])]
     support = xp.astype(P > 0, P.dtype)
     sizes = xp.sum(support, axis=1)[:, None]

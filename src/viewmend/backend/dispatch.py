@@ -26,8 +26,8 @@ from viewmend.backend.namespace import Array, array_namespace, is_numpy, is_torc
 
 __all__ = [
     "aim_rows",
-    "answer_rows",
     "ascend",
+    "best_response_rows",
     "column_sums",
     "cross_products",
     "gram",
@@ -63,7 +63,7 @@ NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "inners": numba_rounds.inners,
     "imputed_rows": numba_rounds.imputed_rows,
     "solve_spd": _cholesky_solve,
-    "answer_rows": numba_rounds.answer_rows,
+    "best_response_rows": numba_rounds.best_response_rows,
     "ascend": numba_rounds.ascend,
     "squared_gap": numba_rounds.squared_gap,
     "multiply": numpy_products.multiply,
@@ -86,7 +86,7 @@ TORCH_KERNELS: dict[str, Callable[..., Any]] = {
     "multiply": torch_gpu.multiply,
     "solve_spd": torch_gpu.solve_spd,
     "polar_factors": torch_gpu.polar_factors,
-    "answer_rows": torch_gpu.answer_rows,
+    "best_response_rows": torch_gpu.best_response_rows,
     "ascend": torch_gpu.ascend,
     "squared_gap": torch_gpu.squared_gap,
     "shifted": torch_gpu.shifted,
@@ -182,10 +182,10 @@ def shifted(A: Array, B: Array, scale: float, out: Array = None) -> Array:
     return _kernel("shifted", A, B)(A, B, scale, out=out)
 
 
-def answer_rows(
+def best_response_rows(
     A: Array, H: Array, weights: np.ndarray, scale: float
 ) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
-    return _kernel("answer_rows", A, H)(A, H, weights, scale)  # type: ignore[no-any-return]
+    return _kernel("best_response_rows", A, H)(A, H, weights, scale)  # type: ignore[no-any-return]
 
 
 def ascend(W: Array, Z: Array, G: Array, eta: float, out: Array = None) -> tuple[Array, Array]:

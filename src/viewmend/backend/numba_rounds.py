@@ -16,8 +16,8 @@ from viewmend.backend.numba_cpu import SUMS, project_row
 from viewmend.backend.threads import over_rows, parallel_map, row_blocks
 
 __all__ = [
-    "answer_rows",
     "ascend",
+    "best_response_rows",
     "filter_gram",
     "imputed_rows",
     "inners",
@@ -31,10 +31,10 @@ NEGLIGIBLE = 0.05
 MAX_SWEEPS = 30
 
 
-def answer_rows(
+def best_response_rows(
     A: np.ndarray, H: np.ndarray, weights: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """See `viewmend.backend.agnostic.answer_rows`."""
+    """See `viewmend.backend.agnostic.best_response_rows`."""
     n_views, n_rows, _ = A.shape
     P = np.empty_like(H, order="C")
     sums = np.empty((n_rows, n_views + 2))
@@ -42,7 +42,7 @@ def answer_rows(
     weights = np.append(scale * weights, -scale).astype(H.dtype)
     A, H = np.ascontiguousarray(A), np.ascontiguousarray(H)
     row_size = (n_views + 1) * H.shape[1]
-    over_rows(_answer_rows, n_rows, row_size, A, H, weights, P, sums, spread)
+    over_rows(_best_response_rows, n_rows, row_size, A, H, weights, P, sums, spread)
     totals = sums.sum(axis=0)
     return P, totals[:-2], totals[-2:], spread.sum(axis=0)
 
@@ -109,7 +109,7 @@ def shrink_slices(Y_hat: np.ndarray, tau: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 @njit(cache=True, nogil=True)
-def _answer_rows(rows, A, H, weights, P, sums, spread):  # type: ignore[no-untyped-def]
+def _best_response_rows(rows, A, H, weights, P, sums, spread):  # type: ignore[no-untyped-def]
     for i in range(rows[0], rows[1]):
         row = P[i]
         _aim(A, H[i], weights, i, row)

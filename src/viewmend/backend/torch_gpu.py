@@ -19,14 +19,14 @@ from viewmend.backend.namespace import Array, to_numpy
 from viewmend.backend.polar import N_COURSES, SMALLEST_SHARE, quintics
 
 __all__ = [
-    "answer_rows",
     "ascend",
+    "best_response_rows",
     "cuda_is_there",
     "import_torch",
     "imputed_rows",
+    "mover_to",
     "multiply",
     "nearest_anchor_weights",
-    "place_on",
     "polar_factors",
     "project_positive_rows",
     "project_simplex_rows",
@@ -73,7 +73,7 @@ def cuda_is_there() -> bool:
         return False
 
 
-def place_on(device: str | None) -> Callable[[np.ndarray], Array]:
+def mover_to(device: str | None) -> Callable[[np.ndarray], Array]:
     """What copies NumPy arrays to a device of PyTorch; None leaves them where they are."""
     if device is None:
         return lambda array: array
@@ -183,10 +183,10 @@ def polar_factors(C: Array, *, xp: Any) -> Array:
     return xp.astype(U @ Vh, C.dtype)
 
 
-def answer_rows(
+def best_response_rows(
     A: Array, H: Array, weights: np.ndarray, scale: float, *, xp: Any
 ) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
-    """See `viewmend.backend.agnostic.answer_rows`; all sums reach the host in one transfer."""
+    """See `viewmend.backend.agnostic.best_response_rows`; all sums reach the host in one transfer."""
     n_views = A.shape[0]
     aim = xp.tensordot(xp.asarray(weights, dtype=A.dtype, device=A.device), A, axes=1) - H
     P = project_simplex_rows(scale * aim, xp=xp)

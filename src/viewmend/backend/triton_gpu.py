@@ -45,10 +45,10 @@ def project_simplex_rows(B: Array, *, xp: Any) -> Array:
     return out
 
 
-def answer_rows(
+def best_response_rows(
     A: Array, H: Array, weights: np.ndarray, scale: float, *, xp: Any
 ) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
-    """See `viewmend.backend.agnostic.answer_rows`; all sums reach the host in one transfer."""
+    """See `viewmend.backend.agnostic.best_response_rows`; all sums reach the host in one transfer."""
     n_views, n_rows, n_columns = A.shape
     A, H = A.contiguous(), H.contiguous()
     P = torch.empty_like(H)
@@ -57,7 +57,7 @@ def answer_rows(
         np.append(scale * weights, -scale).tolist(), dtype=H.dtype, pin_memory=True
     ).to(H.device, non_blocking=True)
     sums = torch.empty((n_rows, n_views + 2 + n_views**2), dtype=H.dtype, device=H.device)
-    _answer[(n_rows,)](A, H, factors, P, sums, n_columns, V=n_views, BLOCK=_block(n_columns))
+    _best_response[(n_rows,)](A, H, factors, P, sums, n_columns, V=n_views, BLOCK=_block(n_columns))
     totals = to_numpy(torch.sum(sums, dim=0, dtype=torch.float64))
     agreements, penalties, spread = np.split(totals, [n_views, n_views + 2])
     return P, agreements, penalties, spread.reshape(n_views, n_views)
@@ -146,7 +146,7 @@ def _project(B, out, n_columns, BLOCK: tl.constexpr):  # type: ignore[no-untyped
 
 
 @triton.jit
-def _answer(A, H, factors, P, sums, n_columns, V: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _best_response(A, H, factors, P, sums, n_columns, V: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     i = tl.program_id(0).to(tl.int64)
     stride = tl.num_programs(0).to(tl.int64) * n_columns
     j = tl.arange(0, BLOCK)
@@ -186,7 +186,7 @@ def _ascend(W, Z, G, eta, eta_2, out, sums, size, BLOCK: tl.constexpr):  # type:
 
 
 KERNELS = {
-    "answer_rows": answer_rows,
+    "best_response_rows": best_response_rows,
     "ascend": ascend,
     "imputed_rows": imputed_rows,
     "project_simplex_rows": project_simplex_rows,

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution
-from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.graphs.neighbours import neighbour_graph
 from viewmend.core.graphs.spreading import joined_to_label, normalise_graph, weighted_sum
 from viewmend.data.container import MultiViewData

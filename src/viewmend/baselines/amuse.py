@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution
 from viewmend.baselines.maths.learned_graph import learn_graph, on_common_support
-from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.simplex import simplex_qp
 from viewmend.core.graphs.neighbours import directed_neighbour_graph
 from viewmend.core.graphs.spreading import joined_to_label, label_gaps, laplacian

@@ -17,7 +17,7 @@ from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 
 from viewmend.baselines.base import CompleteViewClassifier, Solution, check_memory
-from viewmend.core.common.linear import block_cg
+from viewmend.core.common.linear_systems import block_cg
 from viewmend.core.common.scaling import standardise_rows
 from viewmend.core.common.simplex import power_weights
 from viewmend.core.graphs.spreading import joined_to_label, normalise_graph, weighted_sum

@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from viewmend.backend import dispatch
 from viewmend.baselines.base import CompleteViewClassifier, Solution
-from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.scaling import standardise_rows
 from viewmend.core.common.simplex import project_simplex
 from viewmend.core.graphs.spreading import joined_to_label, label_gaps, laplacian

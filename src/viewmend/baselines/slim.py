@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, eye_array
 
 from viewmend.baselines.base import BaselineClassifier, Solution, check_memory
 from viewmend.baselines.maths.ridge import ridge_coefficients
-from viewmend.core.common.linear import harmonic_labels
+from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.graphs.neighbours import neighbour_graph
 from viewmend.core.graphs.spreading import normalise_graph
 from viewmend.data.container import MultiViewData

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from viewmend.core.common.canonical import sample_hashes
+from viewmend.core.common.content_order import sample_hashes
 from viewmend.data import AlignedViews
 from viewmend.data.io import ViewTables
 from viewmend.storage.atomic import replacing

@@ -22,7 +22,7 @@ from numpy.typing import DTypeLike
 from viewmend.backend import dispatch
 from viewmend.core import Problem, State
 from viewmend.core.agfti.admm import impute_graphs, steps_for
-from viewmend.core.agfti.fusion import Answer, Game, aligned_graphs, answer, best_response
+from viewmend.core.agfti.fusion import BestResponse, Game, aligned_graphs, best_response, evaluate
 from viewmend.core.agfti.graph_fourier import restored, summed_graph, wave_sums
 from viewmend.core.agfti.held_out import rows_without_labels
 from viewmend.core.agfti.objective import sample_gain
@@ -147,7 +147,7 @@ def begin(block: Block, shared: tuple[Frame, Small]) -> tuple[Block, np.ndarray,
 def respond(block: Block, shared: tuple[Frame, Small]) -> Sums:
     """The sums that Algorithm 1 asks for at the weights ``alpha``."""
     frame, small = shared
-    return _answer_sums(answer(_game(block, unpack(block.Z), frame, small), small.alpha))
+    return _answer_sums(evaluate(_game(block, unpack(block.Z), frame, small), small.alpha))
 
 
 def settle(block: Block, shared: tuple[Frame, Small]) -> tuple[Block, Sums]:
@@ -259,7 +259,7 @@ def _open_round(
     Z, P = problem.Z.copy(), unpack(block.P)
     state = State(Z, P, small.alpha, block.F, small.Q, small.T, *tensors, small.eta)
     impute_graphs(state, problem, steps_for(frame.problem))
-    found = answer(_game(block, Z, frame, small), small.alpha)
+    found = evaluate(_game(block, Z, frame, small), small.alpha)
     return replace(block, Z=pack(Z)), _answer_sums(found)
 
 
@@ -274,7 +274,7 @@ def _game(block: Block, Z: np.ndarray, frame: Frame, small: Small) -> Game:
     return Game(A, H, problem.lam, problem.beta)
 
 
-def _answer_sums(found: Answer) -> Sums:
+def _answer_sums(found: BestResponse) -> Sums:
     return {name: getattr(found, name) for name in ("cost", "size", "agreements", "spread")}
 
 

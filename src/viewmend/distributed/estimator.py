@@ -13,8 +13,8 @@ from dask.delayed import delayed
 
 from viewmend.core import Problem, Result
 from viewmend.core.agfti.induction import Induction
-from viewmend.core.common.canonical import row_hashes
-from viewmend.core.common.priors import class_weights
+from viewmend.core.common.class_shares import class_weights
+from viewmend.core.common.content_order import row_hashes
 from viewmend.data.labels import Labels, check_class_prior, check_labels
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import Frame

@@ -101,8 +101,8 @@ def geometry_of_blocks(
 
 def _given(chunks: Chunks, codes: np.ndarray, geometry: Any) -> BlockGeometry:
     """The graphs of a geometry of all samples, cut in blocks."""
-    back = np.argsort(geometry.order)
-    observed, graphs = geometry.observed[back], geometry.graphs[:, back]
+    inverse_order = np.argsort(geometry.order)
+    observed, graphs = geometry.observed[inverse_order], geometry.graphs[:, inverse_order]
     blocks = [
         Block(observed[rows], codes[rows], pack(graphs[:, rows]))
         for rows in chunks.split(np.arange(chunks.n_samples))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.core.common.canonical import canonical_order, sample_hashes
+from viewmend.core.common.content_order import canonical_order, sample_hashes
 from viewmend.data.container import MultiViewData
 from viewmend.distributed.inputs import Chunks, Layout, Number, read_chunk
 from viewmend.distributed.stages import Runner

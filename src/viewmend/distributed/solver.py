@@ -13,7 +13,7 @@ from dask.delayed import Delayed
 from viewmend.backend.threads import serial_blas
 from viewmend.callbacks.notify import reason_to_stop
 from viewmend.core.agfti.alignment import align_products
-from viewmend.core.agfti.fusion import Answer, Fusion, Game, fuse
+from viewmend.core.agfti.fusion import BestResponse, Fusion, Game, fuse
 from viewmend.core.agfti.graph_fourier import Shrunk, shrink_waves
 from viewmend.core.agfti.objective import Sums, anchor_loss, named_terms
 from viewmend.core.agfti.propagation import LabelSums, anchor_labels, inverse_roots
@@ -170,16 +170,16 @@ def _fuse(state: BlockState, frame: Frame, runner: Runner) -> tuple[Fusion, np.n
     nothing = np.empty((0, problem.Z.shape[2]), dtype=frame.dtype)
     known = {state.small.alpha.tobytes(): state.answered}
 
-    def ask(_game: Game, alpha: np.ndarray) -> Answer:
+    def evaluate(_game: Game, alpha: np.ndarray) -> BestResponse:
         if alpha.tobytes() not in known:
             shared = frame, replace(state.small, alpha=alpha)
             known[alpha.tobytes()] = runner.sums(tasks.respond, state.blocks, shared=shared)
         sums = known[alpha.tobytes()]
         cost, size = float(sums["cost"]), float(sums["size"])
-        return Answer(alpha, nothing, cost, size, sums["agreements"], sums["spread"])
+        return BestResponse(alpha, nothing, cost, size, sums["agreements"], sums["spread"])
 
     game = Game(nothing, nothing, problem.lam, problem.beta)
-    fusion = fuse(game, state.small.alpha, problem.inner_tol, problem.inner_max_iter, ask)
+    fusion = fuse(game, state.small.alpha, problem.inner_tol, problem.inner_max_iter, evaluate)
     # How far P moved would take both graphs of a step in one place.
     steps = tuple(replace(step, P_error=math.nan) for step in fusion.steps)
     return replace(fusion, steps=steps), known[fusion.alpha.tobytes()]["agreements"]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from viewmend.core.common.canonical import row_hashes
+from viewmend.core.common.content_order import row_hashes
 from viewmend.core.common.scaling import unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels

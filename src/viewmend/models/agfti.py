@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from viewmend.backend.namespace import Array, array_namespace, to_numpy, torch_device
 from viewmend.backend.threads import limited_threads
-from viewmend.backend.torch_gpu import place_on
+from viewmend.backend.torch_gpu import mover_to
 from viewmend.callbacks.notify import starting_point
 from viewmend.core import Problem, Result, solve
 from viewmend.core.agfti.admm import COMPATIBILITY
@@ -21,7 +21,7 @@ from viewmend.core.agfti.anchors import ANCHOR_METHODS
 from viewmend.core.agfti.induction import induce_labels, induction
 from viewmend.core.agfti.propagation import propagate_labels, reachable_samples
 from viewmend.core.agfti.state import ABLATIONS
-from viewmend.core.common.priors import class_weights
+from viewmend.core.common.class_shares import class_weights
 from viewmend.core.common.scaling import NORMALIZERS
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
@@ -314,8 +314,8 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
             raise InvalidParameterError(msg)
         size = check_graph_size(data, self.n_anchors, self.n_neighbors, self.anchor_method)
         build, normalize = IMPUTATIONS[self.imputation], NORMALIZERS[self.normalize]
-        place = place_on(check_device(self.device, self._input_device))
-        return build(data, labels.codes, normalize, size, self.random_state, place)
+        to_device = mover_to(check_device(self.device, self._input_device))
+        return build(data, labels.codes, normalize, size, self.random_state, to_device)
 
     def _fit_labels(self, geometry: Geometry, labels: Labels) -> None:
         prior = check_class_prior(self.class_prior, labels)
@@ -332,18 +332,20 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
         # Also the weights are found in the order of the geometry, and so depend on no other.
         soft = np.where(reachable[geometry.order, None], to_numpy(result.F), 0)
         self._class_weights = 1.0 if prior is None else class_weights(soft, prior)
-        back = np.argsort(geometry.order)
-        scores = (soft * self._class_weights)[back]
+        inverse_order = np.argsort(geometry.order)
+        scores = (soft * self._class_weights)[inverse_order]
         self._store_trusted(scores, labels, reachable, hold_outs(self, geometry, labels))
 
     def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
         """Anchor rows of the views a sample has, aligned, fused, times the anchors' labels."""
         X, input_device = on_host(X)
         data = self._check_predict(X, on_host(mask)[0], self.dtype)
-        place = place_on(check_device(self.device, input_device))
+        to_device = mover_to(check_device(self.device, input_device))
         with limited_threads(self.n_jobs):
-            views = [place(NORMALIZERS[self.normalize](view)) for view in data.views]
-            soft = induce_labels(self._induction.converted(place), views, place(data.observed))
+            views = [to_device(NORMALIZERS[self.normalize](view)) for view in data.views]
+            soft = induce_labels(
+                self._induction.converted(to_device), views, to_device(data.observed)
+            )
         return to_numpy(soft) * self._class_weights
 
     _explained = explain_propagated
@@ -358,7 +360,7 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
         watchers = self._all_callbacks()
         start = starting_point(watchers, problem)
         if start is not None:
-            start = start.converted(place_on(torch_device(problem.Z)))
+            start = start.converted(mover_to(torch_device(problem.Z)))
         result = solve(
             problem,
             max_iter=self.max_iter,
@@ -384,8 +386,8 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
         B_samples, B_anchors = self._damped(self.propagation_damping, labels.labelled, graphs)
         problem = Problem(
             Z=graphs,
-            Y=geometry.place(labels.one_hot(np.dtype(self.dtype))),
-            observed=geometry.place(geometry.observed),
+            Y=geometry.to_device(labels.one_hot(np.dtype(self.dtype))),
+            observed=geometry.to_device(geometry.observed),
             lam=lam,
             beta=float(lam / (2 * n_views) if auto else self.graph_smoothing),
             rho=float(self.low_rank_weight),

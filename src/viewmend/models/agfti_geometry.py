@@ -16,7 +16,7 @@ from viewmend.core.agfti.anchor_count import graph_size, largest_power_of_two
 from viewmend.core.agfti.anchors import ANCHOR_METHODS, corresponding_anchors
 from viewmend.core.agfti.bipartite import anchor_graphs
 from viewmend.core.agfti.graph_fourier import graph_spectrum, summed_graph
-from viewmend.core.common.canonical import canonical_order, row_hashes
+from viewmend.core.common.content_order import canonical_order, row_hashes
 from viewmend.data.container import MultiViewData
 from viewmend.exceptions import DataWarning, InvalidParameterError
 
@@ -37,7 +37,7 @@ __all__ = [
 WARM_PENALTY = 10.0
 
 Normalize = Callable[[np.ndarray], np.ndarray]
-Place = Callable[[np.ndarray], Array]
+ToDevice = Callable[[np.ndarray], Array]
 Seed = int | np.random.Generator | None
 
 
@@ -155,7 +155,7 @@ class Geometry:
     waves : array (n_samples, n_frequencies) or None
         Basis of the tensor step; None for the Fourier transform along the rows.
     n_neighbors : int
-    place : callable
+    to_device : callable
         Takes NumPy arrays, as order and mask are, to where anchors, graphs and waves are.
     """
 
@@ -165,7 +165,7 @@ class Geometry:
     graphs: Array
     waves: Array | None
     n_neighbors: int
-    place: Place
+    to_device: ToDevice
 
     def started(self, problem: Problem) -> Problem:
         """The problem with what corresponding anchors give: no rotation, and a good start."""
@@ -176,9 +176,9 @@ class Geometry:
 
     def restored(self, result: Result) -> Result:
         """The result with its samples in the order of the data."""
-        xp, back = array_namespace(result.Z), self.place(np.argsort(self.order))
-        F, P = (xp.take(array, back, axis=0) for array in (result.F, result.P))
-        return replace(result, F=F, P=P, Z=xp.take(result.Z, back, axis=1))
+        xp, inverse_order = array_namespace(result.Z), self.to_device(np.argsort(self.order))
+        F, P = (xp.take(array, inverse_order, axis=0) for array in (result.F, result.P))
+        return replace(result, F=F, P=P, Z=xp.take(result.Z, inverse_order, axis=1))
 
 
 def graph_geometry(
@@ -187,7 +187,7 @@ def graph_geometry(
     normalize: Normalize,
     size: GraphSize,
     seed: Seed,
-    place: Place,
+    to_device: ToDevice,
 ) -> Geometry:
     """Corresponding anchors and waves on the graph of the samples; free of any order.
 
@@ -203,7 +203,7 @@ def graph_geometry(
         Scales the rows of a view.
     size : GraphSize
     seed : int, numpy Generator or None
-    place : callable
+    to_device : callable
         Takes NumPy arrays to where the rest of the work is to be done.
 
     Returns
@@ -212,22 +212,26 @@ def graph_geometry(
     """
     order = canonical_order(data.views, data.observed, codes)
     contents = _view_contents(data)
-    turn = np.argsort(contents, kind="stable")
-    views = [place(normalize(data.views[v][order])) for v in turn]
-    seen = data.observed[np.ix_(order, turn)]
-    xp, observed, back = array_namespace(*views), place(seen), np.argsort(turn)
-    anchors, common = _drawn_anchors(views, observed, contents[turn], size, seed)
+    view_order = np.argsort(contents, kind="stable")
+    views = [to_device(normalize(data.views[v][order])) for v in view_order]
+    seen = data.observed[np.ix_(order, view_order)]
+    xp, observed, inverse_view_order = (
+        array_namespace(*views),
+        to_device(seen),
+        np.argsort(view_order),
+    )
+    anchors, common = _drawn_anchors(views, observed, contents[view_order], size, seed)
     graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
     graphs = xp.where(observed.T[:, :, None], graphs, common)
     waves = graph_spectrum(summed_graph(graphs, observed), size.n_anchors).U
     return Geometry(
         order=order,
-        observed=seen[:, back],
-        anchors=tuple(anchors[v] for v in back),
-        graphs=xp.take(graphs, place(back), axis=0),
+        observed=seen[:, inverse_view_order],
+        anchors=tuple(anchors[v] for v in inverse_view_order),
+        graphs=xp.take(graphs, to_device(inverse_view_order), axis=0),
         waves=xp.astype(waves, graphs.dtype, copy=False),
         n_neighbors=size.n_neighbors,
-        place=place,
+        to_device=to_device,
     )
 
 
@@ -237,20 +241,20 @@ def fourier_geometry(
     normalize: Normalize,
     size: GraphSize,
     seed: Seed,
-    place: Place,
+    to_device: ToDevice,
 ) -> Geometry:
     """The paper's: every view draws anchors of its own, missing rows start uniform, rows as given.
 
     Parameters and answer as in `graph_geometry`.
     """
     rng, select = np.random.default_rng(seed), ANCHOR_METHODS[size.anchor_method]
-    views = [place(normalize(view)) for view in data.views]
-    observed = place(data.observed)
+    views = [to_device(normalize(view)) for view in data.views]
+    observed = to_device(data.observed)
     seen = [view[observed[:, v]] for v, view in enumerate(views)]
     anchors = tuple(select(rows, size.n_anchors, rng) for rows in seen)
     graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
     rows = np.arange(data.n_samples)
-    return Geometry(rows, data.observed, anchors, graphs, None, size.n_neighbors, place)
+    return Geometry(rows, data.observed, anchors, graphs, None, size.n_neighbors, to_device)
 
 
 IMPUTATIONS: dict[str, Callable[..., Geometry]] = {

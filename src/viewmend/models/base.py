@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewmend.backend.threads import limited_threads
 from viewmend.callbacks.notify import Callback, WatchedMixin, with_callbacks
 from viewmend.callbacks.progress import LogRounds
-from viewmend.core.common.priors import normalise_rows
+from viewmend.core.common.class_shares import normalise_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.data.validation import check_new_views, check_views

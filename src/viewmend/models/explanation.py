@@ -9,9 +9,9 @@ import numpy as np
 
 from viewmend.core.agfti.explanation import fusion_shares, propagation_influence
 from viewmend.core.agfti.fusion import aligned_graphs
-from viewmend.core.common.priors import normalise_rows
+from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.mend.explanation import evidence_parts, spreading_influence, view_degrees
-from viewmend.core.mend.geometry import Geometry, view_graphs
+from viewmend.core.mend.geometry import MendGeometry, view_graphs
 from viewmend.core.mend.homophily import guide_edges
 from viewmend.core.mend.induction import MendInduction
 from viewmend.core.mend.recipe import Stage
@@ -141,7 +141,7 @@ def _edge_shares(fit: MendInduction, places: np.ndarray) -> np.ndarray:
     return np.divide(degrees, total, out=np.zeros_like(degrees), where=total > 0)
 
 
-def _evidence_parts(geometry: Geometry, stage: Stage, places: np.ndarray) -> np.ndarray:
+def _evidence_parts(geometry: MendGeometry, stage: Stage, places: np.ndarray) -> np.ndarray:
     """Of `evidence_parts`, or (n_rows, 0, n_classes) where there is no evidence."""
     n_samples, n_views = geometry.observed.shape
     if stage.evidence is None:

@@ -9,20 +9,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from viewmend.backend.threads import limited_threads, serial_blas
-from viewmend.core.common.canonical import canonical_order
+from viewmend.core.common.class_shares import class_weights
+from viewmend.core.common.content_order import canonical_order
 from viewmend.core.common.held_out import held_out_samples
-from viewmend.core.common.priors import class_weights
 from viewmend.core.graphs.spreading import joined_to_label
+from viewmend.core.mend.evidence import combine
 from viewmend.core.mend.geometry import (
-    Geometry,
     GeometrySettings,
+    MendGeometry,
     NeighbourRule,
     build_geometry,
     view_graphs,
 )
 from viewmend.core.mend.held_out import spread_without_own
 from viewmend.core.mend.induction import MendInduction, induce_classes
-from viewmend.core.mend.recipe import Labelling, Mended, Settings, Stage, combine, mend, n_stages
+from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.recipe import (
+    Mended,
+    MendSettings,
+    Stage,
+    mend,
+    n_stages,
+)
 from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
@@ -216,13 +224,13 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _geometry(self, data: MultiViewData, labels: Labels) -> tuple[np.ndarray, Geometry]:
+    def _geometry(self, data: MultiViewData, labels: Labels) -> tuple[np.ndarray, MendGeometry]:
         """Canonical order of the samples, and what is known of them, in it, without labels."""
         order = canonical_order(data.views, data.observed, labels.codes)
         views = [view[order] for view in data.views]
         return order, build_geometry(views, data.observed[order], self._geometry_settings())
 
-    def _fit_labels(self, geometry: tuple[np.ndarray, Geometry], labels: Labels) -> None:
+    def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
         order, ordered = geometry
         labelling = self._labelling(labels, order)
         settings = self._settings()
@@ -288,7 +296,7 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
         given = self.representations
         return tuple(REPRESENTATIONS if isinstance(given, str) else given)
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> MendSettings:
         """Words become symbols here, and nowhere else."""
         fewest, most = np.broadcast_to(self.n_neighbors, 2)
         if fewest > most:
@@ -297,7 +305,7 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
                 f"{self.n_neighbors!r}; swap them"
             )
             raise InvalidParameterError(msg)
-        return Settings(
+        return MendSettings(
             neighbours=NeighbourRule(fewest=int(fewest), most=int(most)),
             spreading=float(self.spreading),
             homophily_power=float(self.homophily_power),
@@ -308,17 +316,19 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
             evidence_power=float(self.evidence_power),
         )
 
-    def _store(self, mended: Mended, geometry: tuple[np.ndarray, Geometry], labels: Labels) -> None:
+    def _store(
+        self, mended: Mended, geometry: tuple[np.ndarray, MendGeometry], labels: Labels
+    ) -> None:
         """Symbols become words again, and the samples come back in the order of fit."""
         stage, order = mended.stage, geometry[0]
-        back = np.argsort(order)
-        self.graph_ = stage.W[back][:, back]
+        inverse_order = np.argsort(order)
+        self.graph_ = stage.W[inverse_order][:, inverse_order]
         self.graph_weights_ = self._named_weights(stage.graph_weights)
         self.history_ = mended.history
         self.n_iter_ = len(mended.history)
         self.status_ = mended.status
         self.off_graph_ = ~joined_to_label(self.graph_, labels.labelled)
-        scored = np.asarray(stage.P[back].any(axis=1))
+        scored = np.asarray(stage.P[inverse_order].any(axis=1))
         if stage.evidence is not None:
             trust = stage.evidence.view_weights
             self.view_weights_ = trust / trust.sum()
@@ -327,7 +337,7 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
             "leave_one_out": partial(self._held_out, stage, labels.one_hot()[order]),
             "cross_fit": partial(cross_fitted, self, geometry, order, labels),
         }
-        self._store_trusted(stage.P[back] * self._class_weights, labels, scored, hold_out)
+        self._store_trusted(stage.P[inverse_order] * self._class_weights, labels, scored, hold_out)
 
     def _named_weights(self, weights: np.ndarray) -> dict[str, dict[str, float]]:
         names = self._representation_names()

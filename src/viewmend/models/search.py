@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewmend.backend.threads import limited_threads
 from viewmend.callbacks.notify import WatchedMixin, reason_to_stop, with_callbacks
-from viewmend.core.common.canonical import canonical_order
+from viewmend.core.common.content_order import canonical_order
 from viewmend.exceptions import InvalidParameterError
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.models.base import TwoStepClassifier, score_labelled

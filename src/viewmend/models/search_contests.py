@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.core.agfti.propagation import propagate_labels
-from viewmend.core.common.priors import class_weights
+from viewmend.core.common.class_shares import class_weights
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import DataWarning

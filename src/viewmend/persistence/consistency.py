@@ -13,7 +13,7 @@ import numpy as np
 
 from viewmend.core.common.calibration import Calibration
 from viewmend.core.mend.evidence import Evidence
-from viewmend.core.mend.geometry import View
+from viewmend.core.mend.geometry import MendView
 from viewmend.core.mend.representations import FIRST, Representation
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.mend import MendClassifier
@@ -119,7 +119,7 @@ def _check_mend(model: MendClassifier) -> None:
         _check_evidence(stage.evidence, views, n, n_classes)
 
 
-def _check_view(view: View, rows: np.ndarray, n_columns: int) -> None:
+def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
     _shaped("X", view.X, len(rows), n_columns)
     _shaped("rows", view.rows, len(rows), kinds="i")
     expect((view.rows == rows).all(), "rows", "those observed", view.rows)
@@ -157,7 +157,7 @@ def _check_representation(representation: Representation, n_columns: int) -> int
 
 
 def _check_evidence(
-    evidence: Evidence, views: tuple[View, ...], n_samples: int, n_classes: int
+    evidence: Evidence, views: tuple[MendView, ...], n_samples: int, n_classes: int
 ) -> None:
     size = len(views) * n_classes
     _shaped("P of the evidence", evidence.P, n_samples, n_classes)

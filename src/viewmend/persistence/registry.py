@@ -14,12 +14,12 @@ from viewmend.core.agfti.state import InnerStep, Round
 from viewmend.core.common.calibration import Calibration
 from viewmend.core.graphs.nearest import Neighbours
 from viewmend.core.mend.evidence import Evidence
-from viewmend.core.mend.geometry import Geometry, NeighbourRule, View
+from viewmend.core.mend.geometry import MendGeometry, MendView, NeighbourRule
 from viewmend.core.mend.homophily import homophily_weights
 from viewmend.core.mend.induction import MendInduction
 from viewmend.core.mend.kernel_features import KernelFeatures, KernelMap
 from viewmend.core.mend.loo_ridge import LeaveOneOut
-from viewmend.core.mend.recipe import Settings, Stage, StageRecord
+from viewmend.core.mend.recipe import MendSettings, Stage, StageRecord
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.view_gaussian import ViewGaussian
 from viewmend.models.agfti import AGFTIClassifier
@@ -33,7 +33,7 @@ VOCABULARY = Vocabulary(
     records=(
         Calibration,
         Evidence,
-        Geometry,
+        MendGeometry,
         Induction,
         InnerStep,
         KernelFeatures,
@@ -44,10 +44,10 @@ VOCABULARY = Vocabulary(
         Neighbours,
         Representation,
         Round,
-        Settings,
+        MendSettings,
         Stage,
         StageRecord,
-        View,
+        MendView,
         ViewGaussian,
     ),
     functions=(homophily_weights,),

@@ -4,7 +4,7 @@ Data classes and functions are written by name, and read only where the `Vocabul
 has that name: nothing is ever looked up in a module by a name from a file.
 
 None, bools, ints, strings and finite floats are themselves. Everything else is an object with one
-key, the tag: ``{"tuple": [1, 2]}``, ``{"array": "a0"}``, ``{"record": ["View", {...}]}``.
+key, the tag: ``{"tuple": [1, 2]}``, ``{"array": "a0"}``, ``{"record": ["Stage", {...}]}``.
 """
 
 from __future__ import annotations

@@ -98,13 +98,13 @@ def test_no_point_of_a_fine_grid_is_better(beta):
 def test_a_round_asks_for_few_answers(make_problem, monkeypatch):
     """Reduced gradient descent asked for about twenty; see docs/benchmarks."""
     calls = []
-    kernel = numba_rounds.answer_rows
+    kernel = numba_rounds.best_response_rows
 
     def counting(*arguments):
         calls.append(1)
         return kernel(*arguments)
 
-    monkeypatch.setattr(numba_rounds, "answer_rows", counting)
+    monkeypatch.setattr(numba_rounds, "best_response_rows", counting)
     for beta in (0.2, 2.0, 8.0):
         calls.clear()
         result = solve(make_problem(n_samples=200, n_anchors=32, beta=beta), max_iter=8, tol=0.0)

@@ -19,7 +19,7 @@ from viewmend.core.common.calibration import (
     tempered,
     uncalibrated,
 )
-from viewmend.core.common.priors import normalise_rows
+from viewmend.core.common.class_shares import normalise_rows
 
 SHARES = arrays(np.float64, (6, 4), elements=st.floats(0, 1)).map(normalise_rows)
 

@@ -6,8 +6,8 @@ from scipy.sparse import csr_array
 
 from viewmend.core.agfti.held_out import propagated_without_own
 from viewmend.core.agfti.propagation import propagate_labels
+from viewmend.core.common.class_shares import normalise_columns
 from viewmend.core.common.held_out import held_out_samples
-from viewmend.core.common.priors import normalise_columns
 from viewmend.core.graphs.spreading import spread_labels
 from viewmend.core.mend.held_out import spread_without_own
 

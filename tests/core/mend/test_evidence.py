@@ -5,7 +5,7 @@ from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
 from viewmend.core.mend.evidence import evidence_shares, gather_evidence
-from viewmend.core.mend.geometry import Geometry, View
+from viewmend.core.mend.geometry import MendGeometry, MendView
 from viewmend.core.mend.kernel_features import kernel_features
 from viewmend.core.mend.view_gaussian import fit_view_gaussian
 
@@ -23,8 +23,8 @@ def geometry_of(views, observed):
         rows = np.flatnonzero(seen)
         X = X_v[rows].astype(np.float32)
         features = kernel_features({"as given": X}, np.arange(0, len(X), 2), 0.3)
-        built.append(View(X, rows, {}, {}, features))
-    return Geometry(tuple(built), observed)
+        built.append(MendView(X, rows, {}, {}, features))
+    return MendGeometry(tuple(built), observed)
 
 
 def leaning(noise, n_features=6):

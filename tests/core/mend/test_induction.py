@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from viewmend.core.common.priors import class_weights, normalise_rows
-from viewmend.core.mend.evidence import evidence_shares
+from viewmend.core.common.class_shares import class_weights, normalise_rows
+from viewmend.core.mend.evidence import combine, evidence_shares
 from viewmend.core.mend.geometry import GeometrySettings, build_geometry, view_graphs
 from viewmend.core.mend.homophily import neighbour_shares
 from viewmend.core.mend.induction import (
@@ -19,7 +19,8 @@ from viewmend.core.mend.induction import (
     view_edges,
 )
 from viewmend.core.mend.induction import _look_at as look_at
-from viewmend.core.mend.recipe import Labelling, Settings, combine, mend
+from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.recipe import MendSettings, mend
 from viewmend.datasets import hide, make_multiview_blobs
 
 N_FIT, N_CLASSES = 150, 3
@@ -36,11 +37,11 @@ OBSERVED = TASK.data.observed
 Y = (TASK.y[:, None] == np.arange(N_CLASSES)).astype(float)
 PRIOR = np.full(N_CLASSES, 1 / 3)
 GEOMETRY = build_geometry(TASK.data.views, OBSERVED, GeometrySettings(n_landmarks=60))
-GRAPHS = view_graphs(GEOMETRY, N_CLASSES, Settings().neighbours)
+GRAPHS = view_graphs(GEOMETRY, N_CLASSES, MendSettings().neighbours)
 
 
 def fit(**changes):
-    settings = replace(Settings(), **changes)
+    settings = replace(MendSettings(), **changes)
     mended = mend(GRAPHS, GEOMETRY, Labelling(Y, PRIOR), settings)
     return MendInduction(GEOMETRY, mended.stage, PRIOR, settings)
 
@@ -108,7 +109,7 @@ def test_edges_are_those_of_the_graphs_of_fit():
 def test_consensus_edges_are_those_of_similar_evidence():
     P = np.random.default_rng(0).dirichlet(np.ones(N_CLASSES), 40)
     new = np.random.default_rng(1).dirichlet(np.ones(N_CLASSES), 6)
-    settings = Settings()
+    settings = MendSettings()
     k = settings.neighbours(40, N_CLASSES)
     edges = consensus_edges(P, new, settings).toarray()
     for i in range(6):

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from viewmend.core.common.priors import class_weights, normalise_columns, normalise_rows
+from viewmend.core.common.class_shares import class_weights, normalise_columns, normalise_rows
 from viewmend.core.common.scaling import unit_rows
 from viewmend.core.graphs.neighbours import neighbour_graph, union_graph
 from viewmend.core.graphs.spreading import spread_labels
+from viewmend.core.mend.evidence import combine, consensus_graph
 from viewmend.core.mend.geometry import (
     GeometrySettings,
     NeighbourRule,
@@ -16,11 +17,9 @@ from viewmend.core.mend.geometry import (
     view_graphs,
 )
 from viewmend.core.mend.homophily import homophily
+from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import (
-    Labelling,
-    Settings,
-    combine,
-    consensus_graph,
+    MendSettings,
     mend,
     stages,
 )
@@ -35,7 +34,7 @@ PRIOR = np.array([0.45, 0.35, 0.2])
 LABELLING = Labelling(Y, PRIOR)
 GEOMETRY = build_geometry(TASK.data.views, OBSERVED, GeometrySettings(n_landmarks=60))
 # With guided edges, so that every kind of stage is there.
-SETTINGS = Settings(edge_power=2.0, n_rounds=3)
+SETTINGS = MendSettings(edge_power=2.0, n_rounds=3)
 GRAPHS = view_graphs(GEOMETRY, N_CLASSES, SETTINGS.neighbours)
 
 
@@ -56,7 +55,9 @@ def test_first_stage_is_label_spreading_on_the_union_graph():
     """One representation, equal weights, no guide, no evidence: nothing new is left."""
     k = 7
     geometry = build_geometry(TASK.data.views, OBSERVED, GeometrySettings(("unit",)))
-    plain = Settings(neighbours=NeighbourRule(fewest=k, most=k), homophily_power=0.0, n_rounds=0)
+    plain = MendSettings(
+        neighbours=NeighbourRule(fewest=k, most=k), homophily_power=0.0, n_rounds=0
+    )
     graphs = view_graphs(geometry, N_CLASSES, plain.neighbours)
     first, second = stages(graphs, geometry, LABELLING, plain)
     W = union_graph([unit_rows(view) for view in TASK.data.views], OBSERVED, k)
@@ -207,7 +208,7 @@ def island():
 
 def test_samples_that_no_label_reaches_wait_for_evidence(island):
     geometry, labelling = island
-    settings = Settings(neighbours=NeighbourRule(fewest=4, most=4), n_rounds=1)
+    settings = MendSettings(neighbours=NeighbourRule(fewest=4, most=4), n_rounds=1)
     graphs = view_graphs(geometry, 2, settings.neighbours)
     assert graphs[0][:40][:, 40:].nnz == 0
     *before, last = stages(graphs, geometry, labelling, settings)
@@ -222,7 +223,7 @@ def test_samples_that_no_label_reaches_wait_for_evidence(island):
 def test_regressions_reach_beyond_the_graph(island):
     """What one group teaches holds on the other: both differ between classes in one column."""
     geometry, labelling = island
-    settings = Settings(neighbours=NeighbourRule(fewest=4, most=4))
+    settings = MendSettings(neighbours=NeighbourRule(fewest=4, most=4))
     last = mend(view_graphs(geometry, 2, settings.neighbours), geometry, labelling, settings).stage
     assert np.mean(last.classes[40:] == np.tile([0, 1], 20)) > 0.9
 

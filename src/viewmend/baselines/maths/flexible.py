@@ -21,7 +21,7 @@ from scipy.sparse import csr_array, diags_array
 
 from viewmend.baselines.maths.learned_graph import learn_graph
 from viewmend.baselines.maths.ridge import RegressionResidual
-from viewmend.core.common.linear import column_ratio
+from viewmend.core.common.linear_systems import column_ratio
 from viewmend.core.common.simplex import simplex_qp
 from viewmend.core.graphs.spreading import label_gaps, laplacian
 

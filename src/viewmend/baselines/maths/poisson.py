@@ -12,8 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
-from viewmend.core.common.linear import block_cg
-from viewmend.core.common.priors import class_weights
+from viewmend.core.common.class_shares import class_weights
+from viewmend.core.common.linear_systems import block_cg
 from viewmend.core.common.simplex import project_simplex
 from viewmend.core.graphs.spreading import laplacian, normalise_graph
 

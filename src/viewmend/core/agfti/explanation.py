@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from viewmend.core.agfti.propagation import propagate_labels
+from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.held_out import unit_columns
-from viewmend.core.common.priors import normalise_rows
 
 __all__ = ["fusion_shares", "propagation_influence"]
 

@@ -26,14 +26,14 @@ from viewmend.core.common.simplex import simplex_qp
 
 __all__ = [
     "NOT_FINITE",
-    "Answer",
+    "BestResponse",
     "Fusion",
     "Game",
     "agreements",
     "aligned_graphs",
-    "answer",
     "best_response",
     "curvature",
+    "evaluate",
     "fuse",
     "gradient",
     "inner_step",
@@ -77,7 +77,7 @@ class Game:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class BestResponse:
     """The best ``P`` for weights ``alpha``, and sums over it.
 
     Attributes
@@ -132,7 +132,7 @@ def target(game: Game, alpha: np.ndarray) -> Array:
 
 def best_response(game: Game, alpha: np.ndarray) -> Array:
     """``P*`` of the inner maximum (Eq. subp_P)."""
-    return answer(game, alpha).P
+    return evaluate(game, alpha).P
 
 
 def agreements(A: Array, P: Array) -> Array:
@@ -140,21 +140,21 @@ def agreements(A: Array, P: Array) -> Array:
     return dispatch.inners([(P, A[v, ...]) for v in range(A.shape[0])])
 
 
-def answer(game: Game, alpha: np.ndarray) -> Answer:
+def evaluate(game: Game, alpha: np.ndarray) -> BestResponse:
     """The best ``P`` for weights ``alpha``, with what Newton's method asks of it."""
-    P, agreed, (squares, along_H), spread = dispatch.answer_rows(
+    P, agreed, (squares, along_H), spread = dispatch.best_response_rows(
         game.A, game.H, game.lam * alpha**2, 1 / (2 * game.beta)
     )
     terms = np.array([game.lam * (alpha**2 @ agreed), -game.beta * squares, -along_H])
-    return Answer(alpha, P, float(terms.sum()), float(np.abs(terms).sum()), agreed, spread)
+    return BestResponse(alpha, P, float(terms.sum()), float(np.abs(terms).sum()), agreed, spread)
 
 
-def gradient(game: Game, at: Answer) -> np.ndarray:
+def gradient(game: Game, at: BestResponse) -> np.ndarray:
     """``dh/dalpha_v = 2 lam alpha_v <P*, A_v>`` (Theorem 1), (n_views,)."""
     return 2 * game.lam * at.alpha * at.agreements
 
 
-def curvature(game: Game, at: Answer) -> np.ndarray:
+def curvature(game: Game, at: BestResponse) -> np.ndarray:
     """Second derivative of ``h``, positive semi-definite, (n_views, n_views).
 
     ``2 lam <P*, A_v>`` on the diagonal for a fixed ``P``; and ``P`` follows the weights where it
@@ -166,7 +166,7 @@ def curvature(game: Game, at: Answer) -> np.ndarray:
     return follow + np.diag(2 * game.lam * np.maximum(at.agreements, 0.0))
 
 
-def newton_step(game: Game, at: Answer) -> np.ndarray:
+def newton_step(game: Game, at: BestResponse) -> np.ndarray:
     """From ``alpha`` to the minimum over the simplex of the quadratic model of ``h``."""
     K = curvature(game, at)
     return simplex_qp(K, K @ at.alpha - gradient(game, at)) - at.alpha
@@ -177,7 +177,7 @@ def fuse(
     alpha: np.ndarray,
     tol: float = 1e-4,
     max_iter: int = 100,
-    respond: Callable[[Game, np.ndarray], Answer] = answer,
+    evaluate: Callable[[Game, np.ndarray], BestResponse] = evaluate,
 ) -> Fusion:
     """Minimise ``h`` from ``alpha`` by Newton steps on the simplex.
 
@@ -189,14 +189,14 @@ def fuse(
     alpha : array (n_views,)
     tol : float
     max_iter : int
-    respond : (game, alpha) -> Answer
+    evaluate : (game, alpha) -> BestResponse
         Where the rows are elsewhere, who asks for the sums over them.
 
     Returns
     -------
     Fusion
     """
-    at = respond(game, alpha)
+    at = evaluate(game, alpha)
     if not np.isfinite(at.cost):
         raise FloatingPointError(NOT_FINITE)
     steps: list[InnerStep] = []
@@ -206,7 +206,7 @@ def fuse(
         # Below the rounding of the gradient there is no descent left to measure.
         if np.abs(direction).max() <= STOP_SHARE * tol or -slope <= 0.1 * _rounding(at):
             break
-        moved = _descend(game, at, direction, respond)
+        moved = _descend(game, at, direction, evaluate)
         steps.append(inner_step(at.alpha, moved.alpha, at.P, moved.P, moved.cost))
         at = moved
     return Fusion(at.P, at.alpha, tuple(steps))
@@ -214,10 +214,10 @@ def fuse(
 
 def _descend(
     game: Game,
-    at: Answer,
+    at: BestResponse,
     direction: np.ndarray,
-    respond: Callable[[Game, np.ndarray], Answer],
-) -> Answer:
+    evaluate: Callable[[Game, np.ndarray], BestResponse],
+) -> BestResponse:
     """The answer after a step of which ``h`` keeps a share of what its slope promised.
 
     The full step, in all but rare cases; else where the line between the slopes at both ends of
@@ -226,7 +226,7 @@ def _descend(
     slope = float(gradient(game, at) @ direction)
     theta = 1.0
     while True:
-        trial = respond(game, _move(at.alpha, direction, theta))
+        trial = evaluate(game, _move(at.alpha, direction, theta))
         slope_there = float(gradient(game, trial) @ direction)
         enough = trial.cost <= at.cost + SUFFICIENT * theta * slope + _rounding(at)
         if enough or theta < SMALLEST_STEP:
@@ -234,7 +234,7 @@ def _descend(
         theta *= float(np.clip(slope / (slope - slope_there), 0.1, 0.5))
 
 
-def _rounding(at: Answer) -> float:
+def _rounding(at: BestResponse) -> float:
     """Differences of the cost below this are rounding, of its terms in the precision of ``P``."""
     return max(1e-13, float(array_namespace(at.P).finfo(at.P.dtype).eps)) * at.size
 

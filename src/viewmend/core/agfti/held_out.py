@@ -12,7 +12,7 @@ import numpy as np
 
 from viewmend.core.agfti.fusion import Game, best_response
 from viewmend.core.agfti.propagation import LabelSums, anchor_labels, inverse_roots, label_sums
-from viewmend.core.common.priors import normalise_rows
+from viewmend.core.common.class_shares import normalise_rows
 
 __all__ = ["HeldOut", "labels_without_own", "propagated_without_own", "rows_without_labels"]
 

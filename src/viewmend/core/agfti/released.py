@@ -80,13 +80,13 @@ def fuse(A: Array, state: State, problem: Problem) -> Fusion:
     Fusion
     """
     alpha = state.alpha
-    P = _answer(A, state, problem, state.P)
+    P = _best_response(A, state, problem, state.P)
     costs = [_cost(A, state, problem, P)(alpha)]
     steps: list[InnerStep] = []
     while True:
         alpha_old, P_old = alpha, P
         grad = 2 * problem.lam * alpha * to_numpy(agreements(A, P)) / alpha.size
-        P_trial = _answer(A, state, problem, P)
+        P_trial = _best_response(A, state, problem, P)
         alpha, cost = _search(alpha, grad, _cost(A, state, problem, P_trial), costs[-1])
         if cost < costs[-1]:
             P = P_trial
@@ -142,7 +142,7 @@ def golden_section(
     return thetas[best], costs[best]
 
 
-def _answer(A: Array, state: State, problem: Problem, P: Array) -> Array:
+def _best_response(A: Array, state: State, problem: Problem, P: Array) -> Array:
     """``P`` for the weights of the start of the round, whatever the trial weights are."""
     game = Game(A, soft_label_distances(state.F, state.Q, P), problem.lam, problem.beta)
     return project_positive(target(game, state.alpha), P)

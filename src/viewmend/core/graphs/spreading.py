@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
-from viewmend.core.common.linear import block_cg
+from viewmend.core.common.linear_systems import block_cg
 
 __all__ = [
     "joined_to_label",

@@ -5,14 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import softmax
 
 from viewmend.backend.threads import parallel_map
-from viewmend.core.mend.geometry import Geometry, View
+from viewmend.core.common.class_shares import normalise_rows
+from viewmend.core.graphs.nearest import neighbour_search
+from viewmend.core.graphs.neighbours import graph_from_neighbours
+from viewmend.core.mend.geometry import MendGeometry, MendView
 from viewmend.core.mend.loo_ridge import LeaveOneOut, leave_one_out_ridge
 from viewmend.core.mend.view_gaussian import ViewGaussian, fit_view_gaussian, log_posterior
 
-__all__ = ["Evidence", "evidence_shares", "gather_evidence"]
+__all__ = [
+    "Evidence",
+    "combine",
+    "consensus_graph",
+    "evidence_shares",
+    "gather_evidence",
+    "hellinger_points",
+]
 
 # A difference of one between mean scores, which are class shares, as a difference of log shares.
 SHARPNESS = 6.0
@@ -47,13 +58,13 @@ class Evidence:
 
 
 def gather_evidence(
-    geometry: Geometry, T: np.ndarray, classes: np.ndarray, prior: np.ndarray
+    geometry: MendGeometry, T: np.ndarray, classes: np.ndarray, prior: np.ndarray
 ) -> Evidence:
     """Regress the targets on every view, each sample left out of its own, and fuse the scores.
 
     Parameters
     ----------
-    geometry : Geometry
+    geometry : MendGeometry
     T : array (n_samples, n_classes)
         Soft targets.
     classes : array (n_samples,) of int
@@ -61,7 +72,7 @@ def gather_evidence(
     prior : array (n_classes,)
     """
 
-    def regress(view: View) -> LeaveOneOut:
+    def regress(view: MendView) -> LeaveOneOut:
         return leave_one_out_ridge(view.features, T[view.rows], known=classes[view.rows] >= 0)
 
     fits = parallel_map(regress, geometry.views)
@@ -99,3 +110,29 @@ def evidence_shares(
     mean = np.einsum("iv,ivc->ic", shares, Z) / shares.sum(axis=1, keepdims=True)
     log_shares = SHARPNESS * mean + log_posterior(gaussian, Z, observed) / TEMPERATURE
     return np.asarray(softmax(log_shares / 2, axis=1))
+
+
+def consensus_graph(P: np.ndarray, k: int) -> csr_array:
+    """Neighbour graph of the evidence, which has all samples, whatever views they miss.
+
+    Parameters
+    ----------
+    P : array (n_samples, n_classes)
+        Class shares, compared by Hellinger's distance.
+    k : int
+        Neighbours.
+    """
+    near = neighbour_search({"evidence": hellinger_points(P)}, k + 1)["evidence"]
+    return graph_from_neighbours(near, k)
+
+
+def hellinger_points(P: np.ndarray) -> np.ndarray:
+    """Points whose Euclidean distances are Hellinger's between class shares, of float32."""
+    return np.asarray(np.sqrt(P), dtype=np.float32)
+
+
+def combine(P: np.ndarray, evidence: np.ndarray, prior: np.ndarray, power: float) -> np.ndarray:
+    """``p_i e_i^power`` with rows scaled to sum one; without ``p_i`` the prior takes its place."""
+    shares = normalise_rows(P)
+    shares = np.where(shares.any(axis=1, keepdims=True), shares, prior)
+    return normalise_rows(shares * evidence**power)

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse import csr_array
 
+from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.held_out import unit_columns
-from viewmend.core.common.priors import normalise_rows
 from viewmend.core.graphs.spreading import spread_labels
 from viewmend.core.mend.evidence import SHARPNESS, TEMPERATURE
 from viewmend.core.mend.view_gaussian import ViewGaussian, observed_patterns

@@ -9,13 +9,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from viewmend.backend.threads import parallel_map
-from viewmend.core.common.canonical import bottom_rows
+from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.graphs.nearest import Neighbours, neighbour_search
 from viewmend.core.graphs.neighbours import graph_from_neighbours, scatter_graph
 from viewmend.core.mend.kernel_features import KernelFeatures, kernel_features
 from viewmend.core.mend.representations import REPRESENTATIONS, Representation, represent
 
-__all__ = ["Geometry", "GeometrySettings", "NeighbourRule", "build_geometry", "view_graphs"]
+__all__ = ["GeometrySettings", "MendGeometry", "NeighbourRule", "build_geometry", "view_graphs"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class GeometrySettings:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class MendView:
     """One view, as far as it is observed.
 
     Attributes
@@ -79,16 +79,16 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class MendGeometry:
     """The views, and which sample has which: ``observed`` (n_samples, n_views) of bool."""
 
-    views: tuple[View, ...]
+    views: tuple[MendView, ...]
     observed: np.ndarray
 
 
 def build_geometry(
     views: Sequence[np.ndarray], observed: np.ndarray, settings: GeometrySettings
-) -> Geometry:
+) -> MendGeometry:
     """Representations, neighbours and kernel features of every view.
 
     Parameters
@@ -112,7 +112,7 @@ def build_geometry(
     # Not within the map: the search has threads of its own.
     near = [neighbour_search(mapped_v, settings.most_neighbours + 1) for mapped_v in mapped]
     features = parallel_map(expand, range(len(seen)))
-    return Geometry(tuple(map(View, seen, rows, fitted, near, features)), observed)
+    return MendGeometry(tuple(map(MendView, seen, rows, fitted, near, features)), observed)
 
 
 def _apply(
@@ -122,7 +122,7 @@ def _apply(
     return {name: representation(X) for name, representation in fitted.items()}
 
 
-def view_graphs(geometry: Geometry, n_classes: int, rule: NeighbourRule) -> list[csr_array]:
+def view_graphs(geometry: MendGeometry, n_classes: int, rule: NeighbourRule) -> list[csr_array]:
     """One graph between all samples per view and representation, in this order."""
     n_samples = len(geometry.observed)
     return [

@@ -10,10 +10,10 @@ from scipy.sparse import csr_array
 
 from viewmend.core.graphs.nearest import nearest_rows
 from viewmend.core.graphs.neighbours import edges_to_neighbours
-from viewmend.core.mend.evidence import Evidence, evidence_shares
-from viewmend.core.mend.geometry import Geometry
+from viewmend.core.mend.evidence import Evidence, combine, evidence_shares, hellinger_points
+from viewmend.core.mend.geometry import MendGeometry
 from viewmend.core.mend.homophily import guide_edges, neighbour_shares
-from viewmend.core.mend.recipe import Settings, Stage, combine, hellinger_points
+from viewmend.core.mend.recipe import MendSettings, Stage
 
 __all__ = ["MendInduction", "induce_classes"]
 
@@ -24,17 +24,17 @@ class MendInduction:
 
     Attributes
     ----------
-    geometry : Geometry
+    geometry : MendGeometry
     stage : Stage
         The last one.
     prior : array (n_classes,)
-    settings : Settings
+    settings : MendSettings
     """
 
-    geometry: Geometry
+    geometry: MendGeometry
     stage: Stage
     prior: np.ndarray
-    settings: Settings
+    settings: MendSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def view_edges(fit: MendInduction, new: NewSamples) -> csr_array:
     return csr_array(total)
 
 
-def new_evidence(geometry: Geometry, evidence: Evidence, new: NewSamples) -> np.ndarray:
+def new_evidence(geometry: MendGeometry, evidence: Evidence, new: NewSamples) -> np.ndarray:
     """Evidence of the views of new samples, by the regressions of fit, (n_new, n_classes)."""
     n_classes = len(evidence.gaussian.prior)
     Z = np.zeros((*new.observed.shape, n_classes))
@@ -110,7 +110,7 @@ def new_evidence(geometry: Geometry, evidence: Evidence, new: NewSamples) -> np.
     return evidence_shares(Z, new.observed, evidence.view_weights, evidence.gaussian)
 
 
-def consensus_edges(P: np.ndarray, new_P: np.ndarray, settings: Settings) -> csr_array:
+def consensus_edges(P: np.ndarray, new_P: np.ndarray, settings: MendSettings) -> csr_array:
     """Edges from new samples to those of fit with the most similar evidence, (n_new, n_samples)."""
     k = settings.neighbours(*P.shape)
     near = nearest_rows(hellinger_points(P), k + 1, queries=hellinger_points(new_P))
@@ -129,7 +129,9 @@ def spread_to(fit: MendInduction, W: csr_array) -> np.ndarray:
     return np.asarray(W @ np.divide(scaled, mass, out=np.zeros_like(scaled), where=mass > 0))
 
 
-def _look_at(geometry: Geometry, views: Sequence[np.ndarray], observed: np.ndarray) -> NewSamples:
+def _look_at(
+    geometry: MendGeometry, views: Sequence[np.ndarray], observed: np.ndarray
+) -> NewSamples:
     rows = tuple(np.flatnonzero(column) for column in observed.T)
     mapped = tuple(
         {name: representation(X_v[seen]) for name, representation in view.representations.items()}

@@ -10,38 +10,35 @@ the evidence joins samples that share no view, and so stands where AGF-TI impute
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from viewmend.callbacks.notify import reason_to_stop
-from viewmend.core.common.priors import (
-    balance_classes,
-    class_weights,
-    normalise_columns,
-    normalise_rows,
-)
-from viewmend.core.graphs.nearest import neighbour_search
-from viewmend.core.graphs.neighbours import graph_from_neighbours
+from viewmend.core.common.class_shares import normalise_columns
 from viewmend.core.graphs.spreading import spread_labels, weighted_sum
-from viewmend.core.mend.evidence import Evidence, gather_evidence
-from viewmend.core.mend.geometry import Geometry, NeighbourRule
+from viewmend.core.mend.evidence import Evidence, combine, consensus_graph, gather_evidence
+from viewmend.core.mend.geometry import MendGeometry, NeighbourRule
 from viewmend.core.mend.homophily import class_affinities, guide_edges, homophily_weights
+from viewmend.core.mend.labelling import Labelling
 
 __all__ = [
     "Callback",
-    "Labelling",
+    "MendSettings",
     "Mended",
-    "Settings",
+    "Spread",
     "Stage",
     "StageRecord",
-    "combine",
-    "consensus_graph",
-    "hellinger_points",
+    "SummedGraph",
+    "classify",
+    "first_stage",
+    "join_consensus",
     "mend",
     "n_stages",
+    "spread",
     "stages",
+    "sum_graphs",
 ]
 
 # Passes of label-guided spreading before there is evidence.
@@ -49,7 +46,7 @@ GUIDED_PASSES = 2
 
 
 @dataclass(frozen=True)
-class Settings:
+class MendSettings:
     """Constants of the recipe; the same for all data.
 
     Attributes
@@ -120,6 +117,58 @@ class Stage:
     consensus_scale: float = 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class SummedGraph:
+    """A graph between all samples, and what it is the sum of.
+
+    Attributes
+    ----------
+    W : sparse array (n_samples, n_samples)
+        Symmetric.
+    weights : array (n_graphs,)
+        Of the graphs of views and representations.
+    evidence : Evidence or None
+        What the consensus graph joins samples by, if it is part of the sum.
+    consensus_scale : float
+        Factor of the consensus graph.
+    """
+
+    W: csr_array
+    weights: np.ndarray
+    evidence: Evidence | None = None
+    consensus_scale: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Labels spread over a graph whose edges may be guided by classes.
+
+    Attributes
+    ----------
+    graph : SummedGraph
+        As it was before its edges were guided.
+    A : array (n_samples, n_classes) or None
+        Class affinities that guided the edges, if any did.
+    W : sparse array (n_samples, n_samples)
+        The graph that the labels spread over.
+    F : array (n_samples, n_classes)
+        Soft labels.
+    """
+
+    graph: SummedGraph
+    A: np.ndarray | None
+    W: csr_array
+    F: np.ndarray
+
+    @property
+    def scores(self) -> np.ndarray:
+        """``F`` with columns scaled to sum one, (n_samples, n_classes).
+
+        The mass of a class grows with its number of labels, which says nothing about its size.
+        """
+        return normalise_columns(self.F)
+
+
 @dataclass(frozen=True)
 class StageRecord:
     """What one stage did.
@@ -168,70 +217,15 @@ class Mended:
     status: str
 
 
-@dataclass(frozen=True, eq=False)
-class Labelling:
-    """What is known of the classes.
-
-    Attributes
-    ----------
-    Y : array (n_samples, n_classes)
-        One-hot rows of labelled samples, zero rows of the others.
-    prior : array (n_classes,)
-        Class shares, as far as they are known.
-    trust : float in [0, 1] or None
-        In the prior; the rest is in the shares that the scores have by themselves. None leaves it
-        to `settled`.
-    """
-
-    Y: np.ndarray
-    prior: np.ndarray
-    trust: float | None = 1.0
-
-    def settled(self, P: np.ndarray) -> Labelling:
-        """With the trust that the prior, as the class shares of the labels, deserves.
-
-        Pearson's ``X^2`` compares the label counts with those expected from the scores. Its mean is
-        ``c - 1`` for labels drawn at random, more where they are no fair sample, and less where
-        every class was given its share of labels; the trust is ``1 / (1 + X^2 / (c - 1))``.
-        """
-        if self.trust is not None:
-            return self
-        found = replace(self, trust=0.0).shares(P)
-        chi_squared = self.Y.sum() * float(np.sum((self.prior - found) ** 2 / found))
-        return replace(self, trust=1 / (1 + chi_squared / (len(found) - 1)))
-
-    def shares(self, P: np.ndarray) -> np.ndarray:
-        """Class shares to aim at, from the prior and from the classes of largest score."""
-        scored = P[P.any(axis=1)]
-        found = np.bincount(np.argmax(scored, axis=1), minlength=len(self.prior))
-        # A class that no score favours is rare, not absent: it has labels.
-        found = np.maximum(found, 1)
-        if self.trust is None:
-            msg = "trust must be a number here, got None; call settled first"
-            raise ValueError(msg)
-        return self.trust * self.prior + (1 - self.trust) * found / found.sum()
-
-    def classes(self, P: np.ndarray) -> np.ndarray:
-        """Classes in the shares to aim at; given labels are kept, -1 where a row is zero."""
-        weighted = P * class_weights(P, self.shares(P))
-        found = np.where(P.any(axis=1), np.argmax(weighted, axis=1), -1)
-        return np.where(self.Y.any(axis=1), np.argmax(self.Y, axis=1), found)
-
-    def targets(self, P: np.ndarray) -> np.ndarray:
-        """Soft classes in the shares to aim at, sharpened; labels where they are given."""
-        soft = balance_classes(normalise_rows(P) ** 2, self.shares(P))
-        return np.where(self.Y.any(axis=1, keepdims=True), self.Y, soft)
-
-
 # Called after each stage with what it did and its state; True, or a word for the status, stops.
 Callback = Callable[[StageRecord, Stage], bool | str | None]
 
 
 def mend(
     graphs: Sequence[csr_array],
-    geometry: Geometry,
+    geometry: MendGeometry,
     labelling: Labelling,
-    settings: Settings,
+    settings: MendSettings,
     callbacks: Iterable[Callback] = (),
 ) -> Mended:
     """Go through the stages of the recipe.
@@ -240,10 +234,10 @@ def mend(
     ----------
     graphs : sequence of sparse array (n_samples, n_samples)
         From `view_graphs`, and any others.
-    geometry : Geometry
+    geometry : MendGeometry
         What else is known without labels.
     labelling : Labelling
-    settings : Settings
+    settings : MendSettings
     callbacks : iterable of callable
         Each is called as ``callback(record, stage)`` after a stage; a true answer stops.
 
@@ -265,85 +259,108 @@ def mend(
 
 
 def stages(
-    graphs: Sequence[csr_array], geometry: Geometry, labelling: Labelling, settings: Settings
+    graphs: Sequence[csr_array],
+    geometry: MendGeometry,
+    labelling: Labelling,
+    settings: MendSettings,
 ) -> Iterator[Stage]:
-    """The recipe.
+    """The recipe, stage by stage; the caller decides how far to go.
 
     Parameters and shapes as in `mend`.
     """
-    s, Y = settings, labelling.Y
+    stage, labelling = first_stage(graphs, labelling, settings)
+    yield stage
 
-    def spread(
-        name: str,
-        W: csr_array,
-        guide: np.ndarray | None = None,
-        evidence: Evidence | None = None,
-        scale: float = 0.0,
-    ) -> Stage:
-        nonlocal labelling
-        A = None if guide is None or s.edge_power == 0 else class_affinities(W, guide, Y)
-        W = W if A is None else guide_edges(W, A, A, s.edge_floor, s.edge_power)
-        F = spread_labels(W, Y, s.spreading)
-        P = normalise_columns(F)
-        # Once, by scores that the prior has not shaped yet.
-        labelling = labelling.settled(P)
-        if evidence is not None:
-            P = combine(P, evidence.P, labelling.prior, s.evidence_power)
-        classes, shares = labelling.classes(P), labelling.shares(P)
-        return Stage(name, P, classes, W, F, A, weights, shares, evidence, scale)
+    # Now there are classes to judge the graphs by; these weights stay to the end.
+    weights = settings.weigh(graphs, stage.classes, settings.homophily_power)
+    trusted = sum_graphs(graphs, weights)
+    yield (stage := classify("homophily", spread(trusted, labelling.Y, settings), labelling))
 
-    weights = np.ones(len(graphs))
-    yield (stage := spread("neighbours", weighted_sum(weights, graphs)))
+    for _ in range(_guided_passes(settings)):
+        # Every pass starts from the same graph: guiding guided edges would square their weights.
+        guided = spread(trusted, labelling.Y, settings, guide=stage.classes)
+        yield (stage := classify("guided", guided, labelling))
 
-    weights = s.weigh(graphs, stage.classes, s.homophily_power)
-    W = weighted_sum(weights, graphs)
-    yield (stage := spread("homophily", W))
-
-    for _ in range(_guided_passes(s)):
-        yield (stage := spread("guided", W, stage.classes))
-
-    for _ in range(s.n_rounds):
+    for _ in range(settings.n_rounds):
         targets = labelling.targets(stage.P)
         evidence = gather_evidence(geometry, targets, stage.classes, stage.shares)
-        consensus = consensus_graph(evidence.P, s.neighbours(*Y.shape))
-        scale = s.consensus_weight * float(W.sum() / consensus.sum())
-        joined = csr_array(W + scale * consensus)
-        yield (stage := spread("evidence", joined, stage.classes, evidence, scale))
+        joined = join_consensus(trusted, evidence, settings)
+        guided = spread(joined, labelling.Y, settings, guide=stage.classes)
+        yield (stage := classify("evidence", guided, labelling, settings.evidence_power))
 
 
-def n_stages(settings: Settings) -> int:
+def first_stage(
+    graphs: Sequence[csr_array], labelling: Labelling, settings: MendSettings
+) -> tuple[Stage, Labelling]:
+    """Spread labels over all graphs alike; the stage, and the labelling with its trust settled.
+
+    The trust is settled here, once, because only these scores are not yet shaped by the prior
+    that they judge.
+    """
+    equal = spread(sum_graphs(graphs, np.ones(len(graphs))), labelling.Y, settings)
+    labelling = labelling.settled(equal.scores)
+    return classify("neighbours", equal, labelling), labelling
+
+
+def sum_graphs(graphs: Sequence[csr_array], weights: np.ndarray) -> SummedGraph:
+    """``sum_g weights_g graphs_g``, with its weights (n_graphs,)."""
+    return SummedGraph(weighted_sum(weights, graphs), weights)
+
+
+def join_consensus(graph: SummedGraph, evidence: Evidence, settings: MendSettings) -> SummedGraph:
+    """Add the consensus graph of the evidence, scaled to its share of the mass."""
+    consensus = consensus_graph(evidence.P, settings.neighbours(*evidence.P.shape))
+    scale = settings.consensus_weight * float(graph.W.sum() / consensus.sum())
+    W = csr_array(graph.W + scale * consensus)
+    return SummedGraph(W, graph.weights, evidence, scale)
+
+
+def spread(
+    graph: SummedGraph, Y: np.ndarray, settings: MendSettings, guide: np.ndarray | None = None
+) -> Spread:
+    """Spread the labels ``Y``, over edges that agree with the classes ``guide`` if these are given.
+
+    Parameters
+    ----------
+    graph : SummedGraph
+    Y : array (n_samples, n_classes)
+    settings : MendSettings
+    guide : array (n_samples,) of int, optional
+        Classes of the stage before, -1 where unknown; not read if the edge power is zero.
+    """
+    A, W = None, graph.W
+    if guide is not None and settings.edge_power != 0:
+        A = class_affinities(W, guide, Y)
+        W = guide_edges(W, A, A, settings.edge_floor, settings.edge_power)
+    return Spread(graph, A, W, spread_labels(W, Y, settings.spreading))
+
+
+def classify(name: str, labels: Spread, labelling: Labelling, evidence_power: float = 0.0) -> Stage:
+    """The stage that spread labels, and the evidence of their graph if it has any, lead to."""
+    graph, P = labels.graph, labels.scores
+    if graph.evidence is not None:
+        P = combine(P, graph.evidence.P, labelling.prior, evidence_power)
+    return Stage(
+        name=name,
+        P=P,
+        classes=labelling.classes(P),
+        W=labels.W,
+        F=labels.F,
+        A=labels.A,
+        graph_weights=graph.weights,
+        shares=labelling.shares(P),
+        evidence=graph.evidence,
+        consensus_scale=graph.consensus_scale,
+    )
+
+
+def n_stages(settings: MendSettings) -> int:
     """How many stages the recipe has: two without labels' guidance, those with it, the rounds."""
     return 2 + _guided_passes(settings) + settings.n_rounds
 
 
-def _guided_passes(settings: Settings) -> int:
+def _guided_passes(settings: MendSettings) -> int:
     return GUIDED_PASSES if settings.edge_power > 0 else 0
-
-
-def consensus_graph(P: np.ndarray, k: int) -> csr_array:
-    """Neighbour graph of the evidence, which has all samples, whatever views they miss.
-
-    Parameters
-    ----------
-    P : array (n_samples, n_classes)
-        Class shares, compared by Hellinger's distance.
-    k : int
-        Neighbours.
-    """
-    near = neighbour_search({"evidence": hellinger_points(P)}, k + 1)["evidence"]
-    return graph_from_neighbours(near, k)
-
-
-def hellinger_points(P: np.ndarray) -> np.ndarray:
-    """Points whose Euclidean distances are Hellinger's between class shares, of float32."""
-    return np.asarray(np.sqrt(P), dtype=np.float32)
-
-
-def combine(P: np.ndarray, evidence: np.ndarray, prior: np.ndarray, power: float) -> np.ndarray:
-    """``p_i e_i^power`` with rows scaled to sum one; without ``p_i`` the prior takes its place."""
-    shares = normalise_rows(P)
-    shares = np.where(shares.any(axis=1, keepdims=True), shares, prior)
-    return normalise_rows(shares * evidence**power)
 
 
 def _record(iteration: int, stage: Stage, classes_before: np.ndarray) -> StageRecord:

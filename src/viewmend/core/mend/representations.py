@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from viewmend.core.common.canonical import bottom_rows
+from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.common.scaling import unit_rows
 
 __all__ = ["REPRESENTATIONS", "Representation", "represent"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from viewmend.core.common.canonical import bottom_rows, canonical_order, row_hashes
+from viewmend.core.common.content_order import bottom_rows, canonical_order, row_hashes
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_precision_and_sign_of_zero_do_not_matter(X):
 
 def test_blocks_do_not_show(X, monkeypatch):
     whole = row_hashes(X)
-    monkeypatch.setattr("viewmend.core.common.canonical.BLOCK", 50)
+    monkeypatch.setattr("viewmend.core.common.content_order.BLOCK", 50)
     np.testing.assert_array_equal(row_hashes(X), whole)
 
 

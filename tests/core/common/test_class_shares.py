@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from viewmend.core.common.priors import (
+from viewmend.core.common.class_shares import (
     balance_classes,
     class_weights,
     normalise_columns,

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from viewmend.core.common.linear import block_cg, harmonic_labels
+from viewmend.core.common.linear_systems import block_cg, harmonic_labels
 from viewmend.core.common.simplex import power_weights, project_simplex, project_support, simplex_qp
 from viewmend.core.graphs.neighbours import directed_neighbour_graph
 from viewmend.core.graphs.spreading import label_gaps, laplacian
