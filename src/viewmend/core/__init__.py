@@ -1,7 +1,17 @@
-"""AGF-TI in the paper's symbols: pure functions of arrays.
+"""The mathematics of both methods: pure functions of arrays, in the symbols of ``docs/notation.md``.
 
-Read `admm` first (Algorithm 2), then `fusion` (Algorithm 1); `released` holds what the authors'
-code does differently. The names of all symbols are listed in ``docs/notation.md``.
+The low-level entry of AGF-TI is here. It takes the symbols of the paper and returns them::
+
+    from viewmend.core import Problem, solve
+
+    result = solve(Problem(Z=Z, Y=Y, observed=observed, lam=4.0, beta=1.0, rho=100.0))
+    result.F        # soft labels (n_samples, n_classes)
+
+That of Mend is in `viewmend.core.mend`, whose docstring shows it.
+
+Rooms: `agfti` and `mend`, one method each, which do not import each other; `graphs` (nearest
+neighbours, graphs, label spreading) and `common` (class shares, calibration, linear systems, the
+order of the samples), which both use. Each package lists its modules in reading order.
 """
 
 from viewmend.core.agfti.admm import solve

@@ -15,7 +15,7 @@ from viewmend.callbacks.notify import reason_to_stop
 from viewmend.core.agfti.alignment import align_products
 from viewmend.core.agfti.fusion import BestResponse, Fusion, Game, fuse
 from viewmend.core.agfti.graph_fourier import Shrunk, shrink_waves
-from viewmend.core.agfti.objective import Sums, anchor_loss, named_terms
+from viewmend.core.agfti.objective import RoundSums, anchor_loss, named_terms
 from viewmend.core.agfti.propagation import LabelSums, anchor_labels, inverse_roots
 from viewmend.core.agfti.state import Round, has_converged
 from viewmend.distributed import blocks as tasks
@@ -131,7 +131,7 @@ def _round(
     # Room for the next W as soon as a block of this one is used.
     state.W = W = G = []
     opened = pending.sums()
-    sums = Sums(agreed, float(opened["along_W"]), float(opened["squared_gap"]))
+    sums = RoundSums(agreed, float(opened["along_W"]), float(opened["squared_gap"]))
     gain = float(spread["gain"]) - anchor_loss(Q, frame.problem.B_anchors)
     sizes_of_terms = gain, float(settled["squares"]), norm_G
     terms = named_terms(frame.problem, small.alpha, small.eta, sums, sizes_of_terms)

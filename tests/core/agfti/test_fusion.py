@@ -11,9 +11,9 @@ from viewmend.core import solve
 from viewmend.core.agfti.fusion import (
     Game,
     agreements,
-    answer,
     best_response,
     curvature,
+    evaluate,
     fuse,
     gradient,
     newton_step,
@@ -38,7 +38,7 @@ def value(game, alpha, P):
 
 
 def h(game, alpha):
-    return answer(game, alpha).cost
+    return evaluate(game, alpha).cost
 
 
 def simplex_points(n_views, count, seed=1):
@@ -52,7 +52,7 @@ def test_best_response_beats_other_graphs():
     assert value(game, alpha, P) > max(value(game, alpha, rival) for rival in rivals)
 
 
-def test_cost_is_the_payoff_of_the_answer():
+def test_cost_is_the_payoff_of_the_best_response():
     game, alpha = make_game(), np.array([0.4, 0.3, 0.2, 0.1])
     P = best_response(game, alpha)
     np.testing.assert_allclose(h(game, alpha), value(game, alpha, P), rtol=1e-12)
@@ -65,10 +65,11 @@ def test_curvature_equals_finite_differences_of_the_gradient(alpha, beta):
     game = make_game(beta=beta)
     step = 1e-7 * np.eye(4)
     numeric = [
-        (gradient(game, answer(game, alpha + e)) - gradient(game, answer(game, alpha - e))) / 2e-7
+        (gradient(game, evaluate(game, alpha + e)) - gradient(game, evaluate(game, alpha - e)))
+        / 2e-7
         for e in step
     ]
-    K = curvature(game, answer(game, alpha))
+    K = curvature(game, evaluate(game, alpha))
     np.testing.assert_allclose(K, numeric, rtol=1e-4, atol=1e-4 * np.abs(K).max())
 
 
@@ -76,7 +77,7 @@ def test_curvature_equals_finite_differences_of_the_gradient(alpha, beta):
 @settings(max_examples=40, deadline=None)
 def test_newton_step_descends_and_ends_on_the_simplex(seed, beta):
     game = make_game(seed=seed, beta=beta)
-    at = answer(game, simplex_points(4, 1, seed)[0])
+    at = evaluate(game, simplex_points(4, 1, seed)[0])
     step = newton_step(game, at)
     assert gradient(game, at) @ step <= 0
     np.testing.assert_allclose((at.alpha + step).sum(), 1, atol=1e-9)
@@ -95,7 +96,7 @@ def test_no_point_of_a_fine_grid_is_better(beta):
     np.testing.assert_allclose(found.alpha, exact.alpha, atol=1e-6)
 
 
-def test_a_round_asks_for_few_answers(make_problem, monkeypatch):
+def test_a_round_needs_few_evaluations(make_problem, monkeypatch):
     """Reduced gradient descent asked for about twenty; see docs/benchmarks."""
     calls = []
     kernel = numba_rounds.best_response_rows
@@ -124,7 +125,7 @@ def test_gradient_equals_finite_differences(alpha):
     game = make_game()
     step = 1e-6 * np.eye(4)
     numeric = [(h(game, alpha + e) - h(game, alpha - e)) / 2e-6 for e in step]
-    np.testing.assert_allclose(gradient(game, answer(game, alpha)), numeric, rtol=1e-5)
+    np.testing.assert_allclose(gradient(game, evaluate(game, alpha)), numeric, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_views", [2, 3, 6])
@@ -136,7 +137,7 @@ def test_optimum_is_that_of_an_independent_solver(n_views, seed):
     scipy_found = minimize(
         lambda a: h(game, a),
         start,
-        jac=lambda a: gradient(game, answer(game, a)),
+        jac=lambda a: gradient(game, evaluate(game, a)),
         bounds=[(0, 1)] * n_views,
         constraints={"type": "eq", "fun": lambda a: a.sum() - 1},
         method="SLSQP",
@@ -159,7 +160,7 @@ def test_gradient_is_constant_over_positive_weights_at_the_optimum():
     """The optimality condition on the simplex."""
     game = make_game(5)
     found = fuse(game, np.full(5, 0.2), tol=1e-10, max_iter=5000)
-    grad = gradient(game, answer(game, found.alpha))
+    grad = gradient(game, evaluate(game, found.alpha))
     np.testing.assert_allclose(grad[found.alpha > 0], grad[found.alpha > 0].mean(), rtol=1e-5)
 
 

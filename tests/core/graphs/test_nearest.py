@@ -86,11 +86,11 @@ def test_only_doubtful_queries_are_searched_row_by_row(monkeypatch):
 def test_rounded_distances_stay_within_the_bound():
     """The certificate of `_settled` in its parts: float32 distances against float64."""
     X = clustered(400, 200) + 50
-    frame = nearest._Frame.of(X)
-    rows = frame.rows(X)
+    scaling = nearest._Scaling.of(X)
+    rows = scaling.rows(X)
     rounded = rows.norms[:, None] + rows.norms - 2 * rows.rough @ rows.rough.T
-    true = ((X[:, None] - X[None]) ** 2).sum(axis=2) / frame.scale**2
-    norms = np.linalg.norm(X - frame.centre, axis=1) / frame.scale
+    true = ((X[:, None] - X[None]) ** 2).sum(axis=2) / scaling.scale**2
+    norms = np.linalg.norm(X - scaling.centre, axis=1) / scaling.scale
     reach = norms[:, None] + norms
     bound = (X.shape[1] + 16) * nearest.UNIT_ROUNDOFF * reach**2
     assert (np.abs(rounded - true) <= bound).all()

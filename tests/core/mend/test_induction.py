@@ -15,10 +15,10 @@ from viewmend.core.mend.induction import (
     consensus_edges,
     induce_classes,
     new_evidence,
+    represent_new,
     spread_to,
     view_edges,
 )
-from viewmend.core.mend.induction import _look_at as look_at
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import MendSettings, mend
 from viewmend.datasets import hide, make_multiview_blobs
@@ -72,7 +72,7 @@ def test_unlabelled_samples_of_fit_are_where_their_edges_put_them():
 
 def test_guided_steps_equal_a_loop_over_edges():
     stage, settings = WITHOUT_EVIDENCE.stage, WITHOUT_EVIDENCE.settings
-    new = look_at(GEOMETRY, NEW, np.ones((70, 3), dtype=bool))
+    new = represent_new(GEOMETRY, NEW, np.ones((70, 3), dtype=bool))
     W = view_edges(WITHOUT_EVIDENCE, new)
     found = spread_to(WITHOUT_EVIDENCE, W)
     shares, degrees = neighbour_shares(W, stage.classes, N_CLASSES), stage.W.sum(axis=1)
@@ -89,7 +89,7 @@ def test_edges_are_those_of_the_graphs_of_fit():
     fitted = ONLY_GRAPHS
     seen = np.tile([True, False, False], (70, 1))
     seen[1] = True
-    edges = view_edges(fitted, look_at(GEOMETRY, NEW, seen)).toarray()
+    edges = view_edges(fitted, represent_new(GEOMETRY, NEW, seen)).toarray()
     view = GEOMETRY.views[0]
     k = fitted.settings.neighbours(len(view.rows), N_CLASSES)
     expected = np.zeros(len(view.rows))
@@ -120,7 +120,7 @@ def test_consensus_edges_are_those_of_similar_evidence():
 
 def test_evidence_is_that_of_the_regressions_of_fit():
     observed = np.array([[True, True, False], [False, True, True], [True, True, True]])
-    new = look_at(GEOMETRY, [view[:3] for view in NEW], observed)
+    new = represent_new(GEOMETRY, [view[:3] for view in NEW], observed)
     evidence = FULL.stage.evidence
     Z = np.full((3, 3, N_CLASSES), np.nan)
     for v, (view, regression) in enumerate(zip(GEOMETRY.views, evidence.fits, strict=True)):
@@ -135,7 +135,7 @@ def test_evidence_is_that_of_the_regressions_of_fit():
 
 def test_scores_are_combined_as_in_fit():
     everything = np.ones((70, 3), dtype=bool)
-    new = look_at(GEOMETRY, NEW, everything)
+    new = represent_new(GEOMETRY, NEW, everything)
     evidence = new_evidence(GEOMETRY, FULL.stage.evidence, new)
     consensus = consensus_edges(FULL.stage.evidence.P, evidence, FULL.settings)
     W = csr_array(view_edges(FULL, new) + FULL.stage.consensus_scale * consensus)

@@ -17,7 +17,7 @@ from viewmend.core.agfti import released
 from viewmend.core.agfti.alignment import align_anchors, keep_anchors
 from viewmend.core.agfti.fusion import NOT_FINITE, Fusion, Game, aligned_graphs, best_response, fuse
 from viewmend.core.agfti.graph_fourier import prox_graph_norm
-from viewmend.core.agfti.objective import Sums, gain_of, named_terms, objective_sums
+from viewmend.core.agfti.objective import RoundSums, gain_of, named_terms, objective_sums
 from viewmend.core.agfti.propagation import propagate_labels, soft_label_distances
 from viewmend.core.agfti.state import (
     InnerStep,
@@ -125,8 +125,8 @@ def _run(
         old = state.F, state.Q, state.alpha, state.eta
         impute_graphs(state, problem, steps)
         inner = fuse_graphs(state, problem, steps)
-        # G, the labels and T do not ask for each other. G comes first: a device works long at it,
-        # and meanwhile the host sends the many small tasks of the labels and of the report.
+        # G, the labels and T do not depend on each other. G comes first: a GPU works on it for
+        # long, and meanwhile the host sends the many small tasks of the labels and the report.
         shrink_graphs(state, problem, steps)
         state.F, state.Q = _propagate(state.P, problem)
         gap = ascend_multiplier(state, problem, steps)
@@ -172,7 +172,7 @@ def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
 
 def fuse_graphs(state: State, problem: Problem, steps: Steps) -> tuple[InnerStep, ...]:
     """``alpha`` and ``P``: Algorithm 1 on the aligned graphs (Eq. min_max_problem); its steps."""
-    # Until the tensor step fills it anew, nothing reads G, and its room is free.
+    # Nothing reads G until the tensor step writes it anew: the aligned graphs may use its memory.
     A = steps.rotate(state.Z, state.T, state.G if steps.impute else None)
     fusion = steps.fuse(A, state, problem)
     state.P, state.alpha = fusion.P, fusion.alpha
@@ -198,7 +198,7 @@ def ascend_multiplier(state: State, problem: Problem, steps: Steps) -> Array:
 def fuse_adversarially(A: Array, state: State, problem: Problem) -> Fusion:
     """Algorithm 1 from the weights of the last round."""
     game = _game(A, state, problem)
-    # The soft-label distances were all that the old P was for.
+    # The old P was needed for the soft-label distances only; its memory is free from here.
     state.P = None
     return fuse(game, state.alpha, problem.inner_tol, problem.inner_max_iter)
 
@@ -272,10 +272,11 @@ def _round(
     """What a round did, of which all numbers leave a device in one transfer."""
     _, _, alpha_old, eta = old
     moved = [step.P_error for step in inner]
-    agreed, found, gap, change_F, change_Q, norm_G, *errors = fetched([*sums, state.norm_G, *moved])
+    on_device = [*sums, state.norm_G, *moved]
+    agreed, terms, gap, change_F, change_Q, norm_G, *errors = fetched(on_device)
     if not np.isfinite(change_F):
         raise FloatingPointError(NOT_FINITE)
-    gain, (anchors, squares) = gain_of(found[:3]), found[3:]
+    gain, (anchors, squares) = gain_of(terms[:3]), terms[3:]
     sizes = gain - float(anchors), float(squares), float(norm_G)
     return Round(
         iteration=iteration,
@@ -283,7 +284,7 @@ def _round(
         change_Q=float(change_Q),
         change_alpha=float(np.abs(state.alpha - alpha_old).max()),
         alpha=tuple(float(a) for a in state.alpha),
-        objective=named_terms(problem, state.alpha, eta, Sums(agreed, *gap.tolist()), sizes),
+        objective=named_terms(problem, state.alpha, eta, RoundSums(agreed, *gap.tolist()), sizes),
         primal_residual=float(gap[1]) ** 0.5,
         inner=tuple(
             replace(step, P_error=float(error)) for step, error in zip(inner, errors, strict=True)

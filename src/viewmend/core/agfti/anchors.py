@@ -28,9 +28,10 @@ __all__ = [
 
 Select = Callable[[Array, int, np.random.Generator], Array]
 
-# The first correspondence comes from anchors that have none, and is worth a second look; a third
-# changed nothing on the data we tried. Waves beyond these are noise with a few thousand samples.
+# The first round starts from anchors that do not correspond, which a second improves on; a third
+# changed nothing on the data we tried.
 CORRESPONDENCE_ROUNDS = 2
+# Columns of the graph Fourier basis: beyond these they are noise with a few thousand samples.
 N_WAVES = 80
 # Weight of a neighbour in the mean of a group, against 1 of a member.
 NEIGHBOUR_SHARE = 0.1
@@ -57,7 +58,7 @@ def balanced_hierarchical(X_v: Array, n_anchors: int, rng: np.random.Generator) 
     parts = [xp.arange(X_v.shape[0], device=X_v.device)]
     n_levels = n_anchors.bit_length() - 1
     for level in range(n_levels):
-        # Drawn in the order of the parts, whoever splits them.
+        # All draws come before the splits, which may run on several threads or on a GPU.
         starts = [rng.permutation(rows.shape[0]) < rows.shape[0] // 2 for rows in parts]
         parts = dispatch.split_parts(X_v, parts, starts, level < n_levels - 1)
     return xp.stack([xp.mean(xp.take(X_v, rows, axis=0), axis=0) for rows in parts])
@@ -85,26 +86,26 @@ ANCHOR_METHODS: dict[str, Select] = {
 def corresponding_anchors(
     views: Sequence[Array],
     observed: Array,
-    own: Sequence[Array],
+    start: Sequence[Array],
     k: int,
     select: Select,
     rng: np.random.Generator,
 ) -> tuple[list[Array], Array]:
     """Anchors of all views such that anchor ``j`` of one view is anchor ``j`` of the others.
 
-    Anchors that every view draws for itself are numbered at random, so that ``T_v = I`` joins
-    strangers. Here the views are first joined by the samples they share: the graph of samples
-    over the own anchors gives every sample a place in one space, whichever views it has
-    (`diffusion_coordinates`). Centres are drawn there, every sample belongs to its nearest one,
-    and anchor ``j`` of view ``v`` is the mean of the rows of group ``j`` that view ``v``
-    observed, with a little of those near by. A second round starts from these anchors.
+    Anchors that every view draws for itself are numbered at random, so that ``T_v = I`` would
+    pair unrelated anchors. Here the views are first joined by the samples they share: the graph
+    of samples over the anchors of all views gives every sample a point in one space, whichever
+    views it has (`diffusion_coordinates`). Centres are drawn there, every sample belongs to its
+    nearest one, and anchor ``j`` of view ``v`` is the mean of the rows of group ``j`` that view
+    ``v`` observed, with a little of those near by. A second round starts from these anchors.
 
     Parameters
     ----------
     views : sequence of array (n_samples, n_features_v)
         Only observed rows are read.
     observed : array (n_samples, n_views) of bool
-    own : sequence of array (n_anchors, n_features_v)
+    start : sequence of array (n_anchors, n_features_v)
         Anchors that every view drew for itself.
     k : int
     select : callable
@@ -117,15 +118,16 @@ def corresponding_anchors(
     common : array (n_samples, n_anchors)
         Anchor graph of the common space: what is known of a sample where its view is missing.
     """
-    n_anchors, dtype = own[0].shape[0], views[0].dtype
+    n_anchors, dtype = start[0].shape[0], views[0].dtype
     xp = array_namespace(*views)
-    N = stacked_graph(anchor_graphs(views, observed, own, k), observed)
+    # Side by side, because the anchors do not correspond yet; summed in the rounds, since they do.
+    N = stacked_graph(anchor_graphs(views, observed, start, k), observed)
     for _ in range(CORRESPONDENCE_ROUNDS):
-        places = diffusion_coordinates(graph_spectrum(N, N_WAVES))
-        centres = select(places, n_anchors, rng)
-        common = anchor_graph(places, centres, k)
+        points = diffusion_coordinates(graph_spectrum(N, N_WAVES))
+        centres = select(points, n_anchors, rng)
+        common = anchor_graph(points, centres, k)
         anchors = [
-            _group_means(X_v[observed[:, v]], places, common, centres, observed[:, v])
+            _group_means(X_v[observed[:, v]], points, common, centres, observed[:, v])
             for v, X_v in enumerate(views)
         ]
         N = summed_graph(anchor_graphs(views, observed, anchors, k), observed)
@@ -133,22 +135,23 @@ def corresponding_anchors(
 
 
 def group_weights(common: Array) -> Array:
-    """What a row counts in the mean of every group, (n_rows, n_anchors); see `_group_means`."""
+    """Weight of a row in the mean of every group, (n_rows, n_anchors); see `_group_means`."""
     xp = array_namespace(common)
     nearest = xp.argmax(common, axis=1)[:, None]
     groups = xp.arange(common.shape[1], device=common.device)
     return NEIGHBOUR_SHARE * common + xp.astype(nearest == groups, common.dtype)
 
 
-def _group_means(X_v: Array, places: Array, common: Array, centres: Array, seen: Array) -> Array:
+def _group_means(X_v: Array, points: Array, common: Array, centres: Array, seen: Array) -> Array:
     """Means (n_anchors, n_features) of the rows nearest to every centre, drawn to its surroundings.
 
     Rows count 1 in the group of their nearest centre and a little in those of their other
     neighbours, which steadies small groups and fills empty ones. Where even that leaves a centre
     without an observed row, it takes that of the nearest sample.
     """
-    xp, places, weights = array_namespace(X_v), places[seen], group_weights(common[seen])
+    xp, points, weights = array_namespace(X_v), points[seen], group_weights(common[seen])
     for j in np.flatnonzero(to_numpy(xp.sum(weights, axis=0)) == 0):
-        weights[int(xp.argmin(xp.sum((places - centres[j, :]) ** 2, axis=1))), int(j)] = 1
+        weights[int(xp.argmin(xp.sum((points - centres[j, :]) ** 2, axis=1))), int(j)] = 1
+    # A row has weight in k groups of n_anchors: nearly all products would be with zero.
     sums = dispatch.sparse_cross_products(weights, X_v)
     return xp.astype(sums / xp.sum(weights, axis=0)[:, None], X_v.dtype, copy=False)

@@ -35,6 +35,7 @@ def propagation_influence(
     -------
     array (n_rows, n_labelled)
     """
+    # Transposed and rescaled: solved for the few explained rows, not for the many labels.
     K, _ = propagate_labels(P, unit_columns(rows, len(P)), B_samples, B_anchors)
     return np.asarray(K[labelled].T * (B_samples[labelled] / B_samples[rows][:, None]))
 

@@ -6,10 +6,11 @@ the simplex) play the game::
     min over alpha of h(alpha),
     h(alpha) = max over P of  lam sum_v alpha_v^2 <P, Z_v T_v> - beta |P|_F^2 - <H, P>
 
-``P`` has a closed-form answer to every ``alpha``. ``h`` is convex and differentiable (Theorem 1).
-The paper minimises it by reduced gradient descent with a line search, which asks for many answers.
-Each costs passes over all graphs, while a handful of sums over it tell the slope and the curvature
-of ``h``; so here its minimum is found by Newton's method on the simplex, with few of them.
+For every ``alpha`` the best ``P`` has a closed form: the projection of `target` on the simplex.
+``h`` is convex and differentiable (Theorem 1). The paper minimises it by reduced gradient descent
+with a line search, which evaluates ``h`` many times. One evaluation passes over all graphs; a
+handful of sums over the same ``P`` also give the slope and the curvature of ``h``. So here ``h`` is
+minimised by Newton's method on the simplex, which needs few evaluations.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ __all__ = [
 SUFFICIENT = 1e-4
 
 # Newton's method squares its error, so that stopping a hundred times below the tolerance costs
-# at most one more answer and leaves an error that no reader of the weights sees.
+# at most one more evaluation and leaves an error that no reader of the weights sees.
 STOP_SHARE = 0.01
 
 # Steps shorter than this share of Newton's are taken as they are: only rounding is left.
@@ -78,7 +79,7 @@ class Game:
 
 @dataclass(frozen=True, eq=False)
 class BestResponse:
-    """The best ``P`` for weights ``alpha``, and sums over it.
+    """The ``P`` that is best against weights ``alpha``, and sums over it.
 
     Attributes
     ----------
@@ -87,7 +88,8 @@ class BestResponse:
     cost : float
         ``h(alpha)``.
     size : float
-        Of the terms of the cost together; they cancel each other, their rounding does not.
+        Sum of the absolute terms of the cost, which bounds its rounding: the terms cancel each
+        other, their rounding errors do not.
     agreements : array (n_views,)
         ``<P, A_v>``.
     spread : array (n_views, n_views)
@@ -104,7 +106,7 @@ class BestResponse:
 
 @dataclass(frozen=True, eq=False)
 class Fusion:
-    """Answer of Algorithm 1: ``P`` (n_samples, n_anchors), ``alpha`` (n_views,), its steps."""
+    """Result of Algorithm 1: ``P`` (n_samples, n_anchors), ``alpha`` (n_views,), its steps."""
 
     P: Array
     alpha: np.ndarray
@@ -112,7 +114,7 @@ class Fusion:
 
 
 def aligned_graphs(Z: Array, T: Array, out: Array = None) -> Array:
-    """``Z_v T_v`` for every view, (n_views, n_samples, n_anchors); ``out`` may take them."""
+    """``Z_v T_v`` for every view, (n_views, n_samples, n_anchors); written to ``out`` if given."""
     return dispatch.multiply(Z, T, out)
 
 
@@ -141,7 +143,8 @@ def agreements(A: Array, P: Array) -> Array:
 
 
 def evaluate(game: Game, alpha: np.ndarray) -> BestResponse:
-    """The best ``P`` for weights ``alpha``, with what Newton's method asks of it."""
+    """The best ``P`` for weights ``alpha``, with the sums that Newton's method needs."""
+    # One kernel for all of it: every row of the graphs is read once and stays in the cache.
     P, agreed, (squares, along_H), spread = dispatch.best_response_rows(
         game.A, game.H, game.lam * alpha**2, 1 / (2 * game.beta)
     )
@@ -157,18 +160,23 @@ def gradient(game: Game, at: BestResponse) -> np.ndarray:
 def curvature(game: Game, at: BestResponse) -> np.ndarray:
     """Second derivative of ``h``, positive semi-definite, (n_views, n_views).
 
-    ``2 lam <P*, A_v>`` on the diagonal for a fixed ``P``; and ``P`` follows the weights where it
-    is positive, by ``lam / (2 beta)`` times the graphs less their row means. A view that
-    disagrees with ``P`` bends ``h`` down; Newton's model takes it for flat.
+    The derivative of `gradient` has two parts. For a fixed ``P``, ``2 lam <P*, A_v>`` on the
+    diagonal. And ``P`` moves with the weights: a projection on the simplex moves along its
+    support, by the change of `target` less the mean of that change over the support, so that
+    ``d<P*, A_v>/dalpha_u = 2 lam alpha_u spread_uv / (2 beta)``.
     """
-    moved = 2 * game.lam * at.alpha
-    follow = moved[:, None] * at.spread * moved[None, :] / (2 * game.beta)
-    return follow + np.diag(2 * game.lam * np.maximum(at.agreements, 0.0))
+    rate = 2 * game.lam * at.alpha
+    of_moving_P = rate[:, None] * at.spread * rate[None, :] / (2 * game.beta)
+    # A view that disagrees with P bends h down; taken for flat, the model stays convex.
+    of_fixed_P = np.diag(2 * game.lam * np.maximum(at.agreements, 0.0))
+    return of_moving_P + of_fixed_P
 
 
 def newton_step(game: Game, at: BestResponse) -> np.ndarray:
     """From ``alpha`` to the minimum over the simplex of the quadratic model of ``h``."""
     K = curvature(game, at)
+    # The model g (a - alpha) + (a - alpha) K (a - alpha) / 2 is, up to a constant, half of
+    # a K a - 2 a b with b = K alpha - g.
     return simplex_qp(K, K @ at.alpha - gradient(game, at)) - at.alpha
 
 
@@ -190,7 +198,7 @@ def fuse(
     tol : float
     max_iter : int
     evaluate : (game, alpha) -> BestResponse
-        Where the rows are elsewhere, who asks for the sums over them.
+        Where rows are on other machines: what evaluates there and adds up the sums.
 
     Returns
     -------
@@ -218,16 +226,17 @@ def _descend(
     direction: np.ndarray,
     evaluate: Callable[[Game, np.ndarray], BestResponse],
 ) -> BestResponse:
-    """The answer after a step of which ``h`` keeps a share of what its slope promised.
+    """The response after a step by which ``h`` falls by a share of what its slope promised.
 
-    The full step, in all but rare cases; else where the line between the slopes at both ends of
-    the last trial is zero.
+    Nearly always that is the full step. Otherwise the next trial is where the slope would be zero
+    if it changed linearly between both ends of the last trial.
     """
     slope = float(gradient(game, at) @ direction)
     theta = 1.0
     while True:
         trial = evaluate(game, _move(at.alpha, direction, theta))
         slope_there = float(gradient(game, trial) @ direction)
+        # Armijo's rule, with room for rounding: near the minimum the decrease is below it.
         enough = trial.cost <= at.cost + SUFFICIENT * theta * slope + _rounding(at)
         if enough or theta < SMALLEST_STEP:
             return trial

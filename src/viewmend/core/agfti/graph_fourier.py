@@ -1,4 +1,4 @@
-"""Frequencies of the data instead of frequencies of the file: a tensor norm without row order.
+"""The graph Fourier basis, and a tensor norm in it that does not depend on the order of the rows.
 
 The paper transforms the graphs along the samples by a discrete Fourier transform, that is, in the
 eigenvectors of a *cycle through the rows of the file*. Here the cycle gives way to the graph of
@@ -8,12 +8,15 @@ the samples themselves. With ``N`` (n, q) the observed bipartite graphs of all v
     S = diag(d)^{-1/2} N Lambda^{-1/2},        S S^T = U diag(mu) U^T
 
 is the normalised adjacency of the samples over shared anchors. Its eigenvectors ``U`` (n, r), those
-of the ``r`` largest ``mu``, are waves from smooth to rough on that graph. They follow every
-permutation of the rows, and cost ``O(n q^2)`` through the Gram matrix ``S^T S``.
+of the ``r`` largest ``mu``, are the *graph Fourier basis*. We call its columns *waves*: like sines
+on a cycle, they vary over the graph from smooth to rough, and ``mu`` falls as their frequency
+rises. A permutation of the rows permutes their entries and nothing else. They cost ``O(n q^2)``
+through the Gram matrix ``S^T S``.
 
-The ``n - r`` directions that are left have no eigenvectors of their own: any rotation of a basis
-of theirs is as good, so a norm must not see it. They enter as one block, whose nuclear norm over
-the views asks the same question, whether the views share their pattern, in a rotation-free way.
+Where ``r`` is the rank of ``S``, the ``n - r`` directions that are left all have the eigenvalue 0:
+any rotation of a basis of them is as good as any other, and a norm must not depend on it. They
+enter as one block, whose nuclear norm over the views measures the same, whether the views share
+their pattern, and does not change with a rotation.
 With ``Y_k`` (m, V) the slices of ``U^T Y`` and ``Y_rest = Y - U U^T Y`` unfolded to (n m, V)::
 
     |Y|_graph = (|Y_1|_* + ... + |Y_r|_* + |Y_rest|_*) / sqrt(n)
@@ -82,16 +85,16 @@ class Spectrum:
 
 @dataclass(frozen=True, eq=False)
 class Shrunk:
-    """What turns rows of ``Y`` into rows of ``G`` in the tensor step.
+    """The tensor step as a map of rows: ``G_i = mixing Y_i + U_i change``.
 
     Attributes
     ----------
     mixing : array (n_views, n_views)
-        What becomes of the views outside the waves.
+        Applied to the views of every row; exact outside the span of the waves.
     change : array (n_views, n_frequencies, n_anchors)
-        What the waves add to that.
+        Correction within the span of the waves.
     norm : array ()
-        Sum of the singular values that are left.
+        Sum of the singular values after shrinking.
     """
 
     mixing: Array
@@ -100,7 +103,7 @@ class Shrunk:
 
 
 def stacked_graph(Z: Array, observed: Array) -> Array:
-    """``N`` of views whose anchors have nothing to do with each other: side by side.
+    """``N`` of views whose anchors do not correspond: their graphs side by side.
 
     Parameters
     ----------
@@ -117,7 +120,7 @@ def stacked_graph(Z: Array, observed: Array) -> Array:
 
 
 def summed_graph(Z: Array, observed: Array) -> Array:
-    """``N`` (n_samples, n_anchors) of views whose anchors correspond: one on top of the other."""
+    """``N`` (n_samples, n_anchors) of views whose anchors correspond: the sum of their graphs."""
     return array_namespace(Z).sum(_observed_part(Z, observed), axis=0)
 
 
@@ -139,6 +142,7 @@ def graph_spectrum(N: Array, n_frequencies: int) -> Spectrum:
     degrees = xp.sum(N, axis=1)
     ones = xp.ones_like(degrees)
     S = normalised_graph(N, anchor_scale(N))
+    # S^T S = R diag(mu) R^T is small (q, q), and U = S R diag(mu)^{-1/2}.
     basis, mu = leading_waves(dispatch.gram(S, ones), n_frequencies)
     U = dispatch.multiply(S, basis)
     # Orthonormal up to rounding over mu; dividing by the Cholesky factor makes them so to rounding.
@@ -157,16 +161,18 @@ def leading_waves(gram: Array, n_frequencies: int) -> tuple[Array, Array]:
     """``R diag(mu)^{-1/2}``, which ``S`` turns into ``U``, and ``mu``, from ``S^T S``."""
     xp = array_namespace(gram)
     mu, R = dispatch.leading_eigenvectors(gram, n_frequencies)
+    # Below that, dividing by sqrt(mu) would blow rounding up to waves.
     rank = int(xp.sum(xp.astype(mu > SMALLEST_FREQUENCY * mu[0], xp.int64)))
     mu, R = mu[:rank], _without_ties(mu[:rank], R[:, :rank], xp)
     return R / xp.sqrt(mu), mu
 
 
 def _without_ties(mu: Array, R: Array, xp: Any) -> Array:
-    """Eigenvectors ``R`` (m, r) of falling ``mu``, where equal ones leave no choice to rounding.
+    """Eigenvectors ``R`` (m, r) of falling ``mu``, with a fixed basis where eigenvalues are equal.
 
-    A graph in pieces has as many waves of frequency 1 as pieces, and any basis of their space is
-    one. That in which a slope over the anchors is diagonal belongs to the pieces.
+    A graph of several components has as many eigenvalues 1, and any basis of their eigenspace is
+    valid: rounding would choose one. We take the basis that diagonalises the multiplication by a
+    slope over the anchors; for components, each of its vectors lives on one of them.
     """
     slope = xp.linspace(0, 1, R.shape[0], dtype=R.dtype, device=R.device)[:, None]
     starts = np.flatnonzero(-np.diff(to_numpy(mu)) > TIE) + 1
@@ -180,11 +186,11 @@ def _without_ties(mu: Array, R: Array, xp: Any) -> Array:
 
 
 def diffusion_coordinates(spectrum: Spectrum) -> Array:
-    """Samples as points whose distances tell how alike random walks from them arrive.
+    """Coordinates of the diffusion map: near samples are those whose random walks end alike.
 
-    Two steps of the walk from samples to anchors and back keep ``mu_k`` of wave ``k``, which gives
-    the coordinates ``mu_k U_ik / sqrt(d_i)`` of the diffusion map: one space for all samples,
-    whichever views they have.
+    A step of the walk from samples to anchors and back multiplies wave ``k`` by ``mu_k``, which
+    gives the coordinates ``mu_k U_ik / sqrt(d_i)``: one space for all samples, whichever views
+    they have.
 
     Returns
     -------
@@ -195,7 +201,7 @@ def diffusion_coordinates(spectrum: Spectrum) -> Array:
 
 
 def graph_norm(Y: Array, U: Array) -> float:
-    """``|Y|_graph`` of the module's head.
+    """``|Y|_graph`` as defined at the top of this module.
 
     Parameters
     ----------
@@ -234,7 +240,7 @@ def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[
 
 
 def wave_sums(U: Array, Y: Array) -> tuple[Array, Array]:
-    """All that the step needs of the samples together; sums over blocks of rows add up.
+    """The sums over samples that the tensor step needs; those of blocks of rows add up.
 
     Returns
     -------
@@ -296,7 +302,7 @@ def _mixed(Y: Array, mixing: Array, xp: Any) -> Array:
 
 
 def shrinkage(gram: Array, tau: float) -> tuple[Array, Array]:
-    """What lowers singular values by ``tau``, as a mixing of the views, and the sum that is left.
+    """The mixing of the views that lowers singular values by ``tau``, and the sum that is left.
 
     Parameters
     ----------
@@ -313,6 +319,7 @@ def shrinkage(gram: Array, tau: float) -> tuple[Array, Array]:
     xp = array_namespace(gram)
     squares, R = xp.linalg.eigh(gram)
     zeros = xp.zeros_like(squares)
+    # Rounding may take an eigenvalue of zero below it.
     sigma = xp.sqrt(xp.maximum(squares, zeros))
     left = xp.maximum(sigma - tau, zeros)
     share = left / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
@@ -321,4 +328,5 @@ def shrinkage(gram: Array, tau: float) -> tuple[Array, Array]:
 
 
 def _observed_part(Z: Array, observed: Array) -> Array:
+    # (n, V) -> (V, n, 1), to match Z; missing rows hold a start, not data.
     return array_namespace(Z).where(observed.T[:, :, None], Z, 0.0)

@@ -12,7 +12,7 @@ from viewmend.core.agfti.propagation import anchor_scale
 from viewmend.core.agfti.state import Problem, State
 
 __all__ = [
-    "Sums",
+    "RoundSums",
     "anchor_loss",
     "gain_of",
     "named_terms",
@@ -22,8 +22,8 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """What the updates of a round sum over all entries on their way.
+class RoundSums:
+    """Sums over all entries that the updates of a round compute anyway.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ def named_terms(
     problem: Problem,
     alpha: np.ndarray,
     eta: float,
-    sums: Sums,
+    sums: RoundSums,
     sizes: tuple[float, float, float],
 ) -> dict[str, float]:
     """Every term of ``J`` by name, with its sign, so that ``J`` is their sum.
@@ -57,7 +57,7 @@ def named_terms(
     problem : Problem
     alpha : array (n_views,)
     eta : float
-    sums : Sums
+    sums : RoundSums
     sizes : tuple of float
         ``R(F, Q)``, ``|P|^2`` and the norm of ``G``.
     """
@@ -73,7 +73,7 @@ def named_terms(
 
 
 def objective_sums(state: State, problem: Problem) -> Array:
-    """What the terms need and no update sums on its way (5,), where the arrays are.
+    """The sums that the terms need and no update computes, (5,), on the device of the arrays.
 
     Three sums of `gain_of`, the loss of the anchors and ``|P|^2``.
     """

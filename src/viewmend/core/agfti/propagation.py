@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class LabelSums:
-    """What the anchors' labels need of the samples; sums over blocks of rows add up.
+    """Sums over the samples that determine the anchors' labels; those of blocks of rows add up.
 
     Attributes
     ----------
@@ -90,6 +90,7 @@ def propagate_labels(P: Array, Y: Array, B_samples: Array, B_anchors: Array) -> 
 
 def label_sums(P: Array, Y: Array, B_samples: Array) -> LabelSums:
     """Sums over samples that `anchor_labels` needs; arguments as in `propagate_labels`."""
+    # The sample block I + B_n of the system is diagonal, and inverted entry by entry.
     inverse_1 = 1 / (1 + B_samples)
     return LabelSums(
         degrees=dispatch.column_sums(P),
@@ -102,6 +103,7 @@ def anchor_labels(sums: LabelSums, B_anchors: Array) -> Array:
     """``Q`` (n_anchors, n_classes) of `propagate_labels`."""
     xp = array_namespace(sums.gram)
     scale = inverse_roots(sums.degrees)
+    # I + B_m - S^T (I + B_n)^{-1} S with S = P Lambda^{-1/2}: positive definite for B > 0.
     schur = xp.eye(scale.shape[0], dtype=scale.dtype, device=scale.device) * (1 + B_anchors)
     schur = schur - scale[:, None] * sums.gram * scale[None, :]
     return dispatch.solve_spd(schur, scale[:, None] * sums.pulled)

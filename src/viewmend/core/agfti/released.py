@@ -2,8 +2,8 @@
 
 1. Simplex projections of ``Z`` and ``P`` act on positive entries only, and leave a row without any
    as it was.
-2. The search over ``alpha`` never lets ``P`` answer the trial weights: ``P`` comes from the weights
-   of the start of the round. The steps are those of golden section with a precision of 1e-3 of the
+2. The search over ``alpha`` does not update ``P`` for the trial weights: ``P`` comes from the
+   weights of the start of the round. The steps are those of golden section with a precision of 1e-3 of the
    largest step, taken only if the cost falls; the gradient is divided by the number of views.
 3. For an odd number of samples the two middle frequencies are thresholded twice.
 
@@ -53,7 +53,7 @@ def project_positive(aim: Array, previous: Array) -> Array:
 
 
 def prox_tnn(Y: Array, tau: float, out: Array = None) -> tuple[Array, Array]:
-    """`tensor_nuclear.prox_tnn` with the highest frequency of odd ``n`` cut twice.
+    """`tensor_nuclear.prox_tnn` with the highest frequency of odd ``n`` shrunk twice.
 
     Two shrinkages by ``tau`` are one by ``2 tau``.
     """

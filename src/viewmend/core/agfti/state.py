@@ -107,17 +107,17 @@ class Problem:
 
     @cached_property
     def missing_rows(self) -> tuple[tuple[int, Array], ...]:
-        """Pairs of a view and what selects missing rows of it, which together are all of them.
+        """Pairs of a view and a selector of some of its missing rows; together, of all of them.
 
-        Found once, and used in every round.
+        Computed once and used in every round, in blocks that threads can share.
         """
         xp = array_namespace(self.Z)
-        found = []
+        selectors = []
         for v in range(self.observed.shape[1]):
             rows = row_selector(self.missing[:, v])
             blocks = blocks_for(rows.shape[0], self.Z.shape[2], xp)
-            found += [(v, rows[block]) for block in blocks if rows[block].shape[0]]
-        return tuple(found)
+            selectors += [(v, rows[block]) for block in blocks if rows[block].shape[0]]
+        return tuple(selectors)
 
     @property
     def progress_type(self) -> type[Progress]:

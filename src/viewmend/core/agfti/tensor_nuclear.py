@@ -58,8 +58,8 @@ def prox_tnn(Y: Array, tau: Any, out: Array = None) -> tuple[Array, Array]:
 def frequency_grams(Y_hat: Array) -> Array:
     """Gram matrices (n_frequencies, n_views, n_views) of the slices, in double precision.
 
-    They are all that the views of a frequency must know of each other. Sums over blocks of
-    columns add up, so that no frequency needs all of its columns in one place.
+    They determine the shrinkage. Those of blocks of columns add up, so that no machine needs all
+    columns of a frequency.
 
     Parameters
     ----------
@@ -79,6 +79,7 @@ def filtered_columns(Y_hat: Array, mixing: Array) -> Array:
 
 def mean_over_frequencies(norms: Array, n_samples: int, xp: Any) -> Array:
     """Mean over all frequencies of what the non-negative ones have."""
-    # Every frequency stands for itself and its mirror image, but those that are their own.
+    # Y is real: frequencies k and n - k have the same norm, so each of the non-negative ones
+    # counts twice; but 0, and n / 2 for even n, are their own mirror image.
     twice = 2 * xp.sum(norms) - norms[0] - (norms[-1] if n_samples % 2 == 0 else 0)
     return twice / n_samples

@@ -1,1 +1,12 @@
-"""Linear algebra, class shares and calibration that every method uses."""
+"""For both methods, and the baselines: modules that know nothing of either.
+
+===================  ==================================================================
+`simplex`            projections on the probability simplex
+`linear_systems`     conjugate gradients for many right-hand sides
+`class_shares`       classes in given shares
+`content_order`      an order of the samples by their content
+`scaling`            rows of a view at one scale
+`held_out`           which labels are left out to check predictions
+`calibration`        one temperature, fitted to them
+===================  ==================================================================
+"""

@@ -1,4 +1,4 @@
-"""Probabilities to be taken at their word: one temperature, fitted to labels held out."""
+"""Calibrated probabilities: one temperature, fitted to held-out labels."""
 
 from __future__ import annotations
 
@@ -100,13 +100,14 @@ class Calibration:
         """
         _check_share("accuracy", accuracy)
         _check_share("certainty", certainty)
+        # With fewer samples even a perfect record has a lower bound below the accuracy wanted.
         fewest = math.ceil(math.log(1 - certainty) / math.log(accuracy))
         confidence, hits = surest_first(self.confidence, self.correct)
         counts = np.arange(1, len(hits) + 1)
         bounds = beta.ppf(1 - certainty, hits, counts - hits + 1)
         falls_short = np.flatnonzero(bounds[fewest - 1 :] < accuracy)
-        kept = fewest - 1 + falls_short[0] if len(falls_short) else len(hits)
-        if kept < fewest:
+        n_accepted = fewest - 1 + falls_short[0] if len(falls_short) else len(hits)
+        if n_accepted < fewest:
             msg = (
                 f"accuracy={accuracy} cannot be promised with certainty={certainty}: the surest "
                 f"{fewest} held-out labels must all be found right, got {len(hits)} held out, "
@@ -114,7 +115,7 @@ class Calibration:
                 f"accuracy or certainty"
             )
             raise ValueError(msg)
-        return float(confidence[kept - 1])
+        return float(confidence[n_accepted - 1])
 
     def __repr__(self) -> str:
         if self.n_samples == 0:
@@ -192,6 +193,7 @@ def fit_temperature(P: np.ndarray, codes: np.ndarray, spread: float = math.inf) 
         return float(np.sum(gaps * log_P)) / math.exp(x) + x / spread**2
 
     low, high = math.log(COLDEST), math.log(HOTTEST)
+    # A root within the range, if the slope changes sign; else the end that the loss falls to.
     ends = slope(low), slope(high)
     if ends[0] * ends[1] >= 0:
         return COLDEST if ends[0] > 0 else HOTTEST

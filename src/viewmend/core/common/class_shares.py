@@ -8,8 +8,8 @@ from scipy.special import softmax
 
 __all__ = ["balance_classes", "class_weights", "normalise_columns", "normalise_rows"]
 
-# From soft shares to shares of the largest class of each row, each start warm from the last; in
-# units of the spread of the log soft labels.
+# From soft shares to the shares of the largest class of each row; every solution is the start of
+# the next. In units of the spread of the log soft labels.
 SHARPNESSES = (1.0, 8.0, 64.0)
 
 
@@ -44,6 +44,7 @@ def balance_classes(P: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """
     some = P.sum(axis=1) > 0
     log_P = _log(P[some])
+    # Weights w = exp(b) act on log shares as a shift.
     b = minimize(_dual, np.zeros(len(prior)), (log_P, prior, 1.0), jac=True, method="L-BFGS-B").x
     balanced = np.tile(prior, (len(P), 1))
     balanced[some] = softmax(log_P + b, axis=1)
@@ -80,6 +81,7 @@ def class_weights(F: np.ndarray, prior: np.ndarray) -> np.ndarray:
     for sharpness in SHARPNESSES:
         data = (log_F, prior, sharpness / spread)
         b = minimize(_dual, b, data, jac=True, method="L-BFGS-B").x
+    # A common factor of all weights changes no class.
     return np.exp(b - b.mean())
 
 

@@ -1,7 +1,8 @@
-"""An order of the samples that their content decides, not their position in the file.
+"""An order of the samples by their content, whatever their order in the file.
 
-Whatever breaks ties, draws a sample or sums up does so in some order. Work done in the canonical
-order, and carried back, is therefore *exactly* equivariant to permutations of the rows.
+Breaking ties, drawing samples and summing all depend on some order of the rows. Here it is the
+canonical order, in which samples are sorted by a hash of their content. Work that is done in it,
+and whose result is put back in the order of the file, is *exactly* equivariant to permutations.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def row_hashes(X: np.ndarray) -> np.ndarray:
     array (n_rows,) of uint64
     """
     n_rows, n_features = X.shape
+    # An odd factor per column: the same number in another column gives another hash.
     salts = _mix(np.arange(1, n_features + 1, dtype=np.uint64) * GOLDEN) | np.uint64(1)
     hashes = np.empty(n_rows, dtype=np.uint64)
     step = max(BLOCK // max(n_features, 1), 1)
@@ -74,6 +76,7 @@ def sample_hashes(views: Sequence[np.ndarray], observed: np.ndarray) -> np.ndarr
 
     Parameters as in `canonical_order`.
     """
+    # A sum forgets the order of the views.
     total = np.zeros(len(observed), dtype=np.uint64)
     for X_v, seen in zip(views, observed.T, strict=True):
         total[seen] += row_hashes(X_v[seen])
@@ -83,8 +86,8 @@ def sample_hashes(views: Sequence[np.ndarray], observed: np.ndarray) -> np.ndarr
 def bottom_rows(X: np.ndarray, size: int, seed: int = 0) -> np.ndarray:
     """A uniform sample of the distinct rows that does not depend on their order.
 
-    Takes the rows of the smallest seeded hashes, a "bottom-k" sample. A row that occurs many times
-    counts once, and its first occurrence stands for it.
+    The rows of the smallest seeded hashes are taken, a "bottom-k" sample. A row that occurs many
+    times counts once, by its first occurrence.
 
     Parameters
     ----------

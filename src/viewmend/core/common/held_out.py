@@ -1,4 +1,4 @@
-"""Which labelled samples are held out, one at a time, to judge what the others say of them."""
+"""Which labelled samples are held out, one at a time, to check predictions from the others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["held_out_samples", "unit_columns"]
 
-# One temperature needs no more.
+# A temperature is one number: more labels than this would not change it noticeably.
 MOST_SAMPLES = 256
 
 
@@ -25,8 +25,10 @@ def held_out_samples(Y: np.ndarray, most: int = MOST_SAMPLES) -> np.ndarray:
     -------
     array (at most most,) of int
     """
+    # Y picks, for each sample, whether its class has a further label.
     rows = np.flatnonzero(Y @ (Y.sum(axis=0) > 1))
     steps = min(len(rows), most)
+    # Integer arithmetic: the same rows everywhere, and none where there are none.
     return rows[np.arange(steps) * len(rows) // max(steps, 1)]
 
 

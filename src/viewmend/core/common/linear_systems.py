@@ -1,4 +1,4 @@
-"""Linear systems with a few right-hand sides: one per class."""
+"""Linear systems with one right-hand side per class: conjugate gradients, harmonic labels."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def block_cg(A: sparray, B: np.ndarray, tol: float = 1e-6, max_iter: int = 1000)
     -------
     array (n, n_columns)
     """
+    # X solution, R residual, D direction, S preconditioned residual; a column each per class.
     inverse_diagonal = 1 / A.diagonal()[:, None]
     X = np.zeros_like(B)
     R = B.copy()

@@ -1,1 +1,1 @@
-"""Nearest neighbours, graphs made of them, and labels spread over graphs."""
+"""Graphs for both methods: `nearest` rows, `neighbours` as graphs, labels `spreading` over them."""

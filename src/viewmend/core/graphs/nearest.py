@@ -1,9 +1,9 @@
 """Nearest rows: exact, or among the rows of nearby cells where there are many.
 
-Rows with few columns are looked up in a tree. Otherwise,
-products in float32 propose a few more rows than wanted, differences in float64 decide among
-them, and a bound on the rounding tells the queries for which a row may have been overlooked;
-these are searched row by row. So the result is that of float64, ties included.
+Rows with few columns are looked up in a tree. Otherwise there are three steps. Products in float32,
+which are fast, propose a few more rows than wanted. Differences in float64 decide among these. A
+bound on the rounding of the first step singles out the queries for which it may have overlooked a
+row; these are searched row by row. So the result is that of float64, ties included.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from viewmend.backend import numba_cpu
 from viewmend.backend.threads import available_threads, parallel_map
 
 # Numbers of the queries of one block, and of the rows to search for them, ascending.
-Block = tuple[np.ndarray, np.ndarray]
+SearchBlock = tuple[np.ndarray, np.ndarray]
 
 __all__ = [
     "EXACT_UP_TO",
@@ -36,7 +36,7 @@ __all__ = [
 EXACT_UP_TO = 20_000
 # Columns up to which a tree is faster than products: at 20 still six times, at 100 no longer.
 TREE_COLUMNS = 20
-# Candidates beyond k: the more, the fewer queries are in doubt and the more are measured.
+# Candidates beyond k: with more of them fewer queries are in doubt, but more rows are measured.
 SPARE = 8
 # Queries and rows whose products are held at once (4 MiB of them per thread).
 BLOCK_QUERIES = 512
@@ -80,14 +80,14 @@ class _Rows:
 
 
 @dataclass(frozen=True)
-class _Frame:
-    """What `_Rows` are taken relative to: products then cancel least and cannot overflow."""
+class _Scaling:
+    """Centre and scale of `_Rows`, with which products lose few digits and cannot overflow."""
 
     centre: np.ndarray
     scale: float
 
     @classmethod
-    def of(cls, X: np.ndarray, *others: np.ndarray) -> _Frame:
+    def of(cls, X: np.ndarray, *others: np.ndarray) -> _Scaling:
         centre = X.mean(axis=0, dtype=np.float64)
         spread = max(
             max(np.max(A.max(axis=0) - centre), np.max(centre - A.min(axis=0)))
@@ -104,15 +104,15 @@ class _Frame:
 
 @dataclass(frozen=True)
 class _Task:
-    """Rows to search, queries, the row each query leaves out (or -1), neighbours wanted."""
+    """Rows to search, queries, the row that each query excludes (or -1), neighbours wanted."""
 
     data: _Rows
     asked: _Rows
-    own: np.ndarray
+    excluded: np.ndarray
     k: int
 
     def __getitem__(self, queries: np.ndarray) -> _Task:
-        return _Task(self.data, self.asked[queries], self.own[queries], self.k)
+        return _Task(self.data, self.asked[queries], self.excluded[queries], self.k)
 
 
 def nearest_rows(X: np.ndarray, k: int, *, queries: np.ndarray | None = None) -> Neighbours:
@@ -131,19 +131,19 @@ def nearest_rows(X: np.ndarray, k: int, *, queries: np.ndarray | None = None) ->
     Neighbours
         The same whatever the number of threads.
     """
-    # One type for both, or they would be rounded about different centres.
+    # One type for both: otherwise their centre would be rounded differently.
     X, asked = _as_floats(X, X if queries is None else queries)
     k = min(k, X.shape[0] - (queries is None))
     if k < 1 or len(asked) == 0:
         none = np.empty((len(asked), max(k, 0)))
         return Neighbours(none.astype(np.int32), none)
-    frame = _Frame.of(X, asked)
-    rows = frame.rows(X)
+    scaling = _Scaling.of(X, asked)
+    rows = scaling.rows(X)
     everything = np.arange(X.shape[0], dtype=np.int32)
     if queries is None:
         return _search(_Task(rows, rows, everything, k), _in_blocks(len(X), everything))
     nobody = np.full(len(asked), -1, dtype=np.int32)
-    task = _Task(rows, frame.rows(asked), nobody, k)
+    task = _Task(rows, scaling.rows(asked), nobody, k)
     return _search(task, _in_blocks(len(asked), everything))
 
 
@@ -165,15 +165,16 @@ def nearest_rows_in_cells(X: np.ndarray, k: int, *, n_probes: int = PROBES) -> N
     -------
     Neighbours
     """
+    # With no more rows than candidates a search among some rows would find fewer than asked for.
     n_enough = k + SPARE
     if X.shape[0] <= n_enough:
         return nearest_rows(X, k)
     (X,) = _as_floats(X)
     centres = _cell_centres(X, round(CELLS_PER_ROOT * math.sqrt(X.shape[0])))
     near = nearest_rows(centres, n_probes, queries=X).indices
-    rows = _Frame.of(X).rows(X)
-    own = np.arange(X.shape[0], dtype=np.int32)
-    return _search(_Task(rows, rows, own, k), _cell_blocks(near, n_enough))
+    rows = _Scaling.of(X).rows(X)
+    itself = np.arange(X.shape[0], dtype=np.int32)
+    return _search(_Task(rows, rows, itself, k), _cell_blocks(near, n_enough))
 
 
 def nearest_rows_by_tree(X: np.ndarray, k: int) -> Neighbours:
@@ -193,11 +194,11 @@ def nearest_rows_by_tree(X: np.ndarray, k: int) -> Neighbours:
     tree = KDTree(X, balanced_tree=False)
     distances, indices = tree.query(X, k + 1, workers=available_threads())
     # Among more than k duplicates a row need not find itself; then the last one goes.
-    own = indices == np.arange(n_rows)[:, None]
-    own[~own.any(axis=1), -1] = True
+    itself = indices == np.arange(n_rows)[:, None]
+    itself[~itself.any(axis=1), -1] = True
     shape = (n_rows, k)
     return Neighbours(
-        indices[~own].reshape(shape).astype(np.int32), distances[~own].reshape(shape) ** 2
+        indices[~itself].reshape(shape).astype(np.int32), distances[~itself].reshape(shape) ** 2
     )
 
 
@@ -228,19 +229,19 @@ def neighbour_search(
     return {name: search(X) for name, X in representations.items()}
 
 
-def recall(found: Neighbours, exact: Neighbours) -> float:
-    """Share of the neighbours found that are no farther than the true ``k``-th one.
+def recall(approximate: Neighbours, exact: Neighbours) -> float:
+    """Share of the approximate neighbours that are no farther than the true ``k``-th one.
 
     Parameters
     ----------
-    found, exact : Neighbours of the same queries and the same ``k``
+    approximate, exact : Neighbours of the same queries and the same ``k``
 
     Returns
     -------
     float
         Rows at equal distance stand for one another.
     """
-    return float(np.mean(found.squared_distances <= exact.squared_distances[:, -1:]))
+    return float(np.mean(approximate.squared_distances <= exact.squared_distances[:, -1:]))
 
 
 def _as_floats(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -249,40 +250,43 @@ def _as_floats(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     return tuple(np.ascontiguousarray(A, dtype=dtype) for A in arrays)
 
 
-def _in_blocks(n_queries: int, rows: np.ndarray) -> Iterator[Block]:
+def _in_blocks(n_queries: int, rows: np.ndarray) -> Iterator[SearchBlock]:
     """A few queries at a time, each with all the rows."""
     for start in range(0, n_queries, BLOCK_QUERIES):
         yield np.arange(start, min(start + BLOCK_QUERIES, n_queries)), rows
 
 
-def _search(task: _Task, blocks: Iterable[Block]) -> Neighbours:
+def _search(task: _Task, blocks: Iterable[SearchBlock]) -> Neighbours:
     """Nearest of the rows of its block for each query."""
-    shape = (task.own.size, task.k)
-    found = Neighbours(np.empty(shape, dtype=np.int32), np.empty(shape))
+    shape = (task.excluded.size, task.k)
+    neighbours = Neighbours(np.empty(shape, dtype=np.int32), np.empty(shape))
 
-    def work(block: Block) -> None:
+    def work(block: SearchBlock) -> None:
         queries, rows = block
         near = _nearest_among(task[queries], rows)
-        found.indices[queries] = near.indices
-        found.squared_distances[queries] = near.squared_distances
+        neighbours.indices[queries] = near.indices
+        neighbours.squared_distances[queries] = near.squared_distances
 
+    # Blocks have different queries, so that no two threads write to one row.
     parallel_map(work, blocks)
-    return found
+    return neighbours
 
 
 def _nearest_among(task: _Task, rows: np.ndarray) -> Neighbours:
     """Exact nearest of the ascending ``rows`` for every query of the task."""
     candidates, border = _propose(task, rows)
-    shape = (task.own.size, task.k)
-    found = Neighbours(np.empty(shape, dtype=np.int32), np.empty(shape))
+    shape = (task.excluded.size, task.k)
+    distances, indices = np.empty(shape), np.empty(shape, dtype=np.int32)
     Q, X = task.asked.given, task.data.given
-    numba_cpu.measure_candidates(Q, X, candidates, found.squared_distances, found.indices)
-    doubtful = np.flatnonzero(~_settled(task, border, found.squared_distances[:, -1]))
+    numba_cpu.measure_candidates(Q, X, candidates, distances, indices)
+    doubtful = np.flatnonzero(~_settled(task, border, distances[:, -1]))
     if doubtful.size:
-        indices, distances = found.indices[doubtful], found.squared_distances[doubtful]
-        numba_cpu.scan_rows(Q[doubtful], X, rows, task.own[doubtful], distances, indices)
-        found.indices[doubtful], found.squared_distances[doubtful] = indices, distances
-    return found
+        # Distances of the candidates are upper bounds, which let the scan give up a row early.
+        near, near_distances = indices[doubtful], distances[doubtful]
+        excluded = task.excluded[doubtful]
+        numba_cpu.scan_rows(Q[doubtful], X, rows, excluded, near_distances, near)
+        indices[doubtful], distances[doubtful] = near, near_distances
+    return Neighbours(indices, distances)
 
 
 def _propose(task: _Task, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -291,25 +295,29 @@ def _propose(task: _Task, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Where these are all the rows there are, it is infinite: none can have been overlooked.
     """
     data, asked = task.data, task.asked
-    available = rows.size - int(task.own[0] >= 0)
+    # A query among the rows excludes itself, and then all queries do.
+    available = rows.size - int(task.excluded[0] >= 0)
     n_candidates = min(task.k + SPARE, available)
-    scores = np.full((task.own.size, n_candidates), np.inf, dtype=np.float32)
+    scores = np.full((task.excluded.size, n_candidates), np.inf, dtype=np.float32)
     candidates = np.full(scores.shape, -1, dtype=np.int32)
     for start in range(0, rows.size, BLOCK_ROWS):
         part = rows[start : start + BLOCK_ROWS]
         products = asked.rough @ data.rough[part].T
-        numba_cpu.keep_nearest(products, data.norms[part], part, task.own, scores, candidates)
+        numba_cpu.keep_nearest(products, data.norms[part], part, task.excluded, scores, candidates)
     if n_candidates == available:
-        return candidates, np.full(task.own.size, np.inf)
+        return candidates, np.full(task.excluded.size, np.inf)
+    # Scores leave out |q|^2, which is the same for all rows of a query; here it is added again.
     return candidates, asked.norms.astype(np.float64) + scores[:, -1]
 
 
 def _settled(task: _Task, border: np.ndarray, worst: np.ndarray) -> np.ndarray:
     """Whether no row outside the candidates can be as near as the ``k``-th of them.
 
-    A row that near has a norm of at most ``|q| + sqrt(worst)``, so its distance is rounded by at
-    most ``(n_features + 16) u (2 |q| + sqrt(worst))^2``: that of the products and norms, and of
-    centring and scaling. A row that the rounding left outside cannot be as far as ``border``.
+    ``border`` are the largest rounded distances among the candidates, ``worst`` the exact ones of
+    the ``k``-th. A row as near as ``worst`` has a norm of at most ``|q| + sqrt(worst)``, so that
+    its rounded distance is off by at most ``(n_features + 16) u (2 |q| + sqrt(worst))^2``: the
+    rounding of products and norms, and of centring and scaling. If ``border`` is above ``worst``
+    by more than that, such a row would have been a candidate.
     """
     n_features = task.data.rough.shape[1]
     farthest = np.sqrt(worst) / task.data.scale
@@ -332,14 +340,14 @@ def _cell_centres(X: np.ndarray, n_cells: int) -> np.ndarray:
 def _means(X: np.ndarray, cell: np.ndarray) -> np.ndarray:
     """Mean of the rows of each cell that has rows.
 
-    The others, mostly duplicates of a centre, would only take the place of a probe.
+    Cells without rows, mostly duplicates of a centre, would only waste a probe.
     """
     _, cell, sizes = np.unique(cell, return_inverse=True, return_counts=True)
     members = csr_array(((1 / sizes)[cell].astype(X.dtype), (cell, np.arange(len(X)))))
     return np.asarray(members @ X)
 
 
-def _cell_blocks(near: np.ndarray, n_enough: int) -> Iterator[Block]:
+def _cell_blocks(near: np.ndarray, n_enough: int) -> Iterator[SearchBlock]:
     """The queries of each cell, with the rows of all the cells that they look into.
 
     Parameters
@@ -350,6 +358,7 @@ def _cell_blocks(near: np.ndarray, n_enough: int) -> Iterator[Block]:
         A cell that would not see more rows than that sees them all.
     """
     cell = near[:, 0]
+    # A stable sort by cell lists the members of each cell in ascending order.
     order = np.argsort(cell, kind="stable").astype(np.int32)
     members = np.split(order, np.cumsum(np.bincount(cell, minlength=near.max() + 1))[:-1])
     everything = np.arange(cell.size, dtype=np.int32)

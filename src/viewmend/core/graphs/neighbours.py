@@ -27,7 +27,7 @@ def closed_form_weights(E: np.ndarray, k: int) -> np.ndarray:
 
 
 def gaussian_weights(E: np.ndarray, k: int) -> np.ndarray:
-    """``exp(-4 e_j / e_k)`` to the ``k`` nearest: a kernel as wide as the sample is lonely."""
+    """``exp(-4 e_j / e_k)`` to the ``k`` nearest: a kernel as wide as the neighbourhood."""
     widest = E[:, k - 1 : k]
     # Duplicates of the sample fill the neighbourhood where it has no width.
     relative = np.divide(E, widest, out=np.zeros_like(E), where=widest > 0)
@@ -77,6 +77,7 @@ def edges_to_neighbours(
     data = EDGE_WEIGHTS[weights](neighbours.squared_distances[:, : k + 1], k)
     starts = np.arange(0, data.size + 1, k + 1)
     edges = csr_array((data.ravel(), columns.ravel(), starts), shape=(n_queries, n_rows))
+    # The (k + 1)-th neighbour has weight zero, and so have those as far as it.
     edges.eliminate_zeros()
     return edges
 

@@ -76,6 +76,8 @@ def spread_labels(
     -------
     F : array (n_samples, n_classes)
     """
+    # Eigenvalues of the normalised graph are at most 1, so the system is positive definite. Its
+    # solution has no negative entry, but rounding may give it some.
     system = eye_array(graph.shape[0]) - spreading * normalise_graph(graph)
     return np.maximum(block_cg(csr_array(system), Y, tol), 0)
 

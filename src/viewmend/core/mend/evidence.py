@@ -27,7 +27,7 @@ __all__ = [
 
 # A difference of one between mean scores, which are class shares, as a difference of log shares.
 SHARPNESS = 6.0
-# Soft targets make the Gaussians too sure of themselves.
+# Log shares of the Gaussian model are divided by this: fitted to soft targets, it is too confident.
 TEMPERATURE = 2.0
 # Share of the mean variance added to the diagonal of the shared covariance.
 SHRINKAGE = 0.1
@@ -35,7 +35,7 @@ SHRINKAGE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the views say, each on its own.
+    """Class shares by regression on the views, and the parts they come from.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Evidence:
 def gather_evidence(
     geometry: MendGeometry, T: np.ndarray, classes: np.ndarray, prior: np.ndarray
 ) -> Evidence:
-    """Regress the targets on every view, each sample left out of its own, and fuse the scores.
+    """Regress the targets on every view, predict each sample without itself, fuse the scores.
 
     Parameters
     ----------
@@ -76,6 +76,8 @@ def gather_evidence(
         return leave_one_out_ridge(view.features, T[view.rows], known=classes[view.rows] >= 0)
 
     fits = parallel_map(regress, geometry.views)
+    # Scores (n_samples, n_views, n_classes), zero where a view is missing. The scores are
+    # leave-one-out predictions: those of the fit would repeat the targets, and tell nothing new.
     Z = np.zeros((*geometry.observed.shape, T.shape[1]))
     for v, (view, fit) in enumerate(zip(geometry.views, fits, strict=True)):
         Z[view.rows, v] = fit.scores
@@ -88,10 +90,10 @@ def gather_evidence(
 def evidence_shares(
     Z: np.ndarray, observed: np.ndarray, weights: np.ndarray, gaussian: ViewGaussian
 ) -> np.ndarray:
-    """Geometric mean of two readings of the scores: their weighted mean, and a Gaussian model.
+    """Geometric mean of two class shares made of the scores: by their mean, by a Gaussian model.
 
-    The mean is robust where views are few or poor; the Gaussian model knows which views repeat
-    each other and which class a view confuses with which.
+    The weighted mean is robust where views are few or poor. The Gaussian model accounts for views
+    that repeat each other, and for the classes that a view confuses.
 
     Parameters
     ----------
@@ -108,6 +110,7 @@ def evidence_shares(
     """
     shares = observed * weights
     mean = np.einsum("iv,ivc->ic", shares, Z) / shares.sum(axis=1, keepdims=True)
+    # Half the sum of two logarithms is the logarithm of the geometric mean.
     log_shares = SHARPNESS * mean + log_posterior(gaussian, Z, observed) / TEMPERATURE
     return np.asarray(softmax(log_shares / 2, axis=1))
 
@@ -122,17 +125,27 @@ def consensus_graph(P: np.ndarray, k: int) -> csr_array:
     k : int
         Neighbours.
     """
+    # One more than k: the weights are relative to the distance of the next neighbour.
     near = neighbour_search({"evidence": hellinger_points(P)}, k + 1)["evidence"]
     return graph_from_neighbours(near, k)
 
 
 def hellinger_points(P: np.ndarray) -> np.ndarray:
-    """Points whose Euclidean distances are Hellinger's between class shares, of float32."""
+    """Square roots, of float32: their Euclidean distance is Hellinger's between class shares."""
     return np.asarray(np.sqrt(P), dtype=np.float32)
 
 
 def combine(P: np.ndarray, evidence: np.ndarray, prior: np.ndarray, power: float) -> np.ndarray:
-    """``p_i e_i^power`` with rows scaled to sum one; without ``p_i`` the prior takes its place."""
+    """``p_i e_i^power``, rows scaled to sum one; where ``p_i`` is zero, the prior stands in for it.
+
+    Parameters
+    ----------
+    P, evidence : array (n_samples, n_classes)
+        Scores of the graph, and class shares of the evidence.
+    prior : array (n_classes,)
+    power : float
+    """
     shares = normalise_rows(P)
+    # No label reaches such a sample over the graph, so the evidence alone decides.
     shares = np.where(shares.any(axis=1, keepdims=True), shares, prior)
     return normalise_rows(shares * evidence**power)

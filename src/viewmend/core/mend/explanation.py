@@ -1,7 +1,7 @@
 """Which labels, and which views, a score of Mend comes from.
 
-Soft labels are linear in the given labels, and the evidence of the views is a sum of logarithms, so
-that both come apart exactly.
+Soft labels are linear in the given labels, and the logarithm of the evidence is a sum over views.
+So both can be split into parts exactly.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def spreading_influence(
     W: csr_array, spreading: float, rows: np.ndarray, labelled: np.ndarray
 ) -> np.ndarray:
     """Weights (n_rows, n_labelled) of the labels in rows of the ``F`` of `spread_labels`."""
+    # The system is symmetric: one column per explained row, instead of one per label.
     return spread_labels(W, unit_columns(rows, W.shape[0]), spreading)[labelled].T
 
 

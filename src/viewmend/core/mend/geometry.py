@@ -1,4 +1,4 @@
-"""What Mend knows of the data before it sees any label: neighbours and kernel features."""
+"""What Mend computes from the views alone, before any label: neighbours and kernel features."""
 
 from __future__ import annotations
 
@@ -98,6 +98,7 @@ def build_geometry(
     settings : GeometrySettings
     """
     rows = [np.flatnonzero(column) for column in observed.T]
+    # A missing row takes part in nothing: each view is reduced to the rows it has.
     seen = [X_v[rows_v] for X_v, rows_v in zip(views, rows, strict=True)]
 
     def fit(X: np.ndarray) -> dict[str, Representation]:
@@ -109,7 +110,7 @@ def build_geometry(
 
     fitted = parallel_map(fit, seen)
     mapped = parallel_map(_apply, zip(fitted, seen, strict=True))
-    # Not within the map: the search has threads of its own.
+    # Not within a map over views: the search itself runs on all threads.
     near = [neighbour_search(mapped_v, settings.most_neighbours + 1) for mapped_v in mapped]
     features = parallel_map(expand, range(len(seen)))
     return MendGeometry(tuple(map(MendView, seen, rows, fitted, near, features)), observed)

@@ -1,6 +1,7 @@
-"""What Mend says of a labelled sample once its own label is left out, over the graph it found.
+"""Scores of Mend for labelled samples, each as if it had no label, on the fitted graph.
 
-Soft labels are linear in the given ones, so that leaving one out is a correction, not another fit.
+Soft labels are linear in the given labels. So leaving one out is a correction and needs no further
+fit.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from viewmend.core.graphs.spreading import spread_labels
 
 __all__ = ["spread_without_own"]
 
-# Relative residual of the influence of a label on its own sample, which is known long before that
-# on all others.
+# Relative residual of the conjugate gradients for the influence of a label on its own sample. That
+# entry is by far the largest of its column and has its digits long before the others.
 TOLERANCE = 1e-2
 
 
@@ -23,8 +24,8 @@ def spread_without_own(
 ) -> np.ndarray:
     """Columns of ``F`` scaled to sum one, for labelled samples, each as if it had no label.
 
-    ``F = K Y`` with a symmetric ``K``, so that the label of sample ``i`` gives it ``K_ii``, and its
-    class ``(K 1)_i`` in all.
+    ``F = K Y`` with a symmetric ``K``. So the label of sample ``i`` adds ``K_ii`` to its own entry
+    of ``F``, and ``sum_j K_ji = (K 1)_i`` to the column sum of its class.
 
     Parameters
     ----------
@@ -39,9 +40,13 @@ def spread_without_own(
     -------
     array (n_held_out, n_classes)
     """
-    K, y = spread_labels(W, unit_columns(held_out, len(Y)), spreading, TOLERANCE), Y[held_out]
-    own = K[held_out, np.arange(len(held_out))]
-    left = np.maximum(F[held_out] - own[:, None] * y, 0)
-    sums = spread_labels(W, np.ones((len(Y), 1)), spreading)[held_out]
-    mass = F.sum(axis=0) - sums * y
-    return np.divide(left, mass, out=np.zeros_like(left), where=mass > 0)
+    y = Y[held_out]
+    columns = spread_labels(W, unit_columns(held_out, len(Y)), spreading, TOLERANCE)
+    diagonal = columns[held_out, np.arange(len(held_out))]
+    # F is known to its tolerance, K_ii to a lower one: their difference may fall below zero.
+    without_label = np.maximum(F[held_out] - diagonal[:, None] * y, 0)
+    # By symmetry all column sums of K are one solution, with ones on the right-hand side.
+    column_sums = spread_labels(W, np.ones((len(Y), 1)), spreading)[held_out]
+    mass = F.sum(axis=0) - column_sums * y
+    # A class whose only label is left out has no mass, and no score.
+    return np.divide(without_label, mass, out=np.zeros_like(without_label), where=mass > 0)

@@ -38,8 +38,8 @@ def homophily(graph: csr_array, classes: np.ndarray) -> float:
 def homophily_weights(graphs: Sequence[csr_array], classes: np.ndarray, power: float) -> np.ndarray:
     """``(q_g / max q)^power`` for the homophily ``q_g`` of each graph.
 
-    This stands where AGF-TI has its view weights ``alpha``: a graph that contradicts the current
-    classes counts for less. Equal where no graph has any edge within a class.
+    These take the role of AGF-TI's view weights ``alpha``: a graph that contradicts the current
+    classes counts for less. Where no graph has any edge within a class, all weights are one.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def guide_edges(
 ) -> csr_array:
     """``W_ij (floor + <a_i, b_j>)^power``: edges between samples of unlike affinities fade.
 
-    The part of AGF-TI's label-guided update of its graph, in multiplicative form.
+    It takes the role of AGF-TI's label-guided update of its graph, in multiplicative form.
 
     Parameters
     ----------

@@ -60,9 +60,10 @@ def induce_classes(
 ) -> np.ndarray:
     """Scores of the classes of new samples, from any subset of the views.
 
-    A new sample is joined to its neighbours among the samples of fit, in every representation of
-    every view it has and in the evidence, and takes what spreading gives an unlabelled sample:
-    ``f = sum_j w_j F_j / d_j^{1/2}``, up to its scale. The samples of fit do not change.
+    A new sample is joined to its nearest samples of fit, in every representation of every view it
+    has and in the evidence. Its soft labels are those that spreading gives an unlabelled sample
+    with these edges, ``f = sum_j w_j F_j / d_j^{1/2}``, up to a factor. The samples of fit do not
+    change.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def induce_classes(
     array (n_new, n_classes)
         On the scale of the scores of fit.
     """
-    new = _look_at(fit.geometry, views, observed)
+    new = represent_new(fit.geometry, views, observed)
     W = view_edges(fit, new)
     if fit.stage.evidence is None:
         return spread_to(fit, W)
@@ -96,8 +97,8 @@ def view_edges(fit: MendInduction, new: NewSamples) -> csr_array:
             near = nearest_rows(representation(view.X), k + 1, queries=mapped[name])
             edges = edges_to_neighbours(near, k, len(view.rows)).tocoo()
             where = (rows[edges.row], view.rows[edges.col])
-            placed = csr_array((edges.data, where), shape=(n_new, n_samples))
-            total = total + next(weights) * placed
+            among_all = csr_array((edges.data, where), shape=(n_new, n_samples))
+            total = total + next(weights) * among_all
     return csr_array(total)
 
 
@@ -123,13 +124,15 @@ def spread_to(fit: MendInduction, W: csr_array) -> np.ndarray:
     if stage.A is not None:
         A = neighbour_shares(W, stage.classes, len(fit.prior))
         W = guide_edges(W, A, stage.A, settings.edge_floor, settings.edge_power)
+    # The factor d^{-1/2} of the new sample itself is left out: it scales its row, no more.
     degrees = stage.W.sum(axis=1)[:, None]
     scaled = np.divide(stage.F, np.sqrt(degrees), out=np.zeros_like(stage.F), where=degrees > 0)
+    # The column sums of fit, not of the new samples: their scores must not depend on each other.
     mass = stage.F.sum(axis=0)
     return np.asarray(W @ np.divide(scaled, mass, out=np.zeros_like(scaled), where=mass > 0))
 
 
-def _look_at(
+def represent_new(
     geometry: MendGeometry, views: Sequence[np.ndarray], observed: np.ndarray
 ) -> NewSamples:
     rows = tuple(np.flatnonzero(column) for column in observed.T)

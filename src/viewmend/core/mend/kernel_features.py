@@ -12,7 +12,7 @@ from viewmend.backend import dispatch
 
 __all__ = ["Axes", "KernelFeatures", "KernelMap", "kernel_features", "rotated_axes"]
 
-# Eigenvalues of the landmark kernel below this share of the largest are rounding errors.
+# Eigenvalues of the landmark kernel below this share of the largest are rounding errors of float32.
 RANK_TOLERANCE = 1e-6
 # Rows worked on at a time.
 BLOCK = 8192
@@ -20,7 +20,7 @@ BLOCK = 8192
 
 @dataclass(frozen=True, eq=False)
 class KernelMap:
-    """From representations of a sample to its features.
+    """The map from the representations of a sample to its features, also of new samples.
 
     With ``k(x, y)`` the mean over the representations ``r`` of ``exp(-|x_r - y_r|^2 / s_r)`` and
     ``k_x`` its values at the landmarks, the features are ``(k_x - centre) linear``.
@@ -83,6 +83,8 @@ def kernel_features(
     -------
     KernelFeatures
     """
+    # Nyström: with K (n, m) between rows and landmarks and K_m (m, m) among these, the features
+    # K K_m^{-1/2} have inner products K K_m^{-1} K^T, which approximate the kernel of all rows.
     points = {name: X[landmarks] for name, X in representations.items()}
     scales = {name: _scale(X, points[name], width) for name, X in representations.items()}
     K = _kernel(representations, points, scales)
@@ -124,11 +126,12 @@ def rotated_axes(Phi: np.ndarray, whitening: np.ndarray | None = None) -> Axes:
         The identity by default.
     """
     centre = Phi.mean(axis=0, dtype=np.float64)
-    # In double precision: the ridge is compared with the small eigenvalues.
+    # In double precision, because the ridge is compared with the small eigenvalues.
     gram = _gram(Phi - centre.astype(Phi.dtype))
     if whitening is None:
         spectrum, rotation = scipy.linalg.eigh(gram)
     else:
+        # Whitened features are never formed: only their Gram matrix and the combined rotation.
         spectrum, rotation = scipy.linalg.eigh(whitening.T @ gram @ whitening)
         rotation = whitening @ rotation
     return Axes(centre, rotation, np.maximum(spectrum, 0))
@@ -153,19 +156,20 @@ def _kernel(
 
 def _scale(X: np.ndarray, landmarks: np.ndarray, width: float) -> float:
     """Mean of ``|x - l|^2`` over rows and landmarks, over ``width``, without the distances."""
+    # mean |x - l|^2 = mean |x|^2 + mean |l|^2 - 2 <mean x, mean l>.
     rows, points = X.astype(np.float64), landmarks.astype(np.float64)
     squares = np.einsum("ij,ij->", rows, rows) / len(X)
     squares += np.einsum("ij,ij->", points, points) / len(landmarks)
     mean = float(squares - 2 * rows.mean(axis=0) @ points.mean(axis=0))
-    # Rows that are all the same have no scale of their own.
+    # Rows that are all equal have no scale; any number does.
     return mean / width if mean > 0 else 1.0
 
 
 def _inverse_root(K: np.ndarray) -> np.ndarray:
     """``R`` (m, rank) with ``R R^T`` the pseudo-inverse of a kernel matrix (m, m)."""
     values, vectors = scipy.linalg.eigh((K + K.T) / 2)
-    kept = values > RANK_TOLERANCE * values[-1]
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+    in_rank = values > RANK_TOLERANCE * values[-1]
+    return np.asarray(vectors[:, in_rank] / np.sqrt(values[in_rank]))
 
 
 def _gram(K: np.ndarray) -> np.ndarray:

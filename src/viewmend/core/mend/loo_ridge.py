@@ -13,9 +13,9 @@ __all__ = ["RIDGES", "LeaveOneOut", "leave_one_out_ridge"]
 
 # Ridges tried, per row and in units of the kernel, which is at most one.
 RIDGES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
-# A sample that alone decides its own fit has no leave-one-out prediction to speak of.
+# Leverages are cut here: at 1 a sample decides its own fit alone, and the formula divides by zero.
 MOST_LEVERAGE = 0.999
-# A view that explains nothing keeps a trace of weight: some samples have no other.
+# A view that explains nothing keeps a little weight, because some samples have no other view.
 LEAST_R2 = 1e-3
 
 
@@ -61,7 +61,7 @@ def leave_one_out_ridge(
 
     With fit ``f``, leverages ``h_i = phi_i^T (Phi^T Phi + r I)^{-1} phi_i + 1/n`` and centred
     targets, leaving out sample ``i`` turns its prediction into ``t_i - (t_i - f_i) / (1 - h_i)``.
-    On rotated features the inverse is that of a diagonal.
+    On rotated features the inverse is that of a diagonal, so that every ridge costs one product.
 
     Parameters
     ----------
@@ -79,11 +79,14 @@ def leave_one_out_ridge(
     """
     if known is None or known.all():
         return _leave_one_out(features.Phi, features.spectrum, T, ridges)
+    # The features are orthogonal over all rows, not over some: rotate anew for the known ones.
     axes = rotated_axes(features.Phi[known])
     Phi = axes(features.Phi)
     fit = _leave_one_out(Phi[known], axes.spectrum, T[known], ridges)
+    # A row without a target was left out anyway: its prediction needs no correction.
     scores = fit.predict(Phi)
     scores[known] = fit.scores
+    # Back to the features as given, (phi - centre) rotation B + b = phi (rotation B) + b'.
     coefficients = axes.rotation @ fit.coefficients
     intercept = fit.intercept - axes.centre @ coefficients
     return LeaveOneOut(scores, fit.r2, fit.ridge, coefficients, intercept)
@@ -94,10 +97,13 @@ def _leave_one_out(
 ) -> LeaveOneOut:
     """The fit on features whose columns sum to zero and have the diagonal Gram ``spectrum``."""
     n_rows = len(T)
+    # Columns of Phi sum to zero, so the intercept is the mean of the targets whatever the ridge.
     mean = T.mean(axis=0)
     centred = (T - mean).astype(Phi.dtype)
     correlations = Phi.T @ centred
+    # Inverses of the diagonal Gram matrix plus ridge, one column per ridge: (n_features, n_ridges).
     shrunk = 1 / (spectrum[:, None] + n_rows * np.asarray(ridges))
+    # (n_rows, n_ridges); the 1/n is the leverage of the intercept.
     leverages = (Phi**2) @ shrunk.astype(Phi.dtype) + 1 / n_rows
     slack = 1 - np.minimum(leverages, MOST_LEVERAGE)
     coefficients = [(scale[:, None] * correlations).astype(Phi.dtype) for scale in shrunk.T]

@@ -1,4 +1,4 @@
-"""Label-free representations of a view: several ways to say which samples are alike.
+"""Representations of a view, fitted without labels: several notions of which samples are alike.
 
 No single scaling of the features suits every view. Each representation here is a row-wise map
 ``x -> u((f(x) - centre) linear)`` with ``f`` and ``u`` fixed and ``centre`` and ``linear`` read off
@@ -64,7 +64,7 @@ class Representation:
 
 
 def unit(_X: np.ndarray) -> Representation:
-    """Rows of unit length: what the direction of a row says."""
+    """Rows of unit length: only their direction counts."""
     return Representation("unit", np.zeros(()), np.ones(()), unit=False)
 
 
@@ -128,6 +128,7 @@ def _principal_components(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     the rank. Rows that are all the same have one component, whose direction does not matter.
     """
     n_rows, n_features = centred.shape
+    # X X^T and X^T X have the same eigenvalues; the smaller one is cheaper.
     wide = n_features > n_rows
     gram = centred @ centred.T if wide else centred.T @ centred
     last = len(gram) - 1
@@ -135,9 +136,11 @@ def _principal_components(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values, vectors = values[::-1], vectors[:, ::-1]
     if values[0] <= np.finfo(float).tiny:
         return np.ones(1), np.eye(n_features, 1)
+    # Components with less than 1e-8 of the largest variance count as rounding.
     rank = int((values > 1e-8 * values[0]).sum())
     enough = int(np.searchsorted(np.cumsum(values), VARIANCE * np.trace(gram))) + 1
     q = min(max(enough, FEWEST), rank)
     values, vectors = values[:q], vectors[:, :q]
+    # Of X X^T = V diag(values) V^T the directions are X^T V diag(values)^{-1/2}.
     directions = centred.T @ (vectors / np.sqrt(values)) if wide else vectors
     return np.sqrt(values / n_rows), directions

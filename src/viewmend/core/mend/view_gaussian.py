@@ -1,4 +1,4 @@
-"""Scores of several views as one Gaussian per class, in which missing views are integrated out."""
+"""One Gaussian per class over the scores of all views; missing views are integrated out exactly."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class ViewGaussian:
     ----------
     means : array (n_classes, n_views * n_classes)
     covariance : array (n_views * n_classes, n_views * n_classes)
-        Shared by the classes. Blocks are estimated from different samples, so that it need not
-        be positive definite.
+        Shared by the classes. Its blocks are estimated from different samples, so it need not be
+        positive definite.
     floor : float
-        Least eigenvalue that any block of it is given.
+        Eigenvalues of its blocks are raised to this at least.
     prior : array (n_classes,)
     """
 
@@ -62,8 +62,11 @@ def fit_view_gaussian(
     means = _class_means(Z, observed, classes, len(prior))
     residuals = (Z - means[classes]) * observed[:, :, None]
     flat = residuals.reshape(n_samples, n_views * n_classes)
+    # Samples that have both views of a pair, (n_views, n_views); pseudo-counts off the diagonal.
     seen = observed.astype(np.float64)
     pairs = seen.T @ seen + PRIOR_PAIRS * (1 - np.eye(n_views))
+    # Missing residuals are zero, so one product sums over the samples of every pair of views; the
+    # Kronecker product divides each block by its own count.
     covariance = (flat.T @ flat) / np.kron(np.maximum(pairs, 1), np.ones((n_classes, n_classes)))
     variance = float(np.trace(covariance)) / len(covariance)
     covariance[np.diag_indices_from(covariance)] += shrinkage * variance
@@ -75,8 +78,8 @@ def fit_view_gaussian(
 def log_posterior(gaussian: ViewGaussian, Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """Log probability of every class up to a constant per row, from the views a sample has.
 
-    A Gaussian is marginalised by leaving out rows and columns, so samples of one pattern of views
-    share one decomposition, and the result is exact.
+    A Gaussian is marginalised by leaving out rows and columns of its covariance. So samples with
+    the same pattern of views share one decomposition, and nothing is approximated.
 
     Parameters
     ----------
@@ -95,16 +98,20 @@ def log_posterior(gaussian: ViewGaussian, Z: np.ndarray, observed: np.ndarray) -
     for views, rows in observed_patterns(observed):
         columns = np.flatnonzero(np.repeat(views, n_classes))
         values, vectors = scipy.linalg.eigh(gaussian.covariance[np.ix_(columns, columns)])
+        # In whitened coordinates the log density of class c is x m_c - |m_c|^2 / 2, up to |x|^2,
+        # which all classes share.
         whitening = vectors / np.sqrt(np.maximum(values, gaussian.floor))
         x = flat[np.ix_(rows, columns)] @ whitening
         centres = gaussian.means[:, columns] @ whitening
         scores[rows] = x @ centres.T - 0.5 * np.einsum("ij,ij->i", centres, centres)
     scores += np.log(gaussian.prior)
+    # The caller exponentiates: with a largest entry of zero nothing overflows.
     return scores - scores.max(axis=1, keepdims=True)
 
 
 def observed_patterns(observed: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Every distinct row of ``observed``, and the samples that have it."""
+    # One sort for all patterns, of which there may be as many as samples.
     patterns, which = np.unique(observed, axis=0, return_inverse=True)
     order = np.argsort(which, kind="stable")
     ends = np.cumsum(np.bincount(which, minlength=len(patterns)))[:-1]
@@ -117,6 +124,7 @@ def _class_means(
     """Means (n_classes, n_views, n_classes), drawn towards that of all by one pseudo-sample."""
     members = (classes[:, None] == np.arange(n_classes)).astype(np.float64)
     counts = members.T @ observed
+    # Scores of missing views are zero and add nothing to the sums.
     sums = np.einsum("ic,ivk->cvk", members, Z, optimize=True)
     overall = Z.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)[:, None]
     return np.asarray((sums + overall) / (counts + 1)[:, :, None])
