@@ -1,4 +1,4 @@
-"""The mathematics of both methods: pure functions of arrays, in the symbols of ``docs/notation.md``.
+"""The mathematics of both methods: pure functions of arrays; symbols as in ``docs/notation.md``.
 
 The low-level entry of AGF-TI is here. It takes the symbols of the paper and returns them::
 

@@ -3,8 +3,9 @@
 1. Simplex projections of ``Z`` and ``P`` act on positive entries only, and leave a row without any
    as it was.
 2. The search over ``alpha`` does not update ``P`` for the trial weights: ``P`` comes from the
-   weights of the start of the round. The steps are those of golden section with a precision of 1e-3 of the
-   largest step, taken only if the cost falls; the gradient is divided by the number of views.
+   weights of the start of the round. The steps are those of golden section with a precision of
+   1e-3 of the largest step, taken only if the cost falls; the gradient is divided by the number of
+   views.
 3. For an odd number of samples the two middle frequencies are thresholded twice.
 
 These are kept apart from the paper's algorithm so that both can be read, and are proved against
