@@ -1,8 +1,8 @@
 """The kernels in plain array API: the readable reference, and the oracle of the fast ones.
 
-Every function takes the namespace ``xp`` as its last keyword and never writes to its inputs, but
-to ``out`` where it has one: an array, also one of the inputs, that may take the answer. It need
-not, as here; what is returned counts.
+Every function takes the namespace ``xp`` as its last keyword and never writes to its inputs. Some
+have ``out``, an array, which may be one of the inputs, whose memory may be used for the result. A
+kernel is free not to use it, as those here; callers go by what is returned.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SPLIT_ROUNDS = 10
 def project_simplex_rows(B: Array, *, xp: Any) -> Array:
     """Row-wise argmin ``|p - b|^2`` subject to ``p >= 0, sum(p) = 1``.
 
-    The answer is ``max(b - tau, 0)``. With the entries of a row in falling order and
+    The solution is ``max(b - tau, 0)``. With the entries of a row in falling order and
     ``tau_j = (b_1 + ... + b_j - 1) / j``, the right ``tau`` is that of the last ``j`` with
     ``b_j > tau_j``. Shifting a row changes nothing, and keeps large numbers from cancelling.
     """
@@ -107,6 +107,7 @@ def _thresholds(falling: Array, xp: Any) -> Array:
 
 def squared_distances(X: Array, A: Array, *, xp: Any) -> Array:
     """Squared Euclidean distances between the rows of ``X`` (n, d) and of ``A`` (m, d)."""
+    # |x|^2 + |a|^2 - 2 x a, which rounding may take below zero where rows are equal.
     norms = xp.sum(X * X, axis=1)[:, None] + xp.sum(A * A, axis=1)[None, :]
     return xp.maximum(norms - 2 * (X @ A.T), xp.zeros_like(norms))
 
@@ -126,7 +127,7 @@ def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
 
 
 def inners(pairs: Sequence[tuple[Array, Array]], *, xp: Any) -> Array:
-    """``<A, B> = sum_ij A_ij B_ij`` of every pair, in double precision, where the arrays are."""
+    """``<A, B> = sum_ij A_ij B_ij`` of every pair, in double precision, on their device."""
     return xp.stack([xp.sum(a * b, dtype=xp.float64) for a, b in pairs])
 
 
@@ -276,7 +277,7 @@ def best_response_rows(
 def best_response_sums(
     A: Array, H: Array, P: Array, *, xp: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The sums over the rows ``P`` that `best_response_rows` returns, in two transfers from a device."""
+    """The sums over the rows ``P`` that `best_response_rows` returns, in two transfers."""
     views = [A[v, ...] for v in range(A.shape[0])]
     support = xp.astype(P > 0, P.dtype)
     sizes = xp.sum(support, axis=1)[:, None]
@@ -301,7 +302,7 @@ def ascend(
 
 
 def squared_gap(A: Array, B: Array, *, xp: Any) -> Array:
-    """``|A - B|^2``, where the arrays are."""
+    """``|A - B|^2``, on the device of the arrays."""
     gap = A - B
     return xp.sum(gap * gap, dtype=xp.float64)
 
@@ -310,7 +311,7 @@ def shrink_slices(Y_hat: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
     """Argmin of ``tau |G_k|_* + |G_k - Y_k|_F^2 / 2`` for every slice, and ``|G_k|_*``.
 
     The slice ``Y_k = Y_hat[:, k, :].T`` (m, V) is shrunk through its small Gram matrix
-    ``Y_k^H Y_k = R diag(sigma^2) R^H``: the answer is ``Y_k R diag((1 - tau/sigma)_+) R^H``.
+    ``Y_k^H Y_k = R diag(sigma^2) R^H``: the solution is ``Y_k R diag((1 - tau/sigma)_+) R^H``.
 
     Parameters
     ----------
@@ -326,11 +327,12 @@ def shrink_slices(Y_hat: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
     Y_k = xp.permute_dims(Y_hat, (1, 2, 0))
     sigma, R = _slice_spectra(Y_k, xp)
     tau = xp.asarray(tau, dtype=sigma.dtype, device=sigma.device)[..., None] + xp.zeros_like(sigma)
-    kept = xp.maximum(sigma - tau, xp.zeros_like(sigma))
-    shrink = kept / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
+    left = xp.maximum(sigma - tau, xp.zeros_like(sigma))
+    # A singular value of zero stays zero, whatever it is multiplied by.
+    shrink = left / xp.where(sigma > 0, sigma, xp.ones_like(sigma))
     filters = (R * xp.astype(shrink[:, None, :], R.dtype)) @ xp.conj(xp.matrix_transpose(R))
     G_k = Y_k @ xp.astype(filters, Y_hat.dtype)
-    return xp.permute_dims(G_k, (2, 0, 1)), xp.sum(kept, axis=1)
+    return xp.permute_dims(G_k, (2, 0, 1)), xp.sum(left, axis=1)
 
 
 def _slice_spectra(Y_k: Array, xp: Any) -> tuple[Array, Array]:

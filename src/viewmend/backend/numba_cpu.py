@@ -53,6 +53,7 @@ def project_ragged_rows(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 def nearest_anchor_weights(E: np.ndarray, k: int) -> np.ndarray:
     """See `viewmend.backend.agnostic.nearest_anchor_weights`."""
+    # The (k + 1)-th smallest distance of every row: the first that gets no weight.
     border = np.partition(E, k, axis=1)[:, k]
     out = np.empty_like(E, order="C")
     over_rows(_anchor_weights, *E.shape, np.ascontiguousarray(E), border, out)
@@ -64,6 +65,7 @@ def _project_rows(rows, B, floor, previous, out):  # type: ignore[no-untyped-def
     """Project each row on the face of its entries above ``floor``; none: take ``previous``."""
     for i in range(rows[0], rows[1]):
         row = B[i]
+        # No entry above the floor: there is no face to project on.
         if _excess(row, row.dtype.type(0), row.dtype.type(floor))[1] == 0:
             out[i] = previous[i]
             continue
@@ -99,6 +101,7 @@ def _threshold(row, floor):  # type: ignore[no-untyped-def]
     tau, bound, active = row.dtype.type(0), row.dtype.type(floor), row.dtype.type(0)
     while True:
         excess, count = _excess(row, tau, bound)
+        # Only for entries so large that rounding loses the 1.
         if count == 0:
             return np.float64(tau)
         if count == active:
@@ -149,6 +152,7 @@ def _anchor_weights(rows, E, border, out):  # type: ignore[no-untyped-def]
         for e in E[i]:
             total += max(border[i] - e, 0.0)
             ties += e <= border[i]
+        # A total of zero means that the k + 1 nearest tie: uniform over all that do.
         for j in range(E.shape[1]):
             if total > 0.0:
                 out[i, j] = max(border[i] - E[i, j], 0.0) / total
@@ -198,11 +202,11 @@ def _insert(distances, indices, distance, index):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def keep_nearest(products, norms, rows, own, scores, indices):  # type: ignore[no-untyped-def]
+def keep_nearest(products, norms, rows, excluded, scores, indices):  # type: ignore[no-untyped-def]
     """Merge ``|x_j|^2 - 2 q_i . x_j`` over ``j`` in ``rows`` into the lowest scores of each ``i``.
 
-    ``products`` (n_queries, n_rows), ``norms`` and ``rows`` (n_rows,), ``own`` (n_queries,) the
-    row not to count; ``scores`` and ``indices`` (n_queries, k) ascending, changed in place.
+    ``products`` (n_queries, n_rows), ``norms`` and ``rows`` (n_rows,), ``excluded`` (n_queries,)
+    the row not to count; ``scores`` and ``indices`` (n_queries, k) ascending, changed in place.
     """
     for i in range(products.shape[0]):
         worst = scores[i, -1]
@@ -216,7 +220,7 @@ def keep_nearest(products, norms, rows, own, scores, indices):  # type: ignore[n
                 continue
             for j in range(start, stop):
                 score = norms[j] - np.float32(2) * products[i, j]
-                if score < worst and rows[j] != own[i]:
+                if score < worst and rows[j] != excluded[i]:
                     _insert(scores[i], indices[i], score, rows[j])
                     worst = scores[i, -1]
 
@@ -234,14 +238,15 @@ def measure_candidates(Q, X, candidates, distances, indices):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def scan_rows(Q, X, rows, own, distances, indices):  # type: ignore[no-untyped-def]
+def scan_rows(Q, X, rows, excluded, distances, indices):  # type: ignore[no-untyped-def]
     """The ``k`` nearest of the ascending ``rows``, of which the last two hold upper bounds."""
     for i in range(Q.shape[0]):
+        # The true k-th neighbour is no farther than the k-th candidate.
         limit = distances[i, -1]
         distances[i] = np.inf
         indices[i] = X.shape[0]
         for j in rows:
-            if j == own[i]:
+            if j == excluded[i]:
                 continue
             distance = _squared_distance(Q[i], X[j], min(limit, distances[i, -1]))
             # Of equal distances the first row stays, and nothing is nearer than a duplicate.

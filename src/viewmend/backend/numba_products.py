@@ -1,6 +1,7 @@
-"""Products with rows that have few entries, entry by entry; the other rows are left to the caller.
+"""Products with the sparse rows of a dense array; the caller multiplies the other rows.
 
-Observed rows of a graph have as many entries as neighbours, and imputed rows have few or all.
+Observed rows of a graph have as many non-zero entries as neighbours, which is few; imputed rows
+have few or all. So whether sparse or dense arithmetic is faster differs from row to row.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["add_sparse_products", "multiply_sparse"]
 # Below this share of its entries a row is multiplied faster entry by entry than by the library.
 FEW = 1 / 12
 
-# Entries looked at before a row is given up.
+# Entries read between two checks whether the row has too many non-zeros.
 STRIDE = 64
 
 
@@ -46,6 +47,7 @@ def _left_over(kernel: Any, A: np.ndarray, B: np.ndarray, out: np.ndarray) -> np
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def _multiply_sparse(A, B, limit, out, full):  # type: ignore[no-untyped-def]
     n_full = 0
+    # The limit is checked after every stride, until when a row may exceed it by one.
     places = np.empty(limit + STRIDE, dtype=np.int64)
     for i in range(A.shape[0]):
         size = _find_entries(A[i], limit, places)
@@ -55,7 +57,7 @@ def _multiply_sparse(A, B, limit, out, full):  # type: ignore[no-untyped-def]
             continue
         for j in range(out.shape[1]):
             out[i, j] = 0
-        # Two at a time: an entry of the answer is read and written half as often.
+        # Two entries at a time: every entry of the result is read and written half as often.
         for p in range(0, size - 1, 2):
             k, l = places[p], places[p + 1]  # noqa: E741
             a, b = A[i, k], A[i, l]
@@ -93,7 +95,7 @@ def _find_entries(row, limit, places):  # type: ignore[no-untyped-def]
     size = 0
     for start in range(0, row.size, STRIDE):
         for j in range(start, min(start + STRIDE, row.size)):
-            # Written in any case and kept if it counts: no branch to mispredict.
+            # Written in any case, and overwritten if it does not count: no branch to mispredict.
             places[size] = j
             size += row[j] != 0
         if size > limit:

@@ -25,8 +25,8 @@ __all__ = [
     "squared_gap",
 ]
 
-# Off-diagonal entries of a Gram matrix are left where they are below this share of its largest,
-# in units of the rounding of what it is made from.
+# Jacobi's method stops at off-diagonal entries below this share of the largest entry, in units of
+# the rounding of the numbers that the Gram matrix is made from: more digits would be noise.
 NEGLIGIBLE = 0.05
 MAX_SWEEPS = 30
 
@@ -39,10 +39,12 @@ def best_response_rows(
     P = np.empty_like(H, order="C")
     sums = np.empty((n_rows, n_views + 2))
     spread = np.empty((n_rows, n_views, n_views))
+    # scale (sum_v weights_v A_v - H) is one linear combination, with H as a last view.
     weights = np.append(scale * weights, -scale).astype(H.dtype)
     A, H = np.ascontiguousarray(A), np.ascontiguousarray(H)
     row_size = (n_views + 1) * H.shape[1]
     over_rows(_best_response_rows, n_rows, row_size, A, H, weights, P, sums, spread)
+    # Summed here, in the order of the rows, whichever threads computed them.
     totals = sums.sum(axis=0)
     return P, totals[:-2], totals[-2:], spread.sum(axis=0)
 
@@ -79,7 +81,7 @@ def inners(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         i, block = task
         _inner_rows((block.start, block.stop), *rows[i], sums[i])
 
-    # All pairs at once: threads are woken once.
+    # All pairs in one call, because waking the threads costs more than a small sum.
     parallel_map(work, tasks)
     return np.array([total.sum() for total in sums])
 
@@ -111,6 +113,7 @@ def shrink_slices(Y_hat: np.ndarray, tau: Any) -> tuple[np.ndarray, np.ndarray]:
 @njit(cache=True, nogil=True)
 def _best_response_rows(rows, A, H, weights, P, sums, spread):  # type: ignore[no-untyped-def]
     for i in range(rows[0], rows[1]):
+        # All of it for one row at a time: its entries are then in the cache.
         row = P[i]
         _aim(A, H[i], weights, i, row)
         project_row(row, row)
@@ -147,6 +150,7 @@ def _row_spread(A, row, i, spread):  # type: ignore[no-untyped-def]
     n_views = A.shape[0]
     size = _support_size(row)
     for v in range(n_views):
+        # sum (a - mean a) (b - mean b) = sum a b - mean a sum b, over the support.
         mean = _sums_inside(row, A[v, i], A[v, i])[1] / size
         for u in range(v, n_views):
             products, total = _sums_inside(row, A[v, i], A[u, i])
@@ -177,6 +181,7 @@ def _sums_inside(row, a, b):  # type: ignore[no-untyped-def]
     zero = row.dtype.type(0)
     products = zero
     total = zero
+    # A selection instead of a branch, which would keep the loop from being vectorised.
     for j in range(row.size):
         inside = b[j] if row[j] > zero else zero
         products += a[j] * inside
@@ -243,6 +248,7 @@ def _add_gram(Y_hat, k, gram):  # type: ignore[no-untyped-def]
     n_views = Y_hat.shape[0]
     for u in range(n_views):
         for v in range(u, n_views):
+            # The sum is of the type of the Gram matrix, double precision also for float32 views.
             total = gram[u, v]
             for j in range(Y_hat.shape[2]):
                 total += np.conj(Y_hat[u, k, j]) * Y_hat[v, k, j]
@@ -252,19 +258,20 @@ def _add_gram(Y_hat, k, gram):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def filter_gram(gram, tau, small):  # type: ignore[no-untyped-def]
-    """Turn ``R diag(sigma^2) R^H`` into ``R diag((1 - tau/sigma)_+) R^H``; the sum that is kept."""
+    """Turn ``R diag(sigma^2) R^H`` into ``R diag((1 - tau/sigma)_+) R^H``; its nuclear norm."""
     R = _eigenvectors(gram, small)
+    # The method leaves the eigenvalues on the diagonal; rounding may take a zero below zero.
     squares = np.diag(gram).real.copy()
     gram[:] = 0.0
-    kept = 0.0
+    norm = 0.0
     for v in range(squares.size):
         sigma = np.sqrt(max(squares[v], 0.0))
         if sigma > tau:
-            kept += sigma - tau
+            norm += sigma - tau
             for a in range(squares.size):
                 for b in range(squares.size):
                     gram[a, b] += (1.0 - tau / sigma) * R[a, v] * np.conj(R[b, v])
-    return kept
+    return norm
 
 
 @njit(cache=True, nogil=True)
@@ -290,6 +297,8 @@ def _eigenvectors(gram, small):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _rotate(gram, R, p, q):  # type: ignore[no-untyped-def]
     """Make entry ``(p, q)`` zero by a unitary rotation of two views."""
+    # The phase makes the entry real; then the classical rotation by the smaller of two angles,
+    # whose tangent solves t^2 + 2 slant t - 1 = 0.
     size = abs(gram[p, q])
     phase = gram[p, q] / size
     slant = (gram[q, q].real - gram[p, p].real) / (2 * size)
@@ -298,6 +307,7 @@ def _rotate(gram, R, p, q):  # type: ignore[no-untyped-def]
         tangent = -tangent
     c = 1.0 / np.sqrt(tangent * tangent + 1.0)
     s = tangent * c
+    # Columns of the matrix and of the basis, then rows of the matrix: gram <- J^H gram J.
     for M in (gram, R):
         for a in range(M.shape[0]):
             x, y = M[a, p], M[a, q] * np.conj(phase)
@@ -305,6 +315,7 @@ def _rotate(gram, R, p, q):  # type: ignore[no-untyped-def]
     for a in range(gram.shape[0]):
         x, y = gram[p, a], gram[q, a] * phase
         gram[p, a], gram[q, a] = c * x - s * y, s * x + c * y
+    # Zero but for rounding, which would keep the sweeps going.
     gram[p, q] = 0.0
     gram[q, p] = 0.0
 
@@ -313,6 +324,7 @@ def _rotate(gram, R, p, q):  # type: ignore[no-untyped-def]
 def _mix_views(Y_hat, k, mixing):  # type: ignore[no-untyped-def]
     """``Y_u <- sum_v Y_v mixing_vu`` in slice ``k``."""
     n_views, _, size = Y_hat.shape
+    # A copy, because every new view needs all the old ones.
     mixed = np.zeros((n_views, size), dtype=Y_hat.dtype)
     for u in range(n_views):
         for v in range(n_views):

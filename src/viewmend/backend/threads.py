@@ -22,7 +22,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from viewmend.backend.namespace import is_numpy
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+Output = TypeVar("Output")
 
 __all__ = [
     "BLOCK",
@@ -69,7 +69,7 @@ def serial_blas() -> AbstractContextManager[Any]:
     return _blas().limit(limits=1)
 
 
-def parallel_map(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+def parallel_map(work: Callable[[Item], Output], items: Iterable[Item]) -> list[Output]:
     """Results of ``work`` on every item, on as many threads as are available.
 
     Linear algebra inside runs on one thread, so that the numbers are the same whatever the number
@@ -77,7 +77,8 @@ def parallel_map(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
     """
     items = list(items)
     results: list[Any] = [None] * len(items)
-    # Shared by all lanes: each takes the next position.
+    # One iterator for all lanes, each of which takes the next position when it is free. Next is
+    # atomic under the interpreter's lock.
     positions = iter(range(len(items)))
 
     def lane() -> None:
@@ -88,6 +89,7 @@ def parallel_map(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
     with serial_blas():
         others = [_pool(os.getpid()).submit(_in_pool, lane) for _ in range(n_lanes - 1)]
         try:
+            # The caller works too, rather than wait.
             _in_pool(lane)
         finally:
             for other in others:
@@ -95,7 +97,7 @@ def parallel_map(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
     return results
 
 
-def for_each(work: Callable[[Item], Result], items: Iterable[Item], xp: Any) -> list[Result]:
+def for_each(work: Callable[[Item], Output], items: Iterable[Item], xp: Any) -> list[Output]:
     """`parallel_map` for NumPy; one by one for libraries with threads of their own."""
     return parallel_map(work, items) if is_numpy(xp) else [work(item) for item in items]
 

@@ -39,7 +39,8 @@ __all__ = [
     "triton_kernels",
 ]
 
-# Steps of the simplex threshold between two questions whether all rows are done.
+# Steps of the simplex threshold between two checks whether all rows are done, each of which makes
+# the host wait for the GPU.
 STEPS_UNASKED = 4
 
 # Columns that one small matrix product sums over: a product of few rows and very many columns
@@ -74,7 +75,7 @@ def cuda_is_there() -> bool:
 
 
 def mover_to(device: str | None) -> Callable[[np.ndarray], Array]:
-    """What copies NumPy arrays to a device of PyTorch; None leaves them where they are."""
+    """A function that copies NumPy arrays to a device of PyTorch; None leaves them as they are."""
     if device is None:
         return lambda array: array
     torch = import_torch()
@@ -164,9 +165,9 @@ def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
 def polar_factors(C: Array, *, xp: Any) -> Array:
     """See `viewmend.backend.agnostic.polar_factors`; by matrix products alone, in float64.
 
-    The steps are known beforehand, so that nothing is asked of the device on the way but at the
-    end of a course, which also lifts the values that are too small for it. A matrix that is nearly
-    singular gets the factor of its singular value decomposition.
+    The steps are known beforehand, so that the host waits for the GPU only at the end of a course.
+    A course also raises singular values that are too small for it, so that a second one may do.
+    A matrix that is nearly singular gets the factor of its singular value decomposition.
     """
     X = xp.astype(C, xp.float64)
     # The Frobenius norm is an upper bound of the largest singular value, and cheap.
@@ -186,10 +187,11 @@ def polar_factors(C: Array, *, xp: Any) -> Array:
 def best_response_rows(
     A: Array, H: Array, weights: np.ndarray, scale: float, *, xp: Any
 ) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
-    """See `viewmend.backend.agnostic.best_response_rows`; all sums reach the host in one transfer."""
+    """See `viewmend.backend.agnostic.best_response_rows`; all sums in one transfer to the host."""
     n_views = A.shape[0]
     aim = xp.tensordot(xp.asarray(weights, dtype=A.dtype, device=A.device), A, axes=1) - H
     P = project_simplex_rows(scale * aim, xp=xp)
+    # (n, V, m): for every row a small matrix of its views.
     A_i = xp.permute_dims(A, (1, 0, 2))
     sums = [
         xp.sum(A_i @ P[:, :, None], axis=0, dtype=xp.float64)[:, 0],
@@ -255,6 +257,7 @@ def _slice_grams(Y_hat: Array, xp: Any) -> Array:
     double = xp.complex128 if xp.isdtype(Y_hat.dtype, "complex floating") else xp.float64
     if n_slices > 1:
         return xp.astype(_grams(Y_hat, xp), double)
+    # One slice alone, as of the directions outside the waves: its columns are cut into pieces.
     whole = size // PIECE * PIECE
     pieces = xp.reshape(Y_hat[:, 0, :whole], (n_views, whole // PIECE, PIECE))
     return xp.sum(_grams(pieces, xp), axis=0, dtype=double) + _grams(Y_hat[:, :, whole:], xp)
@@ -266,7 +269,7 @@ def _grams(Y_hat: Array, xp: Any) -> Array:
 
 
 def slice_filters(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
-    """``R diag((1 - tau/sigma)_+) R^H`` of matrices ``R diag(sigma^2) R^H``, and what is kept.
+    """``R diag((1 - tau/sigma)_+) R^H`` of matrices ``R diag(sigma^2) R^H``, and nuclear norms.
 
     Parameters
     ----------
@@ -284,14 +287,17 @@ def slice_filters(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
 
 
 def _filter_of_two(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
-    """``R diag((1 - tau/sigma)_+) R^H`` of 2 x 2 matrices, which is linear in the matrix."""
+    """``R diag((1 - tau/sigma)_+) R^H`` of 2 x 2 matrices, without eigenvectors.
+
+    A function of a 2 x 2 matrix is the linear one that agrees with it at both eigenvalues.
+    """
     first, second = xp.real(gram[:, 0, 0]), xp.real(gram[:, 1, 1])
     middle = (first + second) / 2
     radius = xp.hypot((first - second) / 2, xp.abs(gram[:, 0, 1]))
     squares = xp.stack([middle - radius, middle + radius], axis=1)
     shrink, norms = _shrinkage(squares, tau, xp)
     level = xp.mean(shrink, axis=1)
-    # Where both eigenvalues agree there is no direction to tell apart, and no slope.
+    # Where both eigenvalues agree, the matrix is a multiple of the identity and needs no slope.
     apart = radius > 0
     slope = (shrink[:, 1] - level) / xp.where(apart, radius, xp.ones_like(radius))
     identity = xp.eye(2, dtype=gram.dtype, device=gram.device)
@@ -309,5 +315,5 @@ def _filter_of_many(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
 def _shrinkage(squares: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
     """``(1 - tau/sigma)_+`` from ``sigma^2`` (n_slices, V), and the sums of ``(sigma - tau)_+``."""
     sigma = xp.sqrt(xp.clamp(squares, min=0))
-    kept = xp.clamp(sigma - tau, min=0)
-    return kept / xp.where(sigma > 0, sigma, xp.ones_like(sigma)), xp.sum(kept, axis=1)
+    left = xp.clamp(sigma - tau, min=0)
+    return left / xp.where(sigma > 0, sigma, xp.ones_like(sigma)), xp.sum(left, axis=1)

@@ -20,20 +20,21 @@ def split_parts(
     sizes = [rows.shape[0] for rows in parts]
     rows = xp.nn.utils.rnn.pad_sequence(list(parts), batch_first=True)
     left = np.zeros(rows.shape, dtype=bool)
-    for own, start in zip(left, starts, strict=True):
-        own[: len(start)] = start
+    for padded, start in zip(left, starts, strict=True):
+        padded[: len(start)] = start
     counts = xp.asarray(sizes, device=X.device)[:, None]
     real = xp.arange(rows.shape[1], device=X.device) < counts
     X_p = X[rows]
     total = xp.bmm(xp.astype(real, X.dtype)[:, None, :], X_p)
     left = xp.asarray(left, device=X.device)
-    # A split that has settled stays as it is, so that nobody need ask.
+    # A split that has converged stays as it is: to check would cost a wait for the device.
     for _ in range(SPLIT_ROUNDS):
+        # Padding is infinitely far from the left, and so never among the lower half.
         gap = xp.where(real, _distance_gaps(X_p, total, (left, counts), xp), xp.inf)
         left = _lower_halves(gap, counts // 2, xp) if balanced else _nearer(gap, counts, xp)
     # The left rows of every part to its front, its padding to its end, all in their order.
-    place = xp.argsort(2 * (~real).int() + (~left).int(), axis=1, stable=True)
-    rows = xp.take_along_dim(rows, place, 1)
+    position = xp.argsort(2 * (~real).int() + (~left).int(), axis=1, stable=True)
+    rows = xp.take_along_dim(rows, position, 1)
     ends = zip(rows, to_numpy(xp.sum(left, axis=1)), sizes, strict=True)
     return [side for row, n_left, size in ends for side in (row[:n_left], row[n_left:size])]
 

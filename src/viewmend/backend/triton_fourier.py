@@ -1,7 +1,7 @@
 """The Fourier step of the tensor norm on NVIDIA GPUs: tables, transforms, packed columns.
 
-Columns are packed in pairs, as in `viewmend.backend.numba_rounds`, and transformed with the samples
-side by side, which is the order the library's transforms work in.
+Two real columns are transformed as the real and the imaginary part of one complex column. Samples
+lie side by side in memory, which is the layout that cuFFT works in.
 """
 
 from __future__ import annotations
@@ -34,17 +34,19 @@ __all__ = [
 TILE = 32
 # Columns that one program of the mixing of slices takes.
 COLUMNS = 32
-# The largest small and the largest middle-sized prime factor: the library's transforms are best
-# at lengths of the former, and slow beyond the latter.
+# The largest small and the largest middle-sized prime factor: cuFFT is best at lengths of the
+# former, and slow beyond the latter.
 PRIME_SIZES = (13, 127)
-# Bytes of a view beyond which memory counts more than calls: views are transformed one by one.
+# Bytes of a view beyond which views are transformed one by one: saves memory, costs launches.
 LARGE = 1 << 25
 
 
 def shrink_fourier(Y: Array, tau: Any, *, out: Array = None, xp: Any) -> tuple[Array, Array]:
     """See `viewmend.backend.agnostic.shrink_fourier`.
 
-    Two neighbouring columns are transformed as the real and the imaginary part of one.
+    With ``c = a + i b`` the transforms of ``a`` and ``b`` are mixed in those of ``c`` at ``k`` and
+    at its mirror ``-k``. They need not be separated: the mean of the Gram matrix at ``k`` and the
+    conjugate of that at ``-k`` is the Gram matrix of ``a`` and ``b``, and mixing views is linear.
     """
     if Y.shape[2] % 2 or not Y.is_contiguous():
         return torch_gpu.shrink_fourier(Y, tau, out=out, xp=xp)
@@ -60,7 +62,7 @@ def shrink_fourier(Y: Array, tau: Any, *, out: Array = None, xp: Any) -> tuple[A
 
 
 def _thresholds(tau: Any, plan: FrequencyPlan) -> Array:
-    """Of every pair; one number reaches the device as an argument, without a wait."""
+    """Thresholds of all pairs; a single number is a kernel argument, which needs no transfer."""
     like = {"dtype": torch.float64, "device": plan.frequencies.device}
     if np.ndim(tau) == 0:
         return torch.full(plan.frequencies.shape, float(tau), **like)
@@ -72,8 +74,8 @@ class FrequencyPlan:
     """Where the samples go for a transform, and where its frequencies end up.
 
     The length is split into coprime factors, large primes apart from the others, so that a
-    transform over all axes of a table of that shape is that of the whole length (Good and
-    Thomas), and primes that the library is slow at are met in short transforms only.
+    transform over all axes of a table of that shape is that of the whole length (the algorithm of
+    Good and Thomas), and primes that cuFFT is slow at occur in short transforms only.
 
     Attributes
     ----------
@@ -104,7 +106,8 @@ def frequency_plan(n: int, device: torch.device) -> FrequencyPlan:
     axes = np.indices(shape).reshape(len(shape), -1)
     factors = [(n // size, size) for size in shape]
     samples = sum(rest * i for (rest, _), i in zip(factors, axes, strict=True)) % n
-    # Divided by a factor, the frequency at a place leaves its position on that axis.
+    # Chinese remainder theorem: the frequency at a place is, modulo each factor, its position on
+    # that axis.
     inverses = [rest * pow(rest, -1, size) if size > 1 else 0 for rest, size in factors]
     frequencies = np.asarray(inverses) @ axes % n
     firsts, mirrors, smaller = conjugate_pairs(frequencies)
@@ -125,7 +128,7 @@ def coprime_factors(n: int) -> tuple[int, ...]:
 def transform(Y: Array, plan: FrequencyPlan, room: Array) -> Array:
     """Fourier transform along the samples of packed columns, (V, m // 2, n).
 
-    It takes ``room``, an array like ``Y`` or ``Y`` itself, where that saves much memory.
+    ``room``, an array like ``Y`` or ``Y`` itself, is written to where that saves much memory.
     """
     if Y[0].nbytes <= LARGE:
         return _transform(Y, plan)
@@ -166,7 +169,7 @@ def _over_table(fft: Callable[..., Array], columns: Array, plan: FrequencyPlan) 
 def _transpose(by_sample: Array, table: Array, samples: Array, to_table: bool) -> None:
     """Copy between columns by sample (V, n, m) and the table (V, m // 2, n, 2), either way."""
     n_views, M, n, _ = table.shape
-    # Words of eight bytes, one or two of which are a complex number.
+    # Copied as words of eight bytes, one or two of which are a complex number.
     words = by_sample.view(torch.int64), table.view(torch.int64)
     grid = (triton.cdiv(n, TILE), triton.cdiv(M, TILE), n_views)
     size = table.element_size() // 4
@@ -234,6 +237,7 @@ def _gram_slices(  # type: ignore[no-untyped-def]
     inside = (v[:, None] < V) & (pair[None, :] < n_pairs)
     first = tl.load(firsts + pair, mask=pair < n_pairs, other=0)
     mirror = tl.load(mirrors + pair, mask=pair < n_pairs, other=0)
+    # Offsets in 64 bits: V M n exceeds 2^31 for large data.
     start = v[:, None].to(tl.int64) * M * n
     real = tl.zeros((V_PAD, V_PAD, BLOCK), dtype=tl.float64)
     imaginary = tl.zeros((V_PAD, V_PAD, BLOCK), dtype=tl.float64)
@@ -265,6 +269,7 @@ def _mix_slices(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     half = tl.load(halves + place, mask=place < n, other=0)
+    # The filter of a mirror frequency is the conjugate of that of its partner.
     sign = tl.where(tl.load(firsts + half, mask=place < n, other=0) == place, 1.0, -1.0)
     v = tl.arange(0, V_PAD)
     kind = Y_hat.dtype.element_ty

@@ -48,7 +48,7 @@ def project_simplex_rows(B: Array, *, xp: Any) -> Array:
 def best_response_rows(
     A: Array, H: Array, weights: np.ndarray, scale: float, *, xp: Any
 ) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
-    """See `viewmend.backend.agnostic.best_response_rows`; all sums reach the host in one transfer."""
+    """See `viewmend.backend.agnostic.best_response_rows`; all sums in one transfer to the host."""
     n_views, n_rows, n_columns = A.shape
     A, H = A.contiguous(), H.contiguous()
     P = torch.empty_like(H)
@@ -83,7 +83,7 @@ def ascend(
 
 
 def _halves(number: float) -> tuple[float, float]:
-    """Two numbers in single precision, all that a kernel is given, whose sum is ``number``."""
+    """Two numbers whose sum is ``number``: Triton passes scalars in single precision."""
     first = float(np.float32(number))
     return first, number - first
 
@@ -100,7 +100,10 @@ def _whole(first, second, kind: tl.constexpr):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _threshold(b, inside):  # type: ignore[no-untyped-def]
-    """Newton's method for the ``tau`` that the entries exceed by 1 in all."""
+    """Newton's method for the ``tau`` that the entries exceed by 1 in all.
+
+    ``tau`` rises and entries drop out; it is final when none did in the last step.
+    """
     count = tl.sum(tl.where(inside, 1.0, 0.0))
     tau = (tl.sum(tl.where(inside, b, 0.0)) - 1.0) / count
     before = count + 1.0
@@ -151,36 +154,41 @@ def _best_response(A, H, factors, P, sums, n_columns, V: tl.constexpr, BLOCK: tl
     stride = tl.num_programs(0).to(tl.int64) * n_columns
     j = tl.arange(0, BLOCK)
     inside = j < n_columns
-    place = i * n_columns + j
-    H_i = tl.load(H + place, mask=inside, other=0.0)
+    # Views are stored one after the other: stride entries apart, for the same row and columns.
+    entry = i * n_columns + j
+    H_i = tl.load(H + entry, mask=inside, other=0.0)
     aim = tl.load(factors + V) * H_i
     for v in tl.static_range(V):
-        aim += tl.load(factors + v) * tl.load(A + v * stride + place, mask=inside, other=0.0)
+        aim += tl.load(factors + v) * tl.load(A + v * stride + entry, mask=inside, other=0.0)
+    # Padding beyond the columns is not projected, and must not count in the sums.
     p = tl.where(inside, tl.maximum(aim - _threshold(aim, inside), 0.0), 0.0)
-    tl.store(P + place, p, mask=inside)
+    tl.store(P + entry, p, mask=inside)
     support = p > 0
     size = tl.sum(tl.where(support, 1.0, 0.0))
     target = sums + i * (V + 2 + V * V)
     tl.store(target + V, tl.sum(p * p))
     tl.store(target + V + 1, tl.sum(p * H_i))
     for v in tl.static_range(V):
-        a = tl.load(A + v * stride + place, mask=inside, other=0.0)
+        a = tl.load(A + v * stride + entry, mask=inside, other=0.0)
         tl.store(target + v, tl.sum(p * a))
+        # Views are read again instead of being held in registers. It is enough to centre one of
+        # the two factors of the scatter matrix.
         centred = tl.where(support, a - tl.sum(tl.where(support, a, 0.0)) / size, 0.0)
         for u in tl.static_range(V):
-            b = tl.load(A + u * stride + place, mask=inside, other=0.0)
+            b = tl.load(A + u * stride + entry, mask=inside, other=0.0)
             tl.store(target + V + 2 + v * V + u, tl.sum(centred * b))
 
 
 @triton.jit
 def _ascend(W, Z, G, eta, eta_2, out, sums, size, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     program = tl.program_id(0)
-    place = program.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = place < size
-    w = tl.load(W + place, mask=inside, other=0.0)
-    gap = tl.load(Z + place, mask=inside, other=0.0) - tl.load(G + place, mask=inside, other=0.0)
+    entry = program.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = entry < size
+    w = tl.load(W + entry, mask=inside, other=0.0)
+    gap = tl.load(Z + entry, mask=inside, other=0.0) - tl.load(G + entry, mask=inside, other=0.0)
     eta = _whole(eta, eta_2, out.dtype.element_ty)
-    tl.store(out + place, w + eta * gap, mask=inside)
+    tl.store(out + entry, w + eta * gap, mask=inside)
+    # Partial sums per program, added up later in a fixed order: atomics would have none.
     tl.store(sums + program, tl.sum(w * gap).to(tl.float64))
     tl.store(sums + tl.num_programs(0) + program, tl.sum(gap * gap).to(tl.float64))
 

@@ -1,6 +1,6 @@
 """Filters of many small Gram matrices on NVIDIA GPUs, by Jacobi's method.
 
-The library's eigenvalues of many small matrices would take a megabyte of memory for each.
+PyTorch's eigenvalue solver would take a megabyte of memory for each of them.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from viewmend.backend.namespace import Array
 
 __all__ = ["filter_grams"]
 
-# Off-diagonal entries are left where they are below this share of the trace, in units of the
-# rounding of what a matrix is made from.
+# Sweeps end at off-diagonal entries below this share of the trace, in units of the rounding of the
+# numbers that a matrix is made from: more digits would be noise.
 NEGLIGIBLE = 0.05
 MAX_SWEEPS = tl.constexpr(30)
 
 
 def filter_grams(grams: Array, taus: Array, rounding: float) -> Array:
-    """Matrices ``R diag(sigma^2) R^H`` become ``R diag((1 - tau/sigma)_+) R^H``; what is kept.
+    """Turn ``R diag(sigma^2) R^H`` into ``R diag((1 - tau/sigma)_+) R^H``; nuclear norms.
 
     Parameters
     ----------
     grams : array (n, V, V, 2)
-        Real and imaginary parts, changed in place.
+        Real and imaginary parts, changed in entry.
     taus : array (n,)
     rounding : float
         Of the numbers that the matrices are made from.
@@ -38,7 +38,7 @@ def filter_grams(grams: Array, taus: Array, rounding: float) -> Array:
     n_pairs, n_views = grams.shape[:2]
     norms = torch.empty_like(taus)
     padded = triton.next_power_of_2(n_views)
-    # What a program holds must stay in the registers of one warp, which needs no barriers.
+    # As many matrices as the registers of one warp hold: a single warp needs no barriers.
     block = max(1, 256 // padded**2)
     _filter_slices[(triton.cdiv(n_pairs, block),)](
         grams, taus, norms, n_pairs,
@@ -49,13 +49,13 @@ def filter_grams(grams: Array, taus: Array, rounding: float) -> Array:
 
 @triton.jit
 def _picked(M, chosen, axis: tl.constexpr):  # type: ignore[no-untyped-def]
-    """The one row or column of small matrices that is chosen."""
+    """The chosen row or column; Triton has no indexing of tensors, so all others are masked out."""
     return tl.sum(tl.where(chosen, M, 0.0), axis=axis)
 
 
 @triton.jit
 def _root(x):  # type: ignore[no-untyped-def]
-    """Square root; that of the compiler has few digits, which two steps of Newton's square."""
+    """Square root; the compiler's has few digits, whose number doubles in each Newton step."""
     positive = x > 0
     safe = tl.where(positive, x, 1.0)
     root = tl.sqrt(safe)
@@ -73,12 +73,16 @@ def _filter_slices(  # type: ignore[no-untyped-def]
     pair = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     a = tl.arange(0, V_PAD)[:, None, None]
     b = tl.arange(0, V_PAD)[None, :, None]
-    place = grams + 2 * (pair[None, None, :].to(tl.int64) * V * V + a * V + b)
+    entry = grams + 2 * (pair[None, None, :].to(tl.int64) * V * V + a * V + b)
     inside = (a < V) & (b < V) & (pair[None, None, :] < n_pairs)
-    M_re = tl.load(place, mask=inside, other=0.0)
-    M_im = tl.load(place + 1, mask=inside, other=0.0)
+    M_re = tl.load(entry, mask=inside, other=0.0)
+    M_im = tl.load(entry + 1, mask=inside, other=0.0)
+    # Triton has no complex numbers: real and imaginary parts are apart. R starts as the identity;
+    # the products with zero only give the constants the shape of M.
     R_re, R_im = tl.where(a == b, 1.0, 0.0) + 0.0 * M_re, 0.0 * M_im
     limit = SMALL * tl.sum(tl.sum(tl.where(a == b, M_re, 0.0), axis=0), axis=0)
+    # All matrices of a program go on until the last has converged; a rotation by zero changes
+    # nothing in the others.
     moving, sweeps = 1, 0
     while (moving > 0) & (sweeps < MAX_SWEEPS):
         moving, sweeps = 0, sweeps + 1
@@ -90,11 +94,11 @@ def _filter_slices(  # type: ignore[no-untyped-def]
                 R_re, R_im = _turn_columns(R_re, R_im, b == p, b == q, c, s, f_re, -f_im)
                 M_re, M_im = _turn_rows(M_re, M_im, a == p, a == q, c, s, f_re, f_im)
     sigma = _root(tl.sum(tl.where(a == b, M_re, 0.0), axis=0))
-    kept = tl.maximum(sigma - tl.load(taus + pair, mask=pair < n_pairs, other=0.0)[None, :], 0.0)
-    tl.store(norms + pair, tl.sum(kept, axis=0), mask=pair < n_pairs)
-    F_re, F_im = _recombined(R_re, R_im, kept / tl.where(sigma > 0, sigma, 1.0), V, V_PAD)
-    tl.store(place, F_re, mask=inside)
-    tl.store(place + 1, F_im, mask=inside)
+    left = tl.maximum(sigma - tl.load(taus + pair, mask=pair < n_pairs, other=0.0)[None, :], 0.0)
+    tl.store(norms + pair, tl.sum(left, axis=0), mask=pair < n_pairs)
+    F_re, F_im = _recombined(R_re, R_im, left / tl.where(sigma > 0, sigma, 1.0), V, V_PAD)
+    tl.store(entry, F_re, mask=inside)
+    tl.store(entry + 1, F_im, mask=inside)
 
 
 @triton.jit
@@ -106,6 +110,7 @@ def _rotation(M_re, M_im, p, q, limit, V_PAD: tl.constexpr):  # type: ignore[no-
     m_pp = _picked(row_re, lane == p, 0)
     m_qq = _picked(_picked(M_re, a == q, 0), lane == q, 0)
     re, im = _picked(row_re, lane == q, 0), _picked(row_im, lane == q, 0)
+    # As in `numba_rounds._rotate`: the phase makes the entry real, the smaller angle is taken.
     size = _root(re * re + im * im)
     moves = size > limit
     safe = tl.where(moves, size, 1.0)

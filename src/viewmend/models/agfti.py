@@ -79,7 +79,7 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
 
     The tensor step of the paper runs a Fourier transform along the rows of the file, so that its
     result **depends on their order**, and on files sorted by class leaks the labels. The default
-    here runs it along the waves of the graph of the samples instead, and aligns the anchors of
+    here runs it in the Fourier basis of the graph of the samples instead, and aligns the anchors of
     the views from the start; rows and views in another order give the same model. `from_paper`
     gives the method as published.
 
@@ -94,7 +94,7 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
         "bkhk" needs a power of two for ``n_anchors``, and lowers it with a warning where a view
         has fewer observed rows.
     imputation : {"graph", "fourier"}, default="graph"
-        Transform of the tensor step. "graph": waves of the graph of the samples, with anchors
+        Transform of the tensor step. "graph": Fourier basis of the graph of the samples, with anchors
         that correspond across views and need no rotation. "fourier": the paper's, along the rows
         as they are given, with anchors that every view draws for itself and that are rotated
         round by round; **depends on the order of the rows**.
@@ -305,7 +305,7 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
         return super()._check_fit(X, on_host(y)[0], on_host(mask)[0], dtype)
 
     def _geometry(self, data: MultiViewData, labels: Labels) -> Geometry:
-        """Anchors, graphs and waves: all that does not depend on labels."""
+        """Anchors, graphs and Fourier basis: all that does not depend on labels."""
         if self.compat is not None and self.imputation != "fourier":
             msg = (
                 f"compat={self.compat!r} reproduces code whose tensor step is a Fourier transform, "

@@ -1,4 +1,4 @@
-"""What AGF-TI knows of the samples before it sees a label: anchors, graphs, and their waves."""
+"""What AGF-TI computes from the views alone: anchors, graphs, and the graph Fourier basis."""
 
 from __future__ import annotations
 
@@ -153,10 +153,10 @@ class Geometry:
     graphs : array (n_views, n_samples, n_anchors)
         Rows of missing samples hold the start of their imputation.
     waves : array (n_samples, n_frequencies) or None
-        Basis of the tensor step; None for the Fourier transform along the rows.
+        Graph Fourier basis of the tensor step; None for the Fourier transform along the rows.
     n_neighbors : int
     to_device : callable
-        Takes NumPy arrays, as order and mask are, to where anchors, graphs and waves are.
+        Copies NumPy arrays, as order and mask are, to the device of anchors and graphs.
     """
 
     order: np.ndarray
@@ -189,7 +189,7 @@ def graph_geometry(
     seed: Seed,
     to_device: ToDevice,
 ) -> Geometry:
-    """Corresponding anchors and waves on the graph of the samples; free of any order.
+    """Corresponding anchors and the graph Fourier basis; neither depends on an order of rows.
 
     Samples are sorted by their content, and views are taken in the order of theirs, so that
     draws fall alike however the data came.
@@ -204,7 +204,7 @@ def graph_geometry(
     size : GraphSize
     seed : int, numpy Generator or None
     to_device : callable
-        Takes NumPy arrays to where the rest of the work is to be done.
+        Copies NumPy arrays to the device that the rest of the work is done on.
 
     Returns
     -------
@@ -269,12 +269,12 @@ def _drawn_anchors(
     """`corresponding_anchors`, every draw seeded by the seed and by what is drawn from."""
     entropy = int(np.random.default_rng(seed).integers(2**32))
     select = ANCHOR_METHODS[size.anchor_method]
-    own = [
+    of_views = [
         select(X_v[observed[:, v]], size.n_anchors, np.random.default_rng([entropy, content]))
         for v, (X_v, content) in enumerate(zip(views, contents, strict=True))
     ]
     rng = np.random.default_rng([entropy, contents.sum()])
-    return corresponding_anchors(views, observed, own, size.n_neighbors, select, rng)
+    return corresponding_anchors(views, observed, of_views, size.n_neighbors, select, rng)
 
 
 def _view_contents(data: MultiViewData) -> np.ndarray:
