@@ -118,6 +118,7 @@ def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     With ``e_1 <= e_2 <= ...`` the sorted row, ``z_j = (e_{k+1} - e_j)_+ / sum of these``. The
     sum vanishes where the ``k + 1`` nearest tie; such a row is uniform over all that tie.
     """
+    # The first neighbour without weight, whose distance sets the scale of a row.
     border = xp.sort(E, axis=1)[:, k : k + 1]
     gaps = xp.maximum(border - E, xp.zeros_like(E))
     total = xp.sum(gaps, axis=1, keepdims=True)

@@ -55,6 +55,7 @@ def _cholesky_solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return scipy.linalg.cho_solve(scipy.linalg.cho_factor(A, check_finite=False), B)
 
 
+# A kernel without an entry runs in its agnostic version.
 NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "project_simplex_rows": numba_cpu.project_simplex_rows,
     "project_positive_rows": numba_cpu.project_positive_rows,
@@ -78,6 +79,7 @@ NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "shrink_fourier": numba_fourier.shrink_fourier,
 }
 
+# For all devices of PyTorch; on CUDA, those of Triton come on top.
 TORCH_KERNELS: dict[str, Callable[..., Any]] = {
     "project_simplex_rows": torch_gpu.project_simplex_rows,
     "project_positive_rows": torch_gpu.project_positive_rows,

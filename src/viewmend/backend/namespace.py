@@ -53,6 +53,7 @@ def fetched(arrays: Sequence[Array]) -> list[np.ndarray]:
     there = [array for array in arrays if array_api_compat.is_torch_array(array)]
     if not there:
         return [np.asarray(array) for array in arrays]
+    # Everything in one flat array of float64, cut into its parts again on the host.
     xp = array_namespace(*there)
     flat = [xp.astype(xp.reshape(array, (-1,)), xp.float64, copy=False) for array in there]
     ends = np.cumsum([array.shape[0] for array in flat])

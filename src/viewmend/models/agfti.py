@@ -94,10 +94,10 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
         "bkhk" needs a power of two for ``n_anchors``, and lowers it with a warning where a view
         has fewer observed rows.
     imputation : {"graph", "fourier"}, default="graph"
-        Transform of the tensor step. "graph": Fourier basis of the graph of the samples, with anchors
-        that correspond across views and need no rotation. "fourier": the paper's, along the rows
-        as they are given, with anchors that every view draws for itself and that are rotated
-        round by round; **depends on the order of the rows**.
+        Transform of the tensor step. "graph": in the Fourier basis of the graph of the samples,
+        with anchors that correspond across views and need no rotation. "fourier": the paper's,
+        along the rows as they are given, with anchors that every view draws for itself and that
+        are rotated round by round; **depends on the order of the rows**.
     fusion_weight : float or "auto", default="auto"
         ``lambda``, the weight of the fusion term; "auto" is the square of the number of views.
     graph_smoothing : float or "auto", default="auto"

@@ -147,6 +147,7 @@ def initialise(problem: Problem) -> State:
     T = xp.stack([xp.eye(n_anchors, **like)] * n_views)
     alpha = np.full(n_views, 1 / n_views)
     no_H = xp.zeros((n_samples, n_anchors), **like)
+    # T is the identity and no label is known yet, so the graphs are aligned as they are.
     P = best_response(Game(Z, no_H, problem.lam, problem.beta), alpha)
     F, Q = _propagate(P, problem)
     G = xp.zeros_like(Z) if problem.G is None else xp.asarray(problem.G, copy=True)
@@ -159,6 +160,7 @@ def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
     The transpose stands in Eq. (Z_v2) and is lost in Eq. (update_Z_v).
     """
 
+    # Observed rows are data and never change; the missing ones are written in place.
     def impute(missing: tuple[int, Array]) -> None:
         v, rows = missing
         Z_v, G_v, W_v, T_v = (array[v, ...] for array in (state.Z, state.G, state.W, state.T))
@@ -182,12 +184,14 @@ def fuse_graphs(state: State, problem: Problem, steps: Steps) -> tuple[InnerStep
 def shrink_graphs(state: State, problem: Problem, steps: Steps) -> None:
     """``G``: proximal step of the tensor norm at ``Z + W / eta`` (Eq. update_G1)."""
     if steps.impute:
+        # One array for all: G held the aligned graphs, then holds Y, then the new G.
         Y = dispatch.shifted(state.Z, state.W, 1 / state.eta, out=state.G)
         state.G, state.norm_G = steps.shrink(Y, problem.rho / state.eta, Y)
 
 
 def ascend_multiplier(state: State, problem: Problem, steps: Steps) -> Array:
     """``W += eta (Z - G)``, then ``eta`` grows; ``<W, Z - G>`` of the old ``W``, ``|Z - G|^2``."""
+    # Without imputation Z stays as it is, and there is no constraint Z = G to enforce.
     eta = state.eta if steps.impute else 0.0
     state.W, gap = dispatch.ascend(state.W, state.Z, state.G, eta, out=state.W)
     if steps.impute:
@@ -274,6 +278,7 @@ def _round(
     moved = [step.P_error for step in inner]
     on_device = [*sums, state.norm_G, *moved]
     agreed, terms, gap, change_F, change_Q, norm_G, *errors = fetched(on_device)
+    # On PyTorch the solver of the labels reports failure by NaN, without a wait for the GPU.
     if not np.isfinite(change_F):
         raise FloatingPointError(NOT_FINITE)
     gain, (anchors, squares) = gain_of(terms[:3]), terms[3:]

@@ -31,6 +31,7 @@ def align_products(C: Array) -> tuple[Array, Array]:
     """`align_anchors` from the products ``Z_v^T P`` (n_views, n_anchors, n_anchors)."""
     T = dispatch.polar_factors(C)
     xp = array_namespace(C)
+    # <P, Z_v T_v> = tr(T_v^T Z_v^T P) = <C_v, T_v>: no further pass over the samples.
     return T, xp.sum(C * T, axis=(1, 2), dtype=xp.float64)
 
 

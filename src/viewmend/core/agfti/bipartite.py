@@ -34,6 +34,7 @@ def anchor_graph(X_v: Array, anchors_v: Array, k: int) -> Array:
     """
     xp = array_namespace(X_v, anchors_v)
 
+    # By blocks of rows, whose distances and weights stay in the cache.
     def weights(rows: slice) -> Array:
         return dispatch.nearest_anchor_weights(
             dispatch.squared_distances(X_v[rows, :], anchors_v), k

@@ -85,6 +85,7 @@ def fused_rows(fit: Induction, views: Sequence[Array], observed: Array) -> Array
     """
     xp = array_namespace(*views)
     weights = fit.alpha**2
+    # (n_new,): the total weight of the views that a sample has.
     seen_weight = to_numpy(observed) @ weights
     like = {"dtype": fit.T.dtype, "device": fit.T.device}
     fused = xp.zeros((views[0].shape[0], fit.T.shape[1]), **like)

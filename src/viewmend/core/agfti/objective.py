@@ -77,6 +77,7 @@ def objective_sums(state: State, problem: Problem) -> Array:
 
     Three sums of `gain_of`, the loss of the anchors and ``|P|^2``.
     """
+    # One kernel call on the device; the host fetches them with the other numbers of a round.
     F, Q, P = state.F, state.Q, state.P
     of_samples = _sample_pairs(F, P, anchor_scale(P)[:, None] * Q, problem)
     return dispatch.inners([*of_samples, _anchor_pair(Q, problem.B_anchors), (P, P)])
@@ -102,6 +103,7 @@ def _sample_pairs(
     F: Array, P: Array, scaled_Q: Array, problem: Problem
 ) -> list[tuple[Array, Array]]:
     """Their products add up to ``tr(F^T P Lambda^{-1/2} Q)``, ``tr(F^T B (2Y - F))``, ``|F|^2``."""
+    # 2 tr(F^T B Y) - tr(F^T B F) in one pass, as <B F, 2 Y - F>.
     B_n = problem.B_samples[:, None]
     return [(F, dispatch.multiply(P, scaled_Q)), (F * B_n, 2 * problem.Y - F), (F, F)]
 

@@ -81,6 +81,8 @@ def fuse(A: Array, state: State, problem: Problem) -> Fusion:
     Fusion
     """
     alpha = state.alpha
+    # Every update of P below uses state.alpha, not the weights of the search: see the second
+    # difference at the top.
     P = _best_response(A, state, problem, state.P)
     costs = [_cost(A, state, problem, P)(alpha)]
     steps: list[InnerStep] = []
@@ -89,6 +91,7 @@ def fuse(A: Array, state: State, problem: Problem) -> Fusion:
         grad = 2 * problem.lam * alpha * to_numpy(agreements(A, P)) / alpha.size
         P_trial = _best_response(A, state, problem, P)
         alpha, cost = _search(alpha, grad, _cost(A, state, problem, P_trial), costs[-1])
+        # P moves only together with the weights.
         if cost < costs[-1]:
             P = P_trial
         costs.append(cost)
@@ -175,6 +178,7 @@ def _search(
 
 def _move(alpha: np.ndarray, direction: np.ndarray, theta: float) -> np.ndarray:
     moved = alpha + theta * direction
+    # The released code's way back on the simplex after rounding.
     moved[moved < SMALLEST_WEIGHT] = 0.0
     return moved / moved.sum()
 

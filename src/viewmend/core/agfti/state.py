@@ -85,6 +85,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         xp = array_namespace(self.Z, self.Y)
+        # The class is frozen, hence the detour; what is derived here is part of the problem.
         if self.B_samples is None:
             labelled = xp.any(self.Y != 0, axis=1)
             ones = xp.ones_like(self.Y[:, 0])

@@ -87,6 +87,7 @@ def _optimum_inside(M: np.ndarray, b: np.ndarray, inside: np.ndarray) -> np.ndar
     system = np.ones((n_inside + 1, n_inside + 1))
     system[:-1, :-1] = M[np.ix_(inside, inside)]
     system[-1, -1] = 0.0
+    # Lagrange's conditions; by least squares, because M may be singular (equal views).
     best = np.zeros(len(b))
     best[inside] = np.linalg.lstsq(system, np.append(b[inside], 1.0), rcond=None)[0][:-1]
     return best
@@ -105,6 +106,7 @@ def power_weights(costs: np.ndarray, r: float) -> np.ndarray:
     -------
     array (n_views,)
     """
+    # In logarithms, shifted by the largest: the powers may overflow otherwise.
     logs = np.log(np.maximum(costs, 1e-300)) / (1 - r)
     weights = np.exp(logs - logs.max())
     return weights / weights.sum()

@@ -42,6 +42,7 @@ def view_degrees(
     rows : array (n_rows,) of int
     n_views : int
     """
+    # Graphs of a view are next to each other, so that a reshape groups them.
     degrees = np.stack([graph[rows].sum(axis=1) for graph in graphs], axis=1) * weights
     return np.asarray(degrees.reshape(len(rows), n_views, -1).sum(axis=2))
 
@@ -93,6 +94,7 @@ def gaussian_parts(gaussian: ViewGaussian, Z: np.ndarray, observed: np.ndarray) 
         columns = np.flatnonzero(np.repeat(views, n_classes))
         values, vectors = scipy.linalg.eigh(gaussian.covariance[np.ix_(columns, columns)])
         means = gaussian.means[:, columns]
+        # C^{-1} m_c with the same floor under the eigenvalues as in `log_posterior`.
         directions = (means @ vectors / np.maximum(values, gaussian.floor)) @ vectors.T
         shape = (n_classes, views.sum(), n_classes)
         means, directions = means.reshape(shape), directions.reshape(shape)

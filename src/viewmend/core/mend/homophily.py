@@ -30,6 +30,7 @@ def homophily(graph: csr_array, classes: np.ndarray) -> float:
         -1 for a sample of unknown class, which agrees with none.
     """
     graph = graph.tocoo()
+    # Unknown classes are equal to each other, but agree on nothing.
     same = (classes[graph.row] == classes[graph.col]) & (classes[graph.row] >= 0)
     total = float(graph.data.sum())
     return float(graph.data[same].sum()) / total if total > 0 else 0.0
@@ -102,6 +103,7 @@ def guide_edges(
     sparse array (n_rows, n_columns)
         Of the same pattern.
     """
+    # The floor keeps edges between samples that nothing is known of.
     scale = (floor + edge_agreement(W, A, B)) ** power
     return csr_array((W.data * scale, W.indices, W.indptr), shape=W.shape)
 

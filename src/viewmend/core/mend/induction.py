@@ -89,6 +89,7 @@ def induce_classes(
 def view_edges(fit: MendInduction, new: NewSamples) -> csr_array:
     """Weighted sum over views and representations of the edges to samples of fit."""
     n_new, n_samples = len(new.observed), len(fit.geometry.observed)
+    # In the order of `view_graphs`: views, and within a view its representations.
     weights = iter(fit.stage.graph_weights)
     total = csr_array((n_new, n_samples))
     for view, mapped, rows in zip(fit.geometry.views, new.mapped, new.rows, strict=True):

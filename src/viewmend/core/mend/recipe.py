@@ -248,6 +248,7 @@ def mend(
     watchers = tuple(callbacks)
     history: list[StageRecord] = []
     stop = None
+    # Before the first stage no class is known, so that all of them count as changed.
     classes = np.full(len(labelling.Y), -1)
     for stage in stages(graphs, geometry, labelling, settings):
         history.append(_record(len(history) + 1, stage, classes))
@@ -282,6 +283,7 @@ def stages(
         yield (stage := classify("guided", guided, labelling))
 
     for _ in range(settings.n_rounds):
+        # Scores -> targets -> regressions -> evidence -> graph and scores of the next round.
         targets = labelling.targets(stage.P)
         evidence = gather_evidence(geometry, targets, stage.classes, stage.shares)
         joined = join_consensus(trusted, evidence, settings)
