@@ -201,7 +201,7 @@ def _two_means(X: Array, left: Array, balanced: bool, xp: Any) -> Array:
     for _ in range(SPLIT_ROUNDS):
         gap = _distance_gap(X, total, left, xp)
         before, left = left, gap < 0
-        # On equal rows no distance tells the sides apart, and none may be empty.
+        # Equal rows are equally far from both centres, and no side may be empty.
         if balanced or not bool(xp.any(left)) or bool(xp.all(left)):
             left = _lower_half(gap, xp)
         if bool(xp.all(before == left)):

@@ -48,7 +48,7 @@ def to_numpy(array: Array) -> np.ndarray:
 def fetched(arrays: Sequence[Array]) -> list[np.ndarray]:
     """Numbers and small arrays on the host, those of PyTorch all in one transfer.
 
-    A GPU has nothing to do while the host asks for a number and thinks of what comes next.
+    A GPU is idle while the host waits for a number and prepares the next step.
     """
     there = [array for array in arrays if array_api_compat.is_torch_array(array)]
     if not there:
@@ -72,10 +72,10 @@ def torch_device(thing: object) -> str | None:
 
 
 def row_selector(mask: Array) -> Array:
-    """What takes and sets the rows of ``mask`` (n,) fastest: their positions.
+    """The fastest index to read and write the rows of ``mask`` (n,): their positions, if possible.
 
-    On a GPU a mask is counted at every use, for which the host must wait. The standard knows no
-    assignment to positions, so that libraries which know nothing else keep the mask.
+    On a GPU a mask is counted at every use, for which the host must wait. The array-API standard
+    has no assignment to positions, so that libraries with nothing beyond it keep the mask.
     """
     xp = array_namespace(mask)
     return xp.nonzero(mask)[0] if is_numpy(xp) or is_torch(xp) else mask

@@ -95,7 +95,7 @@ def _cross_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def _are_worth_a_look(*arrays: np.ndarray) -> bool:
-    """Whether rows with few entries are to be told apart: graphs of one kind, stored by rows."""
+    """Whether to look for sparse rows: in wide arrays of one type, stored by rows."""
     return all(
         array.flags.c_contiguous and array.shape[1] >= WIDE and array.dtype == arrays[0].dtype
         for array in arrays

@@ -156,7 +156,7 @@ def multiply(A: Array, B: Array, *, out: Array = None, xp: Any) -> Array:
 def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
     """See `viewmend.backend.agnostic.solve_spd`; by a Cholesky factor.
 
-    Whether a matrix has one is not asked, because the host would wait; if not, all is NaN.
+    To check that there is one would make the host wait; where there is none, the result is NaN.
     """
     factor, failed = xp.linalg.cholesky_ex(A)
     return xp.cholesky_solve(B, xp.where(failed == 0, factor, xp.nan))

@@ -32,7 +32,7 @@ __all__ = [
 
 # Samples and columns of one tile of a transposition.
 TILE = 32
-# Columns that one program of the mixing of slices takes.
+# Columns per program of the mixing of slices.
 COLUMNS = 32
 # The largest small and the largest middle-sized prime factor: cuFFT is best at lengths of the
 # former, and slow beyond the latter.
@@ -200,7 +200,7 @@ def _mix_views(Y_hat: Array, filters: Array, plan: FrequencyPlan) -> None:
 
 
 def _slices(n: int) -> int:
-    """Slices that one program takes: few where there are few, to keep all processors busy."""
+    """Slices per program: fewer if there are few in all, to keep all processors busy."""
     return 64 if n > 1 << 15 else 16
 
 

@@ -18,7 +18,7 @@ from viewmend.backend.triton_fourier import shrink_fourier
 
 __all__ = ["KERNELS"]
 
-# Entries that one program of an entry-wise kernel takes.
+# Entries per program of an entry-wise kernel.
 PIECE = 4096
 
 

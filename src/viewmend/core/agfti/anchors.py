@@ -1,4 +1,4 @@
-"""Anchors: a few points that stand for the observed rows of a view."""
+"""Anchors: a few points that represent the observed rows of a view."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def _group_means(X_v: Array, points: Array, common: Array, centres: Array, seen:
     """Means (n_anchors, n_features) of the rows nearest to every centre, drawn to its surroundings.
 
     Rows count 1 in the group of their nearest centre and a little in those of their other
-    neighbours, which steadies small groups and fills empty ones. Where even that leaves a centre
-    without an observed row, it takes that of the nearest sample.
+    neighbours, which steadies small groups and fills empty ones. A centre that has no observed row
+    even so gets the row of the nearest sample.
     """
     xp, points, weights = array_namespace(X_v), points[seen], group_weights(common[seen])
     for j in np.flatnonzero(to_numpy(xp.sum(weights, axis=0)) == 0):

@@ -226,13 +226,13 @@ def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[
     Y : array (n_views, n_samples, n_anchors)
     tau : float
     out : array like Y, or None
-        Takes ``G``, and may be ``Y`` itself.
+        Memory for ``G``; may be ``Y`` itself.
 
     Returns
     -------
     G : array (n_views, n_samples, n_anchors)
     norm : array ()
-        On the device of ``Y``, so that nobody waits for it.
+        On the device of ``Y``, so that the host need not wait for it.
     """
     scale = Y.shape[1] ** -0.5
     shrunk = shrink_waves(*wave_sums(U, Y), tau * scale)

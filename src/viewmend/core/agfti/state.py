@@ -23,7 +23,7 @@ __all__ = [
     "has_converged",
 ]
 
-# Parts of the method that the paper's ablation study takes away.
+# Parts of the method that the paper's ablation study leaves out.
 ABLATIONS = ("alignment", "weights", "imputation")
 
 LABEL_STRENGTH = 1e8

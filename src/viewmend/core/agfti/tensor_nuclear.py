@@ -43,13 +43,13 @@ def prox_tnn(Y: Array, tau: Any, out: Array = None) -> tuple[Array, Array]:
     tau : float or array (n_samples // 2 + 1,)
         One threshold, or one for each non-negative frequency.
     out : array like Y, or None
-        May take ``G``, and may be ``Y`` itself.
+        Memory that may be used for ``G``; may be ``Y`` itself.
 
     Returns
     -------
     G : array (n_views, n_samples, n_anchors)
     norm : array ()
-        On the device of ``Y``, so that nobody waits for it.
+        On the device of ``Y``, so that the host need not wait for it.
     """
     G, norms = dispatch.shrink_fourier(Y, tau, out)
     return G, mean_over_frequencies(norms, Y.shape[1], array_namespace(Y))

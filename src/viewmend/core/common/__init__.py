@@ -1,4 +1,4 @@
-"""For both methods, and the baselines: modules that know nothing of either.
+"""Mathematics that both methods and the baselines use, and that belongs to none of them.
 
 ===================  ==================================================================
 `simplex`            projections on the probability simplex

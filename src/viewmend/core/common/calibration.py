@@ -39,7 +39,7 @@ class Calibration:
         Above one where the shares were too sure of themselves, below one where they were not sure
         enough; one where no label could be held out.
     shares : array (n_held_out, n_classes)
-        What the model says of labelled samples without their own label, before the temperature.
+        Class shares of labelled samples without their own label, before the temperature.
     codes : array (n_held_out,) of int
         Their classes.
     """
@@ -185,7 +185,7 @@ def fit_temperature(P: np.ndarray, codes: np.ndarray, spread: float = math.inf) 
     log_P, targets = _log(P), smooth_targets(codes, P.shape[1])
     log_P -= log_P.max(axis=1, keepdims=True)
     if not log_P.any():
-        # Rows that say nothing are the same at every temperature.
+        # Uniform rows are the same at every temperature.
         return 1.0
 
     def slope(x: float) -> float:

@@ -61,7 +61,7 @@ def canonical_order(
         Rows that are not observed are not read.
     observed : array (n_samples, n_views) of bool
     codes : array (n_samples,) of int
-        Classes, which tell samples of equal features apart.
+        Classes, which distinguish samples of equal features.
 
     Returns
     -------

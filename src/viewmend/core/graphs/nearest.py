@@ -107,12 +107,12 @@ class _Task:
     """Rows to search, queries, the row that each query excludes (or -1), neighbours wanted."""
 
     data: _Rows
-    asked: _Rows
+    query_rows: _Rows
     excluded: np.ndarray
     k: int
 
     def __getitem__(self, queries: np.ndarray) -> _Task:
-        return _Task(self.data, self.asked[queries], self.excluded[queries], self.k)
+        return _Task(self.data, self.query_rows[queries], self.excluded[queries], self.k)
 
 
 def nearest_rows(X: np.ndarray, k: int, *, queries: np.ndarray | None = None) -> Neighbours:
@@ -132,19 +132,19 @@ def nearest_rows(X: np.ndarray, k: int, *, queries: np.ndarray | None = None) ->
         The same whatever the number of threads.
     """
     # One type for both: otherwise their centre would be rounded differently.
-    X, asked = _as_floats(X, X if queries is None else queries)
+    X, query_rows = _as_floats(X, X if queries is None else queries)
     k = min(k, X.shape[0] - (queries is None))
-    if k < 1 or len(asked) == 0:
-        none = np.empty((len(asked), max(k, 0)))
+    if k < 1 or len(query_rows) == 0:
+        none = np.empty((len(query_rows), max(k, 0)))
         return Neighbours(none.astype(np.int32), none)
-    scaling = _Scaling.of(X, asked)
+    scaling = _Scaling.of(X, query_rows)
     rows = scaling.rows(X)
     everything = np.arange(X.shape[0], dtype=np.int32)
     if queries is None:
         return _search(_Task(rows, rows, everything, k), _in_blocks(len(X), everything))
-    nobody = np.full(len(asked), -1, dtype=np.int32)
-    task = _Task(rows, scaling.rows(asked), nobody, k)
-    return _search(task, _in_blocks(len(asked), everything))
+    no_row = np.full(len(query_rows), -1, dtype=np.int32)
+    task = _Task(rows, scaling.rows(query_rows), no_row, k)
+    return _search(task, _in_blocks(len(query_rows), everything))
 
 
 def nearest_rows_in_cells(X: np.ndarray, k: int, *, n_probes: int = PROBES) -> Neighbours:
@@ -239,7 +239,7 @@ def recall(approximate: Neighbours, exact: Neighbours) -> float:
     Returns
     -------
     float
-        Rows at equal distance stand for one another.
+        Rows at equal distance count as equally good.
     """
     return float(np.mean(approximate.squared_distances <= exact.squared_distances[:, -1:]))
 
@@ -277,7 +277,7 @@ def _nearest_among(task: _Task, rows: np.ndarray) -> Neighbours:
     candidates, border = _propose(task, rows)
     shape = (task.excluded.size, task.k)
     distances, indices = np.empty(shape), np.empty(shape, dtype=np.int32)
-    Q, X = task.asked.given, task.data.given
+    Q, X = task.query_rows.given, task.data.given
     numba_cpu.measure_candidates(Q, X, candidates, distances, indices)
     doubtful = np.flatnonzero(~_settled(task, border, distances[:, -1]))
     if doubtful.size:
@@ -294,7 +294,7 @@ def _propose(task: _Task, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Where these are all the rows there are, it is infinite: none can have been overlooked.
     """
-    data, asked = task.data, task.asked
+    data, query_rows = task.data, task.query_rows
     # A query among the rows excludes itself, and then all queries do.
     available = rows.size - int(task.excluded[0] >= 0)
     n_candidates = min(task.k + SPARE, available)
@@ -302,12 +302,12 @@ def _propose(task: _Task, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     candidates = np.full(scores.shape, -1, dtype=np.int32)
     for start in range(0, rows.size, BLOCK_ROWS):
         part = rows[start : start + BLOCK_ROWS]
-        products = asked.rough @ data.rough[part].T
+        products = query_rows.rough @ data.rough[part].T
         numba_cpu.keep_nearest(products, data.norms[part], part, task.excluded, scores, candidates)
     if n_candidates == available:
         return candidates, np.full(task.excluded.size, np.inf)
     # Scores leave out |q|^2, which is the same for all rows of a query; here it is added again.
-    return candidates, asked.norms.astype(np.float64) + scores[:, -1]
+    return candidates, query_rows.norms.astype(np.float64) + scores[:, -1]
 
 
 def _settled(task: _Task, border: np.ndarray, worst: np.ndarray) -> np.ndarray:
@@ -321,7 +321,7 @@ def _settled(task: _Task, border: np.ndarray, worst: np.ndarray) -> np.ndarray:
     """
     n_features = task.data.rough.shape[1]
     farthest = np.sqrt(worst) / task.data.scale
-    reach = 2 * np.sqrt(task.asked.norms, dtype=np.float64) + farthest
+    reach = 2 * np.sqrt(task.query_rows.norms, dtype=np.float64) + farthest
     rounding = (n_features + 16) * (UNIT_ROUNDOFF * reach**2 + SMALLEST_NORMAL)
     return border > farthest**2 + rounding
 

@@ -77,7 +77,7 @@ def gather_evidence(
 
     fits = parallel_map(regress, geometry.views)
     # Scores (n_samples, n_views, n_classes), zero where a view is missing. The scores are
-    # leave-one-out predictions: those of the fit would repeat the targets, and tell nothing new.
+    # leave-one-out predictions: those of the fit would only repeat the targets.
     Z = np.zeros((*geometry.observed.shape, T.shape[1]))
     for v, (view, fit) in enumerate(zip(geometry.views, fits, strict=True)):
         Z[view.rows, v] = fit.scores

@@ -75,7 +75,7 @@ def gaussian_parts(gaussian: ViewGaussian, Z: np.ndarray, observed: np.ndarray) 
     """What each view adds to `log_posterior`, its prior aside.
 
     For class ``c`` of mean ``m_c`` that is ``<z_v - m_cv / 2, (C^{-1} m_c)_v>``; views that repeat
-    each other share what they say, by the inverse of their covariance ``C``.
+    each other share their part, by the inverse of their covariance ``C``.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class GeometrySettings:
     representations : tuple of str
         Rows of `REPRESENTATIONS`.
     most_neighbours : int
-        That any graph will be asked for.
+        Largest number of neighbours that any graph will need.
     n_landmarks : int
         Of the kernel features, per view.
     kernel_width : float

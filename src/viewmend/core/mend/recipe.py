@@ -1,10 +1,10 @@
-"""Mending: the recipe of `MendClassifier`, from neighbour graphs to classes.
+"""The recipe of `MendClassifier`, stage by stage, from neighbour graphs to classes.
 
-Every view is looked at through several representations, each of which gives a neighbour graph
-among the samples that the view has. Labels spread over the sum of the graphs, and the classes found
-say which graphs, and which edges, to trust. Regressions of the classes on each view, every
-sample predicted without itself, then give evidence for every sample from whatever views it has;
-the evidence joins samples that share no view, and so stands where AGF-TI imputes.
+Every view has several representations, each of which gives a neighbour graph among the samples that
+the view has. Labels spread over the sum of the graphs; the classes that result decide how far each
+graph, and each edge, is trusted. Then the classes are regressed on each view, and every sample is
+predicted without itself. These predictions, from the views that a sample has, are the evidence for
+its class. The evidence also joins samples that share no view: Mend uses it where AGF-TI imputes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class MendSettings:
     consensus_weight : float
         Mass of the consensus graph relative to that of all view graphs.
     evidence_power : float
-        Power of the evidence in its product with what the graphs say.
+        Power of the evidence in its product with the scores of the graphs.
     """
 
     neighbours: NeighbourRule = field(default_factory=NeighbourRule)
@@ -164,7 +164,7 @@ class Spread:
     def scores(self) -> np.ndarray:
         """``F`` with columns scaled to sum one, (n_samples, n_classes).
 
-        The mass of a class grows with its number of labels, which says nothing about its size.
+        The mass of a class grows with its number of labels, which need not match its size.
         """
         return normalise_columns(self.F)
 
