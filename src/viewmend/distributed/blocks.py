@@ -3,10 +3,10 @@
 Every formula is one of `viewmend.core`, called with some rows instead of all of them. A round
 passes over the blocks as often as it needs sums of them::
 
-    respond   sums of Algorithm 1 for weights alpha          (per Newton step after the first)
-    settle    P for the final weights; sums for Q and T
-    spread    F; sums of the tensor step
-    advance   G, W; Z of the next round; sums of Algorithm 1 at the weights it starts from
+    evaluate_weights   sums of Algorithm 1 for weights alpha (per Newton step after the first)
+    settle             P for the final weights; sums for Q and T
+    spread             F; sums of the tensor step
+    advance            G, W; Z of the next round; sums of Algorithm 1 at its first weights
 
 Between rounds a block keeps ``Z``, ``P``, ``F`` and, apart because it is large, ``W``.
 """
@@ -36,11 +36,11 @@ __all__ = [
     "Small",
     "advance",
     "begin",
+    "evaluate_weights",
     "final_labels",
     "final_sums",
     "fused_rows",
     "held_rows",
-    "respond",
     "settle",
     "shifted_graphs",
     "spread",
@@ -144,10 +144,10 @@ def begin(block: Block, shared: tuple[Frame, Small]) -> tuple[Block, np.ndarray,
     return block, W, sums
 
 
-def respond(block: Block, shared: tuple[Frame, Small]) -> Sums:
+def evaluate_weights(block: Block, shared: tuple[Frame, Small]) -> Sums:
     """The sums that Algorithm 1 asks for at the weights ``alpha``."""
     frame, small = shared
-    return _answer_sums(evaluate(_game(block, unpack(block.Z), frame, small), small.alpha))
+    return _response_sums(evaluate(_game(block, unpack(block.Z), frame, small), small.alpha))
 
 
 def settle(block: Block, shared: tuple[Frame, Small]) -> tuple[Block, Sums]:
@@ -259,8 +259,8 @@ def _open_round(
     Z, P = problem.Z.copy(), unpack(block.P)
     state = State(Z, P, small.alpha, block.F, small.Q, small.T, *tensors, small.eta)
     impute_graphs(state, problem, steps_for(frame.problem))
-    found = evaluate(_game(block, Z, frame, small), small.alpha)
-    return replace(block, Z=pack(Z)), _answer_sums(found)
+    response = evaluate(_game(block, Z, frame, small), small.alpha)
+    return replace(block, Z=pack(Z)), _response_sums(response)
 
 
 def _game(block: Block, Z: np.ndarray, frame: Frame, small: Small) -> Game:
@@ -274,8 +274,8 @@ def _game(block: Block, Z: np.ndarray, frame: Frame, small: Small) -> Game:
     return Game(A, H, problem.lam, problem.beta)
 
 
-def _answer_sums(found: BestResponse) -> Sums:
-    return {name: getattr(found, name) for name in ("cost", "size", "agreements", "spread")}
+def _response_sums(response: BestResponse) -> Sums:
+    return {name: getattr(response, name) for name in ("cost", "size", "agreements", "spread")}
 
 
 def _waves_of(problem: Problem, frame: Frame) -> np.ndarray:

@@ -173,7 +173,9 @@ def _fuse(state: BlockState, frame: Frame, runner: Runner) -> tuple[Fusion, np.n
     def evaluate(_game: Game, alpha: np.ndarray) -> BestResponse:
         if alpha.tobytes() not in known:
             shared = frame, replace(state.small, alpha=alpha)
-            known[alpha.tobytes()] = runner.sums(tasks.respond, state.blocks, shared=shared)
+            known[alpha.tobytes()] = runner.sums(
+                tasks.evaluate_weights, state.blocks, shared=shared
+            )
         sums = known[alpha.tobytes()]
         cost, size = float(sums["cost"]), float(sums["size"])
         return BestResponse(alpha, nothing, cost, size, sums["agreements"], sums["spread"])

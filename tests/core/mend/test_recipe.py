@@ -274,6 +274,18 @@ def test_shares_lie_between_the_prior_and_those_of_the_scores():
     np.testing.assert_allclose(by_trust[0.5], (by_trust[0.0] + by_trust[1.0]) / 2)
 
 
+def test_trust_is_settled_once_by_the_scores_of_the_first_stage():
+    """Every stage aims at the shares that follow from that trust, whatever its own scores say."""
+    unsettled = Labelling(Y, PRIOR, trust=None)
+    every = run(unsettled)
+    settled = unsettled.settled(normalise_columns(every[0].F))
+    assert 0 < settled.trust < 1
+    assert unsettled.trust is None
+    for stage, expected in zip(every, run(settled), strict=True):
+        np.testing.assert_array_equal(stage.P, expected.P)
+        np.testing.assert_array_equal(stage.shares, settled.shares(stage.P))
+
+
 def test_trust_in_labels_follows_their_agreement_with_the_scores():
     """Pearson's statistic by hand: 1 / (1 + X^2 / (c - 1)), once, and full where they agree."""
     P = np.eye(3)[np.repeat([0, 1, 2], [30, 20, 50])]
