@@ -9,7 +9,7 @@ import pytest
 
 from viewmend.bench.experiment import Row, load_plugins, read_experiment
 from viewmend.bench.methods import CONTESTANTS
-from viewmend.bench.plan import cells, known_runs
+from viewmend.bench.plan import known_runs, run_groups
 from viewmend.bench.schema import InvalidExperimentError
 from viewmend.bench.store import ResultStore
 
@@ -86,8 +86,8 @@ def test_a_variant_may_change_what_is_set_for_its_method(read):
 
 
 def test_sweeps_are_for_their_data_only(read):
-    swept = [cell for cell in cells(read(WHOLE)) if not cell.row.tuned]
-    assert {cell.data for cell in swept} == {"CUB"}
+    swept = [group for group in run_groups(read(WHOLE)) if not group.row.tuned]
+    assert {group.data for group in swept} == {"CUB"}
     assert len(swept) == 2 * 2 * 4
 
 

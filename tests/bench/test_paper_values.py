@@ -1,4 +1,4 @@
-"""Printed tables are read as printed, and compared with the right cells."""
+"""Printed tables are read as printed, and compared with the right conditions."""
 
 import math
 
@@ -11,7 +11,7 @@ from viewmend.bench.paper_values import (
     read_paper_tables,
 )
 from viewmend.bench.runs import Record, RunKey
-from viewmend.bench.summaries import Cell
+from viewmend.bench.summaries import Condition
 from viewmend.exceptions import InvalidParameterError
 
 MAIN = """\
@@ -63,13 +63,13 @@ def run(method, repetition, accuracy, recall=0.5, protocol="paper", rate=0.3):
 
 def test_every_file_is_read_and_the_first_one_counts(folder):
     paper = read_paper_tables(folder)
-    cell = Cell("paper", "Birds", 0.3, 0.05)
+    condition = Condition("paper", "Birds", 0.3, 0.05)
     # Printed as 70.00 in the main table, 71.11 among the ablations and 70.1 among the deep ones.
-    assert paper.value(cell, "AGF-TI", "ACC").mean == 70.0
-    assert paper.value(cell, "Deep", "ACC").mean == 55.5
-    assert paper.value(cell, "Deep", "ACC").std is None
-    assert paper.value(cell, "Other", "PREC").verdict == "tied"
-    assert paper.value(cell, "Other", "F1") is None
+    assert paper.value(condition, "AGF-TI", "ACC").mean == 70.0
+    assert paper.value(condition, "Deep", "ACC").mean == 55.5
+    assert paper.value(condition, "Deep", "ACC").std is None
+    assert paper.value(condition, "Other", "PREC").verdict == "tied"
+    assert paper.value(condition, "Other", "F1") is None
     assert paper.seconds["Birds", "AGF-TI"] == 1.06
     assert paper.footprints[10000, 2, 128].gibibytes == 0.095
     assert paper.absent == ()
@@ -77,13 +77,15 @@ def test_every_file_is_read_and_the_first_one_counts(folder):
 
 def test_variants_meet_the_paper_under_its_names(folder):
     assert paper_method("AGF-TI without alignment") == "AGF-TI w/o T"
-    cell = Cell("honest", "Birds", 0.3, 0.05)
-    assert read_paper_tables(folder).value(cell, "AGF-TI without alignment", "ACC").mean == 40.0
+    condition = Condition("honest", "Birds", 0.3, 0.05)
+    assert (
+        read_paper_tables(folder).value(condition, "AGF-TI without alignment", "ACC").mean == 40.0
+    )
 
 
 def test_rates_meet_whatever_their_last_bits(folder):
     paper = read_paper_tables(folder)
-    assert paper.value(Cell("paper", "Birds", 0.1 + 0.2, 0.05), "AGF-TI", "ACC").mean == 70.0
+    assert paper.value(Condition("paper", "Birds", 0.1 + 0.2, 0.05), "AGF-TI", "ACC").mean == 70.0
 
 
 def test_differences_are_ours_less_the_papers_in_standard_errors(folder):

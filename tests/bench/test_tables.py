@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewmend.bench.formats import FORMATS, to_csv, to_latex, to_markdown, write_table
+from viewmend.bench.catalogue import TABLES
+from viewmend.bench.look import Look
 from viewmend.bench.paper_values import PaperTables, PaperValue
 from viewmend.bench.runs import Record, RunKey, setting_of
-from viewmend.bench.summaries import Look, scores, settings_vary
-from viewmend.bench.tables import TABLES, build_table, suitable_tables
-from viewmend.bench.tabular import Entry, Line, Table
+from viewmend.bench.summaries import scores, settings_vary
+from viewmend.bench.tables.formats import FORMATS, to_csv, to_latex, to_markdown, write_table
+from viewmend.bench.tables.table import Entry, Line, Table
 from viewmend.exceptions import InvalidParameterError
 
 # Percent by method and data set, three runs each; C beats nobody, A beats all on Birds.
@@ -65,7 +66,7 @@ def summary_of(table, start):
 
 
 def test_scores_are_means_and_the_best_two_are_marked(records):
-    table = build_table("scores", records, LOOK)
+    table = TABLES.build("scores", records, LOOK)
     assert [line.heads for line in table.lines[:2]] == [
         ("Birds", "30%", "5%"),
         ("Digits", "30%", "5%"),
@@ -84,12 +85,12 @@ def test_equal_means_share_their_place():
     records = [
         run(method, "Birds", 0, score) for method, score in zip("ABC", (5, 5, 4), strict=True)
     ]
-    places = [entry.place for entry in build_table("scores", records, LOOK).lines[0].entries]
+    places = [entry.place for entry in TABLES.build("scores", records, LOOK).lines[0].entries]
     assert places == [1, 1, 2]
 
 
 def test_verdicts_of_the_subject_are_counted_by_method(records):
-    table = build_table("scores", records, LOOK)
+    table = TABLES.build("scores", records, LOOK)
     assert [entry.verdict for entry in entries_of(table, "A")] == ["", ""]
     assert [entry.verdict for entry in entries_of(table, "B")] == ["better", "worse"]
     assert [entry.verdict for entry in entries_of(table, "C")] == ["better", "tied"]
@@ -99,23 +100,23 @@ def test_verdicts_of_the_subject_are_counted_by_method(records):
 
 def test_too_few_runs_are_said_to_be_too_few(records):
     few = [one for one in records if one.key.repetition < 2]
-    table = build_table("scores", few, LOOK)
+    table = TABLES.build("scores", few, LOOK)
     assert {entry.verdict for entry in entries_of(table, "B")} == {"untested"}
     assert any("4 of 4 pairs have too few runs" in note for note in table.notes)
     assert [entry.text for entry in summary_of(table, "A wins").entries] == ["-"] * 3
     assert "●" not in to_markdown(table).split("\n\n")[1]
-    assert not any("too few runs" in note for note in build_table("scores", records, LOOK).notes)
+    assert not any("too few runs" in note for note in TABLES.build("scores", records, LOOK).notes)
 
 
 def test_a_method_that_lacks_a_cell_has_no_mean_and_no_rank(records):
     gaps = [one for one in records if (one.key.method, one.key.data) != ("C", "Digits")]
-    table = build_table("scores", gaps, LOOK)
+    table = TABLES.build("scores", gaps, LOOK)
     assert [entry.text for entry in entries_of(table, "C")][1] == "-"
     averages = [entry.value for entry in summary_of(table, "mean").entries]
     assert averages == [pytest.approx(86), pytest.approx(82.5), None]
-    assert "ranks" not in suitable_tables(gaps, LOOK)
+    assert "ranks" not in TABLES.suitable(gaps, LOOK)
     more = gaps + [run("D", data, 0, 1.0) for data in ("Birds", "Digits")]
-    assert any("without a rank: C" in note for note in build_table("ranks", more, LOOK).notes)
+    assert any("without a rank: C" in note for note in TABLES.build("ranks", more, LOOK).notes)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_method_that_lacks_a_cell_has_no_mean_and_no_rank(records):
 )
 def test_precision_is_what_the_protocol_calls_so_and_is_said(protocol, share, said):
     records = [run("A", "Birds", 0, 80, protocol=protocol)]
-    table = build_table("scores", records, Look("PREC", "A"))
+    table = TABLES.build("scores", records, Look("PREC", "A"))
     assert table.lines[0].entries[0].value == pytest.approx(80 * share)
     assert any("macro recall, not macro precision" in note for note in table.notes) is said
 
@@ -150,7 +151,7 @@ def test_several_settings_are_not_averaged(records):
     assert settings_vary(mixed) == ("beta",)
     with pytest.raises(InvalidParameterError, match="A has several settings at Birds, VMR 30%"):
         scores(mixed, "ACC")
-    assert "scores" not in suitable_tables(mixed, LOOK)
+    assert "scores" not in TABLES.suitable(mixed, LOOK)
     # A setting per cell is a tuned method, not a sweep.
     tuned = [run("A", data, 0, 1, setting={"beta": i}) for i, data in enumerate("XY")]
     assert settings_vary(tuned) == ()
@@ -159,7 +160,7 @@ def test_several_settings_are_not_averaged(records):
 def test_protocols_are_not_mixed(records):
     mixed = [*records, run("A", "Birds", 0, 10, protocol="paper")]
     with pytest.raises(InvalidParameterError, match="one protocol"):
-        build_table("scores", mixed, LOOK)
+        TABLES.build("scores", mixed, LOOK)
 
 
 def test_ranks_average_over_data_sets_not_over_rates(records):
@@ -172,7 +173,7 @@ def test_ranks_average_over_data_sets_not_over_rates(records):
         for i, score in enumerate(values)
     ]
     for own in (records, more):
-        table = build_table("ranks", own, LOOK)
+        table = TABLES.build("ranks", own, LOOK)
         ranks = {line.heads[0]: line.entries[0].value for line in table.lines}
         assert ranks == {"B": 1.5, "A": 2.0, "C": 2.5}
         assert "2 data sets (Birds, Digits)" in table.notes[0]
@@ -180,27 +181,27 @@ def test_ranks_average_over_data_sets_not_over_rates(records):
 
 def test_times_are_medians_of_fit_and_completion():
     records = [run("A", "Birds", i, 1, fit=s, imputation=4.0) for i, s in enumerate((1, 2, 9))]
-    entry = build_table("times", records, LOOK).lines[0].entries[0]
+    entry = TABLES.build("times", records, LOOK).lines[0].entries[0]
     assert entry.value == pytest.approx(6.0)
     assert entry.text == "6.00 (4.00)"
 
 
 def test_completeness_counts_every_repetition_once(records):
     lopsided = [*records, run("D", "Birds", 2, 1)]
-    line = build_table("completeness", lopsided, LOOK).lines[0]
+    line = TABLES.build("completeness", lopsided, LOOK).lines[0]
     assert [entry.value for entry in line.entries] == [100, 5, pytest.approx(69), 50]
 
 
 def test_settings_behind_scores_are_listed():
     records = [run("A", "Birds", 0, 1, setting={"beta": 4.0}), run("B", "Birds", 0, 1)]
-    line = build_table("settings", records, LOOK).lines[0]
+    line = TABLES.build("settings", records, LOOK).lines[0]
     assert [entry.text for entry in line.entries] == ["beta=4.0", "default"]
 
 
 def test_inner_errors_end_where_the_algorithm_converged():
     history = [{"iteration": 1, "inner": [{"alpha_error": 1e-4, "P_error": 1e-2}] * 2}]
     key = RunKey("trace", "paper", "Birds", 0.5, 0.05, "AGF-TI", (), 0)
-    table = build_table("inner_errors", [Record(key, "done", {"history": history})], LOOK)
+    table = TABLES.build("inner_errors", [Record(key, "done", {"history": history})], LOOK)
     texts = [entry.text for entry in table.lines[1].entries]
     assert texts == ["1.00e-02"] * 2 + ["-"] * 4
 
@@ -210,7 +211,7 @@ def test_footprints_are_sorted_by_size_and_scaled():
     keys = [RunKey("tnn_step", "paper", "", 0, 0, "AGF-TI", setting_of(own), 0) for own in sizes]
     costs = [{"seconds": 8.0, "peak_bytes": 2**31}, {"seconds": 1.0, "peak_bytes": 2**30}]
     records = [Record(key, "done", {}, own) for key, own in zip(keys, costs, strict=True)]
-    table = build_table("footprint", records, LOOK)
+    table = TABLES.build("footprint", records, LOOK)
     assert table.columns == ("128 anchors", "1024 anchors")
     assert [[entry.value for entry in line.entries] for line in table.lines] == [[1, 8], [1, 2]]
 
@@ -221,14 +222,14 @@ def test_comparison_lists_every_printed_metric(records):
         ("Birds", 0.3, 0.05, "B", "F1"): PaperValue(70.0, "macro_f1", 1.0),
     }
     look = Look(subject="A", paper=PaperTables(values))
-    table = build_table("paper", records, look)
+    table = TABLES.build("paper", records, look)
     differences = {line.heads[-1]: line.entries[2].value for line in table.lines}
     assert differences == {"ACC": pytest.approx(1.0), "F1": pytest.approx(71 / 5 - 70)}
     assert "2 values are compared; 0 printed values" in table.notes[0]
 
 
 def test_formats_carry_the_same_numbers(records):
-    table = build_table("scores", records, LOOK)
+    table = TABLES.build("scores", records, LOOK)
     rows = list(csv.reader(io.StringIO(to_csv(table))))
     assert rows[0] == ["data", "VMR", "LAR", "A", "B", "C"]
     assert [float(text) for text in rows[1][3:]] == [81, 71, 61]
@@ -254,19 +255,19 @@ def test_formats_escape_what_would_break_them():
 def test_latex_names_a_data_set_once(records):
     more = records + [replace(one, key=replace(one.key, missing_rate=0.7)) for one in records]
     random.Random(0).shuffle(more)
-    latex = to_latex(build_table("scores", more, LOOK))
+    latex = to_latex(TABLES.build("scores", more, LOOK))
     assert latex.count("Birds &") == latex.count("Digits &") == 1
     assert latex.count(r"\midrule") == 3
 
 
 def test_names_that_do_not_exist_are_refused(records):
     with pytest.raises(InvalidParameterError, match="no table 'score'; it must be one of scores"):
-        build_table("score", records, LOOK)
+        TABLES.build("score", records, LOOK)
     with pytest.raises(InvalidParameterError, match="do not hold what the table 'footprint'"):
-        build_table("footprint", records, LOOK)
+        TABLES.build("footprint", records, LOOK)
     with pytest.raises(InvalidParameterError, match="one of ACC, PREC, REC, F1 but is 'auc'"):
-        build_table("scores", records, Look("auc"))
+        TABLES.build("scores", records, Look("auc"))
     with pytest.raises(InvalidParameterError, match="markdown, latex, csv"):
-        write_table(build_table("scores", records, LOOK), "pdf")
+        write_table(TABLES.build("scores", records, LOOK), "pdf")
     assert set(FORMATS) == {"markdown", "latex", "csv"}
-    assert set(suitable_tables(records, LOOK)) < set(TABLES)
+    assert set(TABLES.suitable(records, LOOK)) < set(TABLES)

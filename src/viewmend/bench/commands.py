@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from viewmend.bench.catalogue import FIGURES, TABLES
+from viewmend.bench.charts.drawing import draw_chart
 from viewmend.bench.export import export_records
-from viewmend.bench.figures import FIGURES, draw_figure, suitable_figures
-from viewmend.bench.formats import FORMATS, write_table
+from viewmend.bench.look import Look
 from viewmend.bench.paper_values import read_paper_tables
 from viewmend.bench.plan import Count
 from viewmend.bench.printing import print_status
@@ -23,8 +24,8 @@ from viewmend.bench.runs import Record
 from viewmend.bench.schema import InvalidExperimentError
 from viewmend.bench.session import Opened, open_experiment
 from viewmend.bench.store import ResultStore
-from viewmend.bench.summaries import METRICS, Look, by_protocol
-from viewmend.bench.tables import build_table, suitable_tables
+from viewmend.bench.summaries import METRICS, by_protocol
+from viewmend.bench.tables.formats import FORMATS, write_table
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["app"]
@@ -117,8 +118,8 @@ def table(
     with _short_errors():
         look = _look(metric, paper)
         for records in _by_protocol(experiment, results, only):
-            for name in [kind] if kind else suitable_tables(records, look):
-                typer.echo(write_table(build_table(name, records, look), form))
+            for name in [kind] if kind else TABLES.suitable(records, look):
+                typer.echo(write_table(TABLES.build(name, records, look), form))
 
 
 @app.command()
@@ -138,10 +139,10 @@ def plot(
         look = _look(metric, paper)
         output.mkdir(parents=True, exist_ok=True)
         for records in _by_protocol(experiment, results, only):
-            for name in [kind] if kind else suitable_figures(records, look):
+            for name in [kind] if kind else FIGURES.suitable(records, look):
                 suffix = f"_{metric}" if name in FIGURES and FIGURES[name].by_metric else ""
                 path = output / f"{experiment.stem}_{records[0].key.protocol}_{name}{suffix}.png"
-                draw_figure(name, records, look).savefig(path)
+                draw_chart(FIGURES.build(name, records, look)).savefig(path)
                 typer.echo(f"Figure: {path}")
 
 
@@ -176,7 +177,7 @@ def compare_with_paper(
     with _short_errors():
         look = _look("ACC", paper)
         for records in _by_protocol(experiment, results, only):
-            typer.echo(write_table(build_table("paper", records, look), "markdown"))
+            typer.echo(write_table(TABLES.build("paper", records, look), "markdown"))
 
 
 @app.command()

@@ -13,7 +13,7 @@ from typing import Any
 
 from viewmend.bench.runs import Setting, setting_of
 from viewmend.bench.schema import (
-    ENTRIES,
+    EXPERIMENT,
     LEAVE_OUT,
     SWEEP,
     VARIANT,
@@ -128,7 +128,7 @@ def read_experiment(path: Path) -> Experiment:
     Parameters
     ----------
     path : path
-        TOML; the keys are those of `viewmend.bench.schema.ENTRIES`. Paths of plugins are relative
+        TOML with the keys of `viewmend.bench.schema.EXPERIMENT`. Paths of plugins are relative
         to it.
 
     Raises
@@ -144,7 +144,7 @@ def read_experiment(path: Path) -> Experiment:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         msg = f"{path} is not TOML: {error}"
         raise InvalidExperimentError(msg) from error
-    checked = check_fields(entries, ENTRIES, path.name)
+    checked = check_fields(entries, EXPERIMENT, path.name)
     experiment = _experiment(checked, path)
     load_plugins(experiment.plugins)
     _check_names(experiment, path.name)

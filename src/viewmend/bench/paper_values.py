@@ -21,7 +21,7 @@ from pathlib import Path
 
 from viewmend.bench.runs import Record
 from viewmend.bench.stats import Summary, summarise, verdict
-from viewmend.bench.summaries import METRICS, Cell, cell_of, done, field_scores
+from viewmend.bench.summaries import METRICS, Condition, condition_of, done, field_scores
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = [
@@ -105,18 +105,18 @@ class PaperTables:
     footprints: Mapping[tuple[int, int, int], Footprint] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
 
-    def value(self, cell: Cell, method: str, metric: str) -> PaperValue | None:
-        """The printed value of a cell, whatever its protocol; None where there is none."""
-        return self.values.get((*_problem(cell), paper_method(method), metric))
+    def value(self, condition: Condition, method: str, metric: str) -> PaperValue | None:
+        """The printed value of a condition, whatever its protocol; None where there is none."""
+        return self.values.get((*_problem(condition), paper_method(method), metric))
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Our mean of a cell beside the paper's.
+    """Our mean of a condition beside the paper's.
 
     Attributes
     ----------
-    cell : Cell
+    condition : Condition
     method, metric : str
     ours : Summary
     paper : PaperValue
@@ -125,7 +125,7 @@ class Difference:
         the method is AGF-TI or AGF-TI was not run.
     """
 
-    cell: Cell
+    condition: Condition
     method: str
     metric: str
     ours: Summary
@@ -185,7 +185,7 @@ def paper_method(method: str) -> str:
 def compare_with_paper(
     records: Sequence[Record], paper: PaperTables, metrics: Sequence[str] = PRINTED
 ) -> list[Difference]:
-    """Our cells that the paper prints too, each beside what the paper measures under that name.
+    """Our means that the paper prints too, each beside what the paper measures under that name.
 
     Parameters
     ----------
@@ -198,33 +198,35 @@ def compare_with_paper(
     Returns
     -------
     list of Difference
-        By metric, cell and method.
+        By metric, condition and method.
     """
     by_field = {name: field_scores(records, _always(name)) for name in FIELDS.values()}
     return [
-        Difference(cell, method, metric, summarise(found[method]), printed, _verdict(found, method))
+        Difference(
+            condition, method, metric, summarise(found[method]), printed, _verdict(found, method)
+        )
         for metric in metrics
-        for cell, methods in by_field[FIELDS["ACC"]].items()
+        for condition, methods in by_field[FIELDS["ACC"]].items()
         for method in methods
-        if (printed := paper.value(cell, method, metric)) is not None
-        for found in (by_field[printed.field][cell],)
+        if (printed := paper.value(condition, method, metric)) is not None
+        for found in (by_field[printed.field][condition],)
     ]
 
 
 def is_printed(records: Sequence[Record], paper: PaperTables, metrics: Sequence[str]) -> bool:
     """Whether the paper prints any of the metrics of any run that is done."""
-    runs = {(cell_of(one.key), one.key.method) for one in done(records)}
+    runs = {(condition_of(one.key), one.key.method) for one in done(records)}
     return any(paper.value(*run, metric) is not None for run in runs for metric in metrics)
 
 
-def _always(field: str) -> Callable[[Cell], str]:
+def _always(field: str) -> Callable[[Condition], str]:
     return lambda _cell: field
 
 
 def not_run(differences: Sequence[Difference], paper: PaperTables) -> list[Place]:
     """Printed values of the metrics compared that have no run of ours."""
     compared = {one.metric for one in differences}
-    ours = {(*_problem(one.cell), paper_method(one.method)) for one in differences}
+    ours = {(*_problem(one.condition), paper_method(one.method)) for one in differences}
     return [place for place in paper.values if place[4] in compared and place[:4] not in ours]
 
 
@@ -244,8 +246,8 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
         yield from reader
 
 
-def _problem(cell: Cell) -> tuple[str, float, float]:
-    return cell.data, _rate(100 * cell.missing_rate), _rate(100 * cell.label_rate)
+def _problem(condition: Condition) -> tuple[str, float, float]:
+    return condition.data, _rate(100 * condition.missing_rate), _rate(100 * condition.label_rate)
 
 
 def _rate(percent: float | str) -> float:

@@ -1,7 +1,7 @@
 """From an experiment and the records at hand to the runs that are known, and those that count.
 
-Protocols that tune try every setting of a method's grid in repetition 0 of a cell, as runs like
-any other; once all of them are there, the best one serves the cell's other repetitions. So what is
+Protocols that tune try every setting of a method's grid in repetition 0 of a group, as runs like
+any other; once all of them are there, the best one serves the group's other repetitions. So what is
 known grows with the records, and the plan is made anew after every wave of runs.
 """
 
@@ -20,14 +20,14 @@ from viewmend.bench.runs import Record, RunKey, Setting, setting_of
 from viewmend.bench.store import ResultStore
 
 __all__ = [
-    "Cell",
     "Count",
-    "cells",
+    "RunGroup",
     "chosen_settings",
     "counts",
     "final_records",
     "final_runs",
     "known_runs",
+    "run_groups",
     "unfinished_runs",
 ]
 
@@ -45,8 +45,8 @@ GRIDS: Mapping[str, Callable[[Contestant], Sequence[Mapping[str, Any]]]] = {
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A row of the experiment on one kind of problem: a cell of its table."""
+class RunGroup:
+    """A row of the experiment under one condition, up to repetitions: a cell of its table."""
 
     protocol: str
     data: str
@@ -60,7 +60,7 @@ class Cell:
         return self.protocol, self.data, self.missing_rate, self.label_rate, self.row.name
 
     def run(self, measure: str, setting: Setting, repetition: int) -> RunKey:
-        """One run of this cell."""
+        """One run of this group."""
         problem = (self.protocol, self.data, self.missing_rate, self.label_rate)
         return RunKey(measure, *problem, self.row.method, setting, repetition)
 
@@ -94,13 +94,13 @@ class Records:
         return key.digest not in self._by_digest
 
 
-def cells(experiment: Experiment) -> list[Cell]:
-    """All cells of the experiment, also those left out, in the order of its tables."""
+def run_groups(experiment: Experiment) -> list[RunGroup]:
+    """All groups of the experiment, also those left out, in the order of its tables."""
     problems = product(
         experiment.protocols, experiment.data, experiment.missing_rates, experiment.label_rates
     )
     return [
-        Cell(*problem, row)
+        RunGroup(*problem, row)
         for problem in problems
         for row in experiment.rows
         if row.data is None or problem[1] in row.data
@@ -125,15 +125,15 @@ def unfinished_runs(experiment: Experiment, store: ResultStore) -> list[RunKey]:
 def chosen_settings(
     experiment: Experiment, records: Iterable[Record]
 ) -> dict[tuple[str, str, float, float, str], Setting]:
-    """The setting of every tuned cell whose choice is made.
+    """The setting of every tuned group whose choice is made.
 
     Returns
     -------
     dict of {(protocol, data, missing_rate, label_rate, name of the row): setting}
     """
     at_hand = Records(records)
-    tuned = [cell for cell in _planned(experiment) if len(_candidates(experiment, cell)) > 1]
-    settings = {cell.name: _setting(experiment, cell, at_hand) for cell in tuned}
+    tuned = [group for group in _planned(experiment) if len(_candidates(experiment, group)) > 1]
+    settings = {group.name: _setting(experiment, group, at_hand) for group in tuned}
     return {name: setting for name, setting in settings.items() if setting is not None}
 
 
@@ -141,21 +141,21 @@ def final_runs(experiment: Experiment, records: Iterable[Record]) -> list[RunKey
     """The runs that stand in the experiment's tables, as far as they are known."""
     at_hand = Records(records)
     return [
-        key for cell in _planned(experiment) for key in _final_runs_of(experiment, cell, at_hand)
+        key for group in _planned(experiment) for key in _final_runs_of(experiment, group, at_hand)
     ]
 
 
 def final_records(experiment: Experiment, records: Iterable[Record]) -> list[Record]:
     """The records that stand in the tables, under the names of their rows.
 
-    A cell that is left out has one record, with status "left_out" and the reason; one whose
+    A group that is left out has one record, with status "left_out" and the reason; one whose
     trials all failed has their records.
     """
     at_hand = Records(records)
     return [
-        replace(record, key=replace(record.key, method=cell.row.name))
-        for cell in cells(experiment)
-        for record in _final_records_of(experiment, cell, at_hand)
+        replace(record, key=replace(record.key, method=group.row.name))
+        for group in run_groups(experiment)
+        for record in _final_records_of(experiment, group, at_hand)
     ]
 
 
@@ -163,14 +163,14 @@ def counts(experiment: Experiment, records: Iterable[Record]) -> dict[str, Count
     """Runs of every row by what became of them; one not yet known is to do."""
     at_hand = Records(records)
     found: dict[str, Count] = {}
-    for cell in cells(experiment):
-        so_far = found.get(cell.row.name, Count())
-        found[cell.row.name] = so_far + _count(experiment, cell, at_hand)
+    for group in run_groups(experiment):
+        so_far = found.get(group.row.name, Count())
+        found[group.row.name] = so_far + _count(experiment, group, at_hand)
     return found
 
 
 def _known(experiment: Experiment, records: Records) -> list[RunKey]:
-    keys = [key for cell in _planned(experiment) for key in _runs_of(experiment, cell, records)]
+    keys = [key for group in _planned(experiment) for key in _runs_of(experiment, group, records)]
     place = {name: i for i, name in enumerate(experiment.data)}
     different = {key.digest: key for key in keys}.values()
     return sorted(different, key=lambda key: (place[key.data], *_mask_of(key)))
@@ -180,30 +180,30 @@ def _mask_of(key: RunKey) -> tuple[float, float, int, str]:
     return key.missing_rate, key.label_rate, key.repetition, key.protocol
 
 
-def _planned(experiment: Experiment) -> list[Cell]:
-    return [c for c in cells(experiment) if experiment.reason_against(c.row, c.data) is None]
+def _planned(experiment: Experiment) -> list[RunGroup]:
+    return [c for c in run_groups(experiment) if experiment.reason_against(c.row, c.data) is None]
 
 
-def _candidates(experiment: Experiment, cell: Cell) -> list[Setting]:
-    """Settings that may become the cell's, in the order of the grid; one where none is sought."""
-    fixed = experiment.fixed_setting(cell.row)
-    sought = cell.row.tuned and PROTOCOLS[cell.protocol].tuned
-    grid = GRIDS[experiment.grids](contestant(cell.row.method)) if sought else ()
+def _candidates(experiment: Experiment, group: RunGroup) -> list[Setting]:
+    """Settings that may become the group's, in the order of the grid; one where none is sought."""
+    fixed = experiment.fixed_setting(group.row)
+    sought = group.row.tuned and PROTOCOLS[group.protocol].tuned
+    grid = GRIDS[experiment.grids](contestant(group.row.method)) if sought else ()
     settings = [setting_of({**point, **fixed}) for point in grid or ({},)]
     return list(dict.fromkeys(settings))
 
 
-def _trials(experiment: Experiment, cell: Cell) -> list[RunKey]:
-    """The runs that decide on the cell's setting; none where there is one candidate."""
-    settings = _candidates(experiment, cell)
-    return [cell.run(TUNING_MEASURE, s, 0) for s in settings] if len(settings) > 1 else []
+def _trials(experiment: Experiment, group: RunGroup) -> list[RunKey]:
+    """The runs that decide on the group's setting; none where there is one candidate."""
+    settings = _candidates(experiment, group)
+    return [group.run(TUNING_MEASURE, s, 0) for s in settings] if len(settings) > 1 else []
 
 
-def _setting(experiment: Experiment, cell: Cell, records: Records) -> Setting | None:
+def _setting(experiment: Experiment, group: RunGroup, records: Records) -> Setting | None:
     """The best setting of the trials; None before they are all there, or where all failed."""
-    trials = _trials(experiment, cell)
+    trials = _trials(experiment, group)
     if not trials:
-        return _candidates(experiment, cell)[0]
+        return _candidates(experiment, group)[0]
     merits = {key.setting: _merit(records.get(key)) for key in trials}
     if any(map(records.lacks, trials)) or max(merits.values()) == FAILED:
         return None
@@ -216,41 +216,41 @@ def _merit(record: Record | None) -> float:
     return float(record.result["accuracy"] + record.result["macro_f1"])
 
 
-def _final_runs_of(experiment: Experiment, cell: Cell, records: Records) -> list[RunKey]:
-    setting = _setting(experiment, cell, records)
+def _final_runs_of(experiment: Experiment, group: RunGroup, records: Records) -> list[RunKey]:
+    setting = _setting(experiment, group, records)
     if setting is None:
         return []
-    return [cell.run(experiment.measure, setting, i) for i in range(experiment.repetitions)]
+    return [group.run(experiment.measure, setting, i) for i in range(experiment.repetitions)]
 
 
-def _runs_of(experiment: Experiment, cell: Cell, records: Records) -> list[RunKey]:
-    return _trials(experiment, cell) + _final_runs_of(experiment, cell, records)
+def _runs_of(experiment: Experiment, group: RunGroup, records: Records) -> list[RunKey]:
+    return _trials(experiment, group) + _final_runs_of(experiment, group, records)
 
 
-def _final_records_of(experiment: Experiment, cell: Cell, records: Records) -> list[Record]:
-    reason = experiment.reason_against(cell.row, cell.data)
+def _final_records_of(experiment: Experiment, group: RunGroup, records: Records) -> list[Record]:
+    reason = experiment.reason_against(group.row, group.data)
     if reason is not None:
-        setting = setting_of(experiment.fixed_setting(cell.row))
-        key = cell.run(experiment.measure, setting, 0)
+        setting = setting_of(experiment.fixed_setting(group.row))
+        key = group.run(experiment.measure, setting, 0)
         return [Record(key, "left_out", message=reason)]
-    trials = _trials(experiment, cell)
+    trials = _trials(experiment, group)
     undecided = any(map(records.lacks, trials))
-    keys = _final_runs_of(experiment, cell, records) or ([] if undecided else trials)
+    keys = _final_runs_of(experiment, group, records) or ([] if undecided else trials)
     return [record for record in map(records.get, keys) if record is not None]
 
 
-def _count(experiment: Experiment, cell: Cell, records: Records) -> Count:
-    if experiment.reason_against(cell.row, cell.data) is not None:
+def _count(experiment: Experiment, group: RunGroup, records: Records) -> Count:
+    if experiment.reason_against(group.row, group.data) is not None:
         return Count(left_out=experiment.repetitions)
-    known = {key.digest: records.get(key) for key in _runs_of(experiment, cell, records)}
+    known = {key.digest: records.get(key) for key in _runs_of(experiment, group, records)}
     statuses = [record.status for record in known.values() if record is not None]
     done, failed = statuses.count("done"), statuses.count("error")
-    return Count(done, failed, 0, len(known) - done - failed + _unknown(experiment, cell, records))
+    return Count(done, failed, 0, len(known) - done - failed + _unknown(experiment, group, records))
 
 
-def _unknown(experiment: Experiment, cell: Cell, records: Records) -> int:
-    """Runs of a cell that will be known once its trials are done."""
-    if not any(map(records.lacks, _trials(experiment, cell))):
+def _unknown(experiment: Experiment, group: RunGroup, records: Records) -> int:
+    """Runs of a group that will be known once its trials are done."""
+    if not any(map(records.lacks, _trials(experiment, group))):
         return 0
     repeated = experiment.measure == TUNING_MEASURE  # the trial that wins is repetition 0
     return experiment.repetitions - int(repeated)

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
 
-from viewmend.bench.figures import FIGURES, FigureKind, build_chart
-from viewmend.bench.formats import MARKS
+from viewmend.bench.catalogue import FIGURES, TABLES, Kind
+from viewmend.bench.charts.drawing import chart_html
+from viewmend.bench.look import Look
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record
 from viewmend.bench.summaries import (
     METRICS,
-    Look,
     by_protocol,
-    cell_of,
+    condition_of,
     failures,
     grouped,
     rate_text,
     setting_text,
 )
-from viewmend.bench.svg import chart_html
-from viewmend.bench.svg_parts import tag
-from viewmend.bench.tables import TABLES, TableKind, build_table
-from viewmend.bench.tabular import HEADS, Entry, Line, Table, heads_of
+from viewmend.bench.tables.formats import to_html
+from viewmend.bench.tables.table import HEADS, Entry, Line, Table, heads_of
+from viewmend.report.html import facts_html, folded, joined, page_html, paragraph, write_page
 
-__all__ = ["Contents", "report_html", "table_html", "write_report"]
+__all__ = ["Contents", "report_html", "write_report"]
 
 RUN = ("protocol", *HEADS, "method", "setting", "run")
 
@@ -65,10 +61,7 @@ def write_report(path: str | Path, records: Sequence[Record], contents: Contents
     Path
         The file, which needs nothing but a browser.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(report_html(records, contents), encoding="utf-8")
-    return path
+    return write_page(path, report_html(records, contents))
 
 
 def report_html(records: Sequence[Record], contents: Contents) -> str:
@@ -85,69 +78,14 @@ def report_html(records: Sequence[Record], contents: Contents) -> str:
     str
         The same for the same records.
     """
-    sections = [("Overview", _overview(records))]
-    for protocol, own in by_protocol(records).items():
-        sections.append((f"Protocol: {protocol}", _protocol(protocol, own, contents)))
-    sections.append(("Failed and left-out runs", _not_done(records)))
-    sections.append(("Versions and machine", _environments(records)))
-    links = [
-        tag("li", tag("a", escape(name), href=f"#s{i}")) for i, (name, _) in enumerate(sections)
+    protocols = by_protocol(records).items()
+    sections = [
+        ("Overview", _overview(records)),
+        *((f"Protocol: {name}", _protocol(name, own, contents)) for name, own in protocols),
+        ("Failed and left-out runs", _not_done(records)),
+        ("Versions and machine", _environments(records)),
     ]
-    body = [
-        tag("section", tag("h2", escape(name)) + content, id=f"s{i}")
-        for i, (name, content) in enumerate(sections)
-    ]
-    return Template(_resource("report.html")).substitute(
-        title=escape(contents.title),
-        style=_resource("report.css"),
-        script=_resource("report.js"),
-        links="".join(links),
-        content="\n".join(body),
-    )
-
-
-def table_html(table: Table) -> str:
-    """A table whose headers sort it; summaries stay below."""
-    kinds = [(name, "head") for name in table.heads] + [(name, "value") for name in table.columns]
-    header = "".join(_header_html(name, kind) for name, kind in kinds)
-    body = "".join(_line_html(line) for line in table.lines if not line.summary)
-    below = "".join(_line_html(line) for line in table.lines if line.summary)
-    notes = "".join(tag("p", escape(note), class_="note") for note in table.notes)
-    parts = tag("caption", escape(table.title)) + tag("thead", tag("tr", header))
-    parts += tag("tbody", body) + (tag("tfoot", below) if below else "")
-    inside = tag("table", parts, class_="sortable")
-    scroll = {"class_": "scroll", "tabindex": 0, "role": "region", "aria_label": table.title}
-    return tag("div", inside, **scroll) + notes
-
-
-def _header_html(name: str, kind: str) -> str:
-    arrow = tag("span", "", class_="arrow", aria_hidden="true")
-    button = tag("button", escape(name) + arrow, type="button")
-    return tag("th", button, scope="col", aria_sort="none", class_=kind)
-
-
-def _line_html(line: Line) -> str:
-    heads = "".join(
-        tag("th", escape(head), scope="row", **_sort_value(head)) for head in line.heads
-    )
-    return tag("tr", heads + "".join(map(_entry_html, line.entries)))
-
-
-def _entry_html(entry: Entry) -> str:
-    mark = MARKS.get(entry.verdict, "")
-    shown = tag("span", f" {mark}", title=entry.verdict, class_="verdict") if mark else ""
-    looks: dict[str, object] = {} if entry.value is None else {"data_value": f"{entry.value:.10g}"}
-    if entry.place:
-        looks["class_"] = ("best", "second")[entry.place - 1]
-    return tag("td", escape(entry.text) + shown, **looks)
-
-
-def _sort_value(text: str) -> dict[str, object]:
-    """Numbers and percentages sort by size: 5% before 30%."""
-    try:
-        return {"data_value": f"{float(text.removesuffix('%')):.10g}"}
-    except ValueError:
-        return {}
+    return page_html(contents.title, {f"s{i}": section for i, section in enumerate(sections)})
 
 
 def _overview(records: Sequence[Record]) -> str:
@@ -169,22 +107,27 @@ def _overview(records: Sequence[Record]) -> str:
         ("runs", runs),
         *((name, ", ".join(sorted(filter(None, found)))) for name, found in kinds.items()),
     ]
-    return _facts(facts)
-
-
-def _facts(facts: Iterable[tuple[str, str]]) -> str:
-    return tag("dl", "".join(tag("dt", escape(a)) + tag("dd", escape(b)) for a, b in facts))
+    return facts_html(facts)
 
 
 def _protocol(name: str, records: Sequence[Record], contents: Contents) -> str:
-    described = PROTOCOLS[name].summary if name in PROTOCOLS else ""
-    parts = [tag("p", escape(described))]
     here = replace(contents, metrics=_metrics_under(name, contents.metrics))
+    shown = [paragraph(PROTOCOLS[name].summary if name in PROTOCOLS else "")]
     for table in dict.fromkeys(["completeness", *(contents.tables or TABLES)]):
-        parts += _shown(table, TABLES[table], _table, records, here)
+
+        def write_table(look: Look, table: str = table) -> str:
+            return to_html(TABLES.build(table, records, look))
+
+        shown += _shown(table, TABLES[table], write_table, records, here)
     for figure in contents.figures or FIGURES:
-        parts += _shown(figure, FIGURES[figure], _figure, records, here)
-    return "\n".join(parts)
+
+        def write_chart(look: Look, figure: str = figure) -> str:
+            return chart_html(
+                FIGURES.build(figure, records, look), f"{name}-{figure}-{look.metric}"
+            )
+
+        shown += _shown(figure, FIGURES[figure], write_chart, records, here)
+    return joined(*shown)
 
 
 def _metrics_under(protocol: str, metrics: Sequence[str]) -> tuple[str, ...]:
@@ -192,18 +135,10 @@ def _metrics_under(protocol: str, metrics: Sequence[str]) -> tuple[str, ...]:
     return tuple(names[0] for names in fields.values())
 
 
-def _figure(name: str, records: Sequence[Record], look: Look) -> str:
-    return chart_html(build_chart(name, records, look))
-
-
-def _table(name: str, records: Sequence[Record], look: Look) -> str:
-    return table_html(build_table(name, records, look))
-
-
 def _shown(
     name: str,
-    kind: TableKind | FigureKind,
-    show: Callable[[str, Sequence[Record], Look], str],
+    kind: Kind,
+    show: Callable[[Look], str],
     records: Sequence[Record],
     contents: Contents,
 ) -> list[str]:
@@ -212,34 +147,24 @@ def _shown(
     names = contents.metrics if kind.by_metric else contents.metrics[:1]
     looks = [replace(contents.look, metric=metric) for metric in names]
     return [
-        _folded(
-            f"{title}, {look.metric}" if kind.by_metric else title,
-            show(name, records, look),
-            is_open=look is looks[0],
-        )
+        folded(f"{title}, {look.metric}" if kind.by_metric else title, show(look), look is looks[0])
         for look in looks
         if kind.suits(records, look)
     ]
 
 
-def _folded(title: str, content: str, is_open: bool) -> str:
-    state = {"open": "open"} if is_open else {}
-    return tag("details", tag("summary", escape(title)) + content, **state)
-
-
 def _not_done(records: Sequence[Record]) -> str:
     parts = []
     for status, title in (("error", "Failed runs"), ("left_out", "Left-out runs")):
-        found = failures(records, status)
-        lines = tuple(Line(_run_heads(one), (Entry(one.message),)) for one in found)
-        table = Table(title, RUN, ("message",), lines)
-        parts.append(table_html(table) if found else tag("p", f"{title}: none."))
-    return "".join(parts)
+        lines = [Line(_run_heads(r), (Entry(r.message),)) for r in failures(records, status)]
+        table = Table(title, RUN, ("message",), tuple(lines))
+        parts.append(to_html(table) if lines else paragraph(f"{title}: none."))
+    return joined(*parts)
 
 
 def _run_heads(record: Record) -> tuple[str, ...]:
     key = record.key
-    problem = (key.protocol, *heads_of(cell_of(key)), key.method)
+    problem = (key.protocol, *heads_of(condition_of(key)), key.method)
     return (*problem, setting_text(key.setting), str(key.repetition))
 
 
@@ -250,8 +175,8 @@ def _environments(records: Sequence[Record]) -> str:
     parts = []
     for text, runs in groups.items():
         facts = [("runs", str(len(runs))), *_flat(json.loads(text))]
-        parts.append(_facts(facts))
-    return "".join(parts) or tag("p", "Not recorded.")
+        parts.append(facts_html(facts))
+    return joined(*parts) or paragraph("Not recorded.")
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
@@ -261,7 +186,3 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
         path = f"{prefix} {name}".strip()
         found += _flat(value, path) if isinstance(value, dict) else [(path, str(value))]
     return found
-
-
-def _resource(name: str) -> str:
-    return (files("viewmend.bench") / "templates" / name).read_text(encoding="utf-8")

@@ -9,11 +9,11 @@ from typing import Any
 from viewmend.parameters import Each, Integer, OneOf, Real, Rule, short
 
 __all__ = [
-    "ENTRIES",
+    "EXPERIMENT",
     "LEAVE_OUT",
     "SWEEP",
     "VARIANT",
-    "Entry",
+    "Field",
     "InvalidExperimentError",
     "check_fields",
 ]
@@ -24,7 +24,7 @@ class InvalidExperimentError(ValueError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class Field:
     """What a key may hold, and what it holds where it is not given; without default it must be."""
 
     rule: Rule
@@ -88,38 +88,38 @@ class Distinct:
 TEXT, TEXTS, TABLE = Text(), Distinct(Text()), TableOf()
 
 # Keys at the top of the file.
-ENTRIES: Mapping[str, Entry] = {
-    "name": Entry(TEXT),
-    "title": Entry(TEXT, ""),
-    "measure": Entry(TEXT, "fit"),
-    "protocols": Entry(TEXTS),
-    "data": Entry(TEXTS),
-    "missing_rates": Entry(Distinct(Real(0, 1, high_open=True))),
-    "label_rates": Entry(Distinct(Real(0, 1, low_open=True))),
-    "methods": Entry(TEXTS, ()),
-    "repetitions": Entry(Integer(1)),
-    "grids": Entry(OneOf("thinned", "full", "none"), "thinned"),
-    "plugins": Entry(TEXTS, ()),
-    "settings": Entry(TableOf(TABLE), {}),
-    "variants": Entry(TableOf(TABLE), {}),
-    "sweep": Entry(Each(TABLE), ()),
-    "leave_out": Entry(Each(TABLE), ()),
+EXPERIMENT: Mapping[str, Field] = {
+    "name": Field(TEXT),
+    "title": Field(TEXT, ""),
+    "measure": Field(TEXT, "fit"),
+    "protocols": Field(TEXTS),
+    "data": Field(TEXTS),
+    "missing_rates": Field(Distinct(Real(0, 1, high_open=True))),
+    "label_rates": Field(Distinct(Real(0, 1, low_open=True))),
+    "methods": Field(TEXTS, ()),
+    "repetitions": Field(Integer(1)),
+    "grids": Field(OneOf("thinned", "full", "none"), "thinned"),
+    "plugins": Field(TEXTS, ()),
+    "settings": Field(TableOf(TABLE), {}),
+    "variants": Field(TableOf(TABLE), {}),
+    "sweep": Field(Each(TABLE), ()),
+    "leave_out": Field(Each(TABLE), ()),
 }
-VARIANT: Mapping[str, Entry] = {"method": Entry(TEXT), "setting": Entry(TABLE, {})}
-SWEEP: Mapping[str, Entry] = {
-    "method": Entry(TEXT),
-    "grid": Entry(TableOf(Each(Anything()))),
-    "data": Entry(TEXTS, None),
+VARIANT: Mapping[str, Field] = {"method": Field(TEXT), "setting": Field(TABLE, {})}
+SWEEP: Mapping[str, Field] = {
+    "method": Field(TEXT),
+    "grid": Field(TableOf(Each(Anything()))),
+    "data": Field(TEXTS, None),
 }
-LEAVE_OUT: Mapping[str, Entry] = {
-    "method": Entry(TEXT),
-    "data": Entry(TEXT),
-    "reason": Entry(TEXT),
+LEAVE_OUT: Mapping[str, Field] = {
+    "method": Field(TEXT),
+    "data": Field(TEXT),
+    "reason": Field(TEXT),
 }
 
 
 def check_fields(
-    given: Mapping[str, Any], entries: Mapping[str, Entry], where: str
+    given: Mapping[str, Any], fields: Mapping[str, Field], where: str
 ) -> dict[str, Any]:
     """Values of all keys, defaults where a key is not given.
 
@@ -128,15 +128,15 @@ def check_fields(
     InvalidExperimentError
         Unless all given keys are known, obey their rules, and those without default are there.
     """
-    unknown = [name for name in given if name not in entries]
+    unknown = [name for name in given if name not in fields]
     if unknown:
-        msg = f"{where}: unknown key {unknown[0]!r}; the keys are {', '.join(entries)}"
+        msg = f"{where}: unknown key {unknown[0]!r}; the keys are {', '.join(fields)}"
         raise InvalidExperimentError(msg)
-    for name, entry in entries.items():
-        if name not in given and entry.default is ...:
-            msg = f"{where}: {name} is not given; it must be {entry.rule.expected}"
+    for name, field in fields.items():
+        if name not in given and field.default is ...:
+            msg = f"{where}: {name} is not given; it must be {field.rule.expected}"
             raise InvalidExperimentError(msg)
-        if name in given and not entry.rule.accepts(given[name]):
-            msg = f"{where}: {name} must be {entry.rule.expected}, got {short(given[name])}"
+        if name in given and not field.rule.accepts(given[name]):
+            msg = f"{where}: {name} must be {field.rule.expected}, got {short(given[name])}"
             raise InvalidExperimentError(msg)
-    return {name: given.get(name, entry.default) for name, entry in entries.items()}
+    return {name: given.get(name, field.default) for name, field in fields.items()}

@@ -1,25 +1,21 @@
-"""Records put in order for tables and figures: cells, scores, what failed, what a metric means."""
+"""Records put in order for tables and figures: conditions, scores, what a metric means."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, RunKey, Setting
 from viewmend.exceptions import InvalidParameterError
 
-if TYPE_CHECKING:
-    from viewmend.bench.paper_values import PaperTables
-
 __all__ = [
     "METRICS",
-    "Cell",
-    "Look",
+    "Condition",
     "Metric",
     "by_protocol",
-    "cell_of",
+    "condition_of",
     "done",
     "failures",
     "field_scores",
@@ -78,7 +74,7 @@ METRICS = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class Condition:
     """A learning problem up to its repetitions: one row of the main table."""
 
     protocol: str
@@ -88,28 +84,9 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """The cell in words, for messages and tooltips."""
+        """The condition in words, for messages and tooltips."""
         rates = f"VMR {rate_text(self.missing_rate)}, LAR {rate_text(self.label_rate)}"
         return f"{self.data}, {rates}"
-
-
-@dataclass(frozen=True)
-class Look:
-    """How records are looked at.
-
-    Attributes
-    ----------
-    metric : str
-        Row of `METRICS`.
-    subject : str
-        Method that the others are tested against.
-    paper : PaperTables, optional
-        The paper's printed values, drawn as ghosts beside ours.
-    """
-
-    metric: str = "ACC"
-    subject: str = "AGF-TI"
-    paper: PaperTables | None = None
 
 
 def metric_named(name: str) -> Metric:
@@ -120,9 +97,9 @@ def metric_named(name: str) -> Metric:
     return METRICS[name]
 
 
-def cell_of(key: RunKey) -> Cell:
-    """The cell that a run belongs to."""
-    return Cell(key.protocol, key.data, key.missing_rate, key.label_rate)
+def condition_of(key: RunKey) -> Condition:
+    """The condition that a run belongs to."""
+    return Condition(key.protocol, key.data, key.missing_rate, key.label_rate)
 
 
 def done(records: Iterable[Record], measure: str = "fit") -> list[Record]:
@@ -160,51 +137,58 @@ def only_protocol(records: Sequence[Record]) -> str:
     return found[0]
 
 
-def scores(records: Sequence[Record], metric: str) -> dict[Cell, dict[str, list[float]]]:
-    """Percent by cell and method, one value per repetition.
+def scores(records: Sequence[Record], metric: str) -> dict[Condition, dict[str, list[float]]]:
+    """Percent by condition and method, one value per repetition.
 
     Parameters
     ----------
     records : sequence of Record
-        Runs that stand in a table: no two settings of a method in a cell. Those that are not
+        Runs that stand in a table: no two settings of a method in a condition. Those that are not
         "fit" or not done are left out.
     metric : str
         Row of `METRICS`.
 
     Returns
     -------
-    dict of Cell to dict of str to list of float
+    dict of Condition to dict of str to list of float
         Data sets and methods in the order they came, rates ascending, repetitions ascending.
     """
     chosen = metric_named(metric)
-    return field_scores(records, lambda cell: chosen.field_under(cell.protocol))
+    return field_scores(records, lambda condition: chosen.field_under(condition.protocol))
 
 
 def field_scores(
-    records: Sequence[Record], field_of: Callable[[Cell], str]
-) -> dict[Cell, dict[str, list[float]]]:
-    """As `scores`, of the entry of ``result`` that ``field_of`` names for a cell."""
-    cells = grouped(done(records), lambda one: cell_of(one.key))
+    records: Sequence[Record], field_of: Callable[[Condition], str]
+) -> dict[Condition, dict[str, list[float]]]:
+    """As `scores`, of the entry of ``result`` that ``field_of`` names for a condition."""
+    conditions = grouped(done(records), lambda one: condition_of(one.key))
     names = list(grouped(done(records), lambda one: one.key.method))
-    table: dict[Cell, dict[str, list[float]]] = {}
-    for cell in _ordered(cells):
-        runs = grouped(cells[cell], lambda one: one.key.method)
-        field = field_of(cell)
-        table[cell] = {name: _values(runs[name], field, cell) for name in names if name in runs}
+    table: dict[Condition, dict[str, list[float]]] = {}
+    for condition in _ordered(conditions):
+        runs = grouped(conditions[condition], lambda one: one.key.method)
+        field = field_of(condition)
+        table[condition] = {
+            name: _values(runs[name], field, condition) for name in names if name in runs
+        }
     return table
 
 
-def _ordered(cells: Iterable[Cell]) -> list[Cell]:
-    """Cells of a data set together, its rates ascending."""
-    cells = list(cells)
-    place = {name: i for i, name in enumerate(grouped(cells, lambda cell: cell.data))}
-    return sorted(cells, key=lambda cell: (place[cell.data], cell.missing_rate, cell.label_rate))
+def _ordered(conditions: Iterable[Condition]) -> list[Condition]:
+    """Conditions of a data set together, its rates ascending."""
+    conditions = list(conditions)
+    place = {
+        name: i for i, name in enumerate(grouped(conditions, lambda condition: condition.data))
+    }
+    return sorted(
+        conditions,
+        key=lambda condition: (place[condition.data], condition.missing_rate, condition.label_rate),
+    )
 
 
-def _values(runs: list[Record], field: str, cell: Cell) -> list[float]:
+def _values(runs: list[Record], field: str, condition: Condition) -> list[float]:
     if len({one.key.setting for one in runs}) > 1:
         msg = (
-            f"{runs[0].key.method} has several settings at {cell.text}; pass the runs of one "
+            f"{runs[0].key.method} has several settings at {condition.text}; pass the runs of one "
             "setting, or give the variants names of their own"
         )
         raise InvalidParameterError(msg)
@@ -213,9 +197,9 @@ def _values(runs: list[Record], field: str, cell: Cell) -> list[float]:
 
 
 def settings_vary(records: Sequence[Record]) -> tuple[str, ...]:
-    """Names of the parameters that take several values for a method within a cell."""
+    """Names of the parameters that take several values for a method within a condition."""
     varying: dict[str, None] = {}
-    runs = grouped(done(records), lambda one: (cell_of(one.key), one.key.method))
+    runs = grouped(done(records), lambda one: (condition_of(one.key), one.key.method))
     for group in runs.values():
         settings = [dict(one.key.setting) for one in group]
         names = dict.fromkeys(name for setting in settings for name in setting)

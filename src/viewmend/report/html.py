@@ -1,12 +1,26 @@
-"""Pieces of HTML; all text that comes from users is escaped here."""
+"""Parts of pages, also of the benchmark's; all text that comes from users is escaped here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
 
-__all__ = ["Cell", "advice", "facts_html", "joined", "paragraph", "table_html", "tag"]
+__all__ = [
+    "Cell",
+    "advice",
+    "facts_html",
+    "folded",
+    "joined",
+    "page_html",
+    "paragraph",
+    "table_html",
+    "tag",
+    "write_page",
+]
 
 # Letters from which on a cell may be cut off; pointing at it shows the whole.
 LONG = 36
@@ -14,11 +28,16 @@ LONG = 36
 
 @dataclass(frozen=True)
 class Cell:
-    """Text of a table, and the number it sorts by; without one it sorts by the text."""
+    """Text of a table, and the number it sorts by; without one it sorts by the text.
+
+    A mark stands behind the text, and pointing at it says what it means.
+    """
 
     text: str
     value: float | None = None
     looks: str = ""
+    mark: str = ""
+    meaning: str = ""
 
 
 def tag(name: str, content: str = "", **attributes: object) -> str:
@@ -54,7 +73,19 @@ def facts_html(facts: Iterable[tuple[str, str]]) -> str:
     return tag("dl", "".join(pairs))
 
 
-def table_html(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+def folded(title: str, content: str, is_open: bool) -> str:
+    """Content below a title that opens and closes it."""
+    state = {"open": "open"} if is_open else {}
+    return tag("details", tag("summary", escape(title)) + content, **state)
+
+
+def table_html(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    n_heads: int = 0,
+    below: Sequence[Sequence[Cell]] = (),
+) -> str:
     """A table whose headers sort it.
 
     Parameters
@@ -62,34 +93,90 @@ def table_html(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]
     title : str
         Its caption.
     columns : sequence of str
+        Those with a number in some row are aligned to the right.
     rows : sequence of sequence of Cell
-        Columns with a number in the first row are aligned to the right.
+    n_heads : int
+        How many cells at the start of a row say what it is about.
+    below : sequence of sequence of Cell
+        Rows that stay below however the others are sorted.
     """
-    numeric = [cell.value is not None for cell in rows[0]] if rows else [False] * len(columns)
+    everything = [*rows, *below]
+    numeric = [any(row[i].value is not None for row in everything) for i in range(len(columns))]
     kinds = ["number" if is_number else "" for is_number in numeric]
-    arrow = tag("span", class_="arrow", aria_hidden="true")
-    heads = [
-        tag(
-            "th",
-            tag("button", escape(name) + arrow, type="button"),
-            scope="col",
-            aria_sort="none",
-            class_=kind,
-        )
-        for name, kind in zip(columns, kinds, strict=True)
-    ]
-    lines = [tag("tr", "".join(map(_cell_html, row, kinds))) for row in rows]
+
+    def lines(some: Sequence[Sequence[Cell]]) -> str:
+        return "\n".join(tag("tr", _row_html(row, kinds, n_heads)) for row in some)
+
     inside = joined(
         tag("caption", escape(title)),
-        tag("thead", tag("tr", "".join(heads))),
-        tag("tbody", "\n".join(lines)),
+        tag("thead", tag("tr", "".join(map(_header_html, columns, kinds)))),
+        tag("tbody", lines(rows)),
+        tag("tfoot", lines(below)) if below else "",
     )
     region = {"class_": "scroll", "tabindex": 0, "role": "region", "aria_label": title}
     return tag("div", tag("table", inside), **region)
 
 
-def _cell_html(cell: Cell, kind: str) -> str:
-    looks = " ".join(filter(None, (kind, cell.looks)))
-    value = "" if cell.value is None else f"{cell.value:.10g}"
-    whole = cell.text if len(cell.text) > LONG and cell.looks != "text" else ""
-    return tag("td", escape(cell.text), class_=looks, data_value=value, title=whole)
+def _header_html(name: str, kind: str) -> str:
+    arrow = tag("span", class_="arrow", aria_hidden="true")
+    button = tag("button", escape(name) + arrow, type="button")
+    return tag("th", button, scope="col", aria_sort="none", class_=kind)
+
+
+def _row_html(row: Sequence[Cell], kinds: Sequence[str], n_heads: int) -> str:
+    return "".join(
+        _cell_html(cell, kind, i < n_heads)
+        for i, (cell, kind) in enumerate(zip(row, kinds, strict=True))
+    )
+
+
+def _cell_html(cell: Cell, kind: str, is_head: bool) -> str:
+    looks = {
+        "class_": " ".join(filter(None, (kind, cell.looks))),
+        "data_value": "" if cell.value is None else f"{cell.value:.10g}",
+        "title": cell.text if len(cell.text) > LONG and cell.looks != "text" else "",
+    }
+    mark = tag("span", escape(cell.mark), class_="mark", title=cell.meaning) if cell.mark else ""
+    text = escape(cell.text) + mark
+    return tag("th", text, scope="row", **looks) if is_head else tag("td", text, **looks)
+
+
+def page_html(title: str, sections: Mapping[str, tuple[str, str]], headline: str = "") -> str:
+    """A page that needs nothing but a browser.
+
+    Parameters
+    ----------
+    title : str
+    sections : dict of (title, content as HTML)
+        By the id of the section.
+    headline : str
+        HTML below the title.
+    """
+    links = [
+        tag("li", tag("a", escape(heading), href=f"#{name}"))
+        for name, (heading, _) in sections.items()
+    ]
+    body = [
+        tag("section", tag("h2", escape(heading)) + content, id=name)
+        for name, (heading, content) in sections.items()
+    ]
+    return Template(_resource("page.html")).substitute(
+        title=escape(title),
+        style=_resource("page.css"),
+        script=_resource("page.js"),
+        links="".join(links),
+        headline=headline,
+        content="\n".join(body),
+    )
+
+
+def write_page(path: str | Path, page: str) -> Path:
+    """Write a page to a file, whose folder is made where there is none."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _resource(name: str) -> str:
+    return (files("viewmend.report") / "templates" / name).read_text(encoding="utf-8")

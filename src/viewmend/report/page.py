@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from viewmend.plot.style import require_matplotlib
 from viewmend.report.context import Case, make_case
-from viewmend.report.html import tag
+from viewmend.report.html import page_html, write_page
 from viewmend.report.model_sections import (
     convergence_section,
     data_section,
@@ -73,11 +70,7 @@ def write_report(
     Path
         The file.
     """
-    page = report_html(make_case(model, X, y, mask, y_true, ids))
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
-    return path
+    return write_page(path, report_html(make_case(model, X, y, mask, y_true, ids)))
 
 
 def report_html(case: Case) -> str:
@@ -89,22 +82,6 @@ def report_html(case: Case) -> str:
         From `make_case`.
     """
     require_matplotlib()
-    links = [
-        tag("li", tag("a", escape(title), href=f"#{name}")) for name, (title, _) in SECTIONS.items()
-    ]
-    body = [
-        tag("section", tag("h2", escape(title)) + build(case), id=name)
-        for name, (title, build) in SECTIONS.items()
-    ]
-    return Template(_resource("report.html")).substitute(
-        title=escape(f"{type(case.model).__name__} on {case.n_samples:,} samples"),
-        style=_resource("report.css"),
-        script=_resource("report.js"),
-        links="".join(links),
-        headline=headline(case),
-        content="\n".join(body),
-    )
-
-
-def _resource(name: str) -> str:
-    return (files("viewmend.report") / "templates" / name).read_text(encoding="utf-8")
+    title = f"{type(case.model).__name__} on {case.n_samples:,} samples"
+    sections = {name: (heading, build(case)) for name, (heading, build) in SECTIONS.items()}
+    return page_html(title, sections, headline(case))

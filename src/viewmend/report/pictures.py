@@ -13,9 +13,9 @@ from viewmend.plot.style import GREY, INK, PALETTE, SETTINGS, plot_style
 from viewmend.report.html import tag
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["WIDE", "picture", "side_by_side"]
+__all__ = ["WIDE", "inline_svg", "page_colour", "picture", "side_by_side", "svg_text"]
 
 # Width and height in inches.
 USUAL = (5.4, 3.9)
@@ -60,7 +60,12 @@ def picture(
     str
         HTML, the same for the same drawing.
     """
-    inside = _inline(_svg(draw, size, n_axes), name, caption, size)
+    with plot_style():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure.subplots(1, n_axes))
+        inside = inline_svg(svg_text(figure), name, caption)
     looks = "wide" if size[0] > USUAL[0] else ""
     return tag("figure", inside + tag("figcaption", escape(caption)), class_=looks)
 
@@ -70,28 +75,42 @@ def side_by_side(*figures: str) -> str:
     return tag("div", "\n".join(figures), class_="figures")
 
 
-def _svg(draw: Callable[..., object], size: tuple[float, float], n_axes: int) -> str:
-    with plot_style():
-        import matplotlib
-        from matplotlib.figure import Figure
+def svg_text(figure: Figure) -> str:
+    """What Matplotlib writes of a figure that was made under `plot_style`."""
+    import matplotlib
 
-        with matplotlib.rc_context(VECTORS):
-            figure = Figure(figsize=size, layout="constrained")
-            axes: Axes | Any = figure.subplots(1, n_axes)
-            draw(axes)
-            written = StringIO()
-            figure.savefig(written, format="svg", transparent=True, metadata=NO_METADATA)
+    written = StringIO()
+    with plot_style(), matplotlib.rc_context(VECTORS):
+        figure.savefig(written, format="svg", transparent=True, metadata=NO_METADATA)
     return written.getvalue()
 
 
-def _inline(svg: str, name: str, caption: str, size: tuple[float, float]) -> str:
-    """The element alone, with ids and colours that suit the page."""
+def inline_svg(svg: str, name: str, label: str) -> str:
+    """An ``svg`` element with ids and colours that suit the page.
+
+    Parameters
+    ----------
+    svg : str
+        From `svg_text`.
+    name : str
+        Of letters, digits and dashes; unique in the page.
+    label : str
+        For those who do not see the picture.
+    """
     body = svg[svg.index("<svg") :]
-    body = body[body.index(">") + 1 : body.rindex("</svg>")]
+    width, height = map(float, re.findall(r'(?:width|height)="([\d.]+)pt"', body)[:2])
+    body = re.sub(r"\n *", "\n", body[body.index(">") + 1 : body.rindex("</svg>")])
+    # A hundredth of a point is enough for the places of things.
+    places = r' (?:d|x|y)="[^"]*"'
+    body = re.sub(places, lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), body)
     # Ids are unique in a picture, and must be so in a page of many.
     body = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{name}-", body)
-    body = re.sub(r"#[0-9a-f]{6}\b", lambda found: COLOURS.get(found[0], found[0]), body)
+    body = re.sub(r"#[0-9a-f]{6}\b", lambda found: page_colour(found[0]), body)
     body = re.sub(r"font: ((?:bold |italic )?)([\d.]+px)[^;\"]*", r"font: \1\2 var(--font)", body)
-    width, height = (72 * inches for inches in size)
     frame = {"viewBox": f"0 0 {width:g} {height:g}", "style": f"max-width: {1.35 * width:.0f}px"}
-    return tag("svg", body, role="img", aria_label=caption, **frame)
+    return tag("svg", body, role="img", aria_label=label, **frame)
+
+
+def page_colour(colour: str) -> str:
+    """The page's own colour, light or dark, in place of one of `COLOURS`."""
+    return COLOURS.get(colour.lower(), colour)

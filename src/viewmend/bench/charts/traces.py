@@ -7,10 +7,11 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from viewmend.bench.charts import Chart, Panel, Series
-from viewmend.bench.run_tables import GIB, measured, total_seconds
+from viewmend.bench.charts.chart import Chart, Panel, Series
+from viewmend.bench.look import Look
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import Look, done, grouped
+from viewmend.bench.summaries import done, grouped
+from viewmend.bench.tables.runs import GIB, measured, total_seconds
 
 __all__ = [
     "convergence_chart",
@@ -176,7 +177,7 @@ _QUANTITIES: tuple[tuple[str, Callable[[Record], float], Callable[[Any], float]]
 
 
 def _first_runs(records: Sequence[Record]) -> list[Record]:
-    """The first repetition of every traced cell, method and setting."""
+    """The first repetition of every traced condition, method and setting."""
     traces = [one for one in done(records, "trace") if one.result.get("history")]
     kinds = grouped(traces, _kind)
     return [min(own, key=lambda one: one.key.repetition) for own in kinds.values()]

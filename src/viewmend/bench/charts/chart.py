@@ -1,12 +1,11 @@
-"""What a figure shows, apart from what draws it.
+"""What a figure shows, apart from how it is drawn.
 
-A chart is data: panels of series with names and numbers. `viewmend.bench.drawing` turns it into a
-Matplotlib figure and `viewmend.bench.svg` into a picture to click on, so both show the same.
+A chart is data: panels of series with names and numbers. `viewmend.bench.charts.drawing` draws it,
+for a picture file and for a page alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -19,7 +18,6 @@ __all__ = [
     "Series",
     "Stroke",
     "SurfacePanel",
-    "finite",
     "series_names",
     "strokes",
 ]
@@ -90,6 +88,26 @@ class Panel:
     log_x: bool = False
     log_y: bool = False
 
+    def tips(self, series: Series) -> tuple[str, ...]:
+        """What each mark of a series stands for; points without a place on the axes have none."""
+        points = enumerate(zip(series.x, series.y, strict=True))
+        return tuple(
+            self._tip(series, i)
+            for i, (x, y) in points
+            if isfinite(x + y) and (x > 0 or not self.log_x) and (y > 0 or not self.log_y)
+        )
+
+    def _tip(self, series: Series, i: int) -> str:
+        x, y = series.x[i], series.y[i]
+        value, place = (x, self.y_ticks[int(y)]) if self.kind == "rows" else (y, self._place(x))
+        note = series.notes[i] if series.notes else place
+        spread = f" ± {_number(series.error[i])}" if series.error else ""
+        source = " (printed in the paper)" if series.ghost else ""
+        return f"{series.name}, {note}: {_number(value)}{spread}{source}"
+
+    def _place(self, x: float) -> str:
+        return self.x_ticks[int(x)] if self.x_ticks else f"{self.x_label} {_number(x)}"
+
 
 @dataclass(frozen=True)
 class SurfacePanel:
@@ -105,6 +123,11 @@ class SurfacePanel:
     y_ticks: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
     kind: str = "surface"
+
+    def tip(self, row: int, column: int) -> str:
+        """What a tile stands for."""
+        place = f"{self.x_label} {self.x_ticks[column]}, {self.y_label} {self.y_ticks[row]}"
+        return f"{place}: {self.values[row][column]:.2f}"
 
 
 @dataclass(frozen=True)
@@ -153,20 +176,21 @@ class Chart:
     columns: int = 0
 
 
-def series_names(chart: Chart) -> list[str]:
+def series_names(*panels: Panel | SurfacePanel | RankPanel) -> list[str]:
     """Names of all series, in the order they came: the place of a name gives its colour."""
-    panels = [panel for panel in chart.panels if isinstance(panel, Panel)]
-    return list(dict.fromkeys(series.name for panel in panels for series in panel.series))
+    own = [panel.series for panel in panels if isinstance(panel, Panel)]
+    return list(dict.fromkeys(series.name for several in own for series in several))
 
 
 def strokes(chart: Chart) -> dict[str, Stroke]:
     """How each series is drawn: beyond the palette, dashes and markers tell them apart."""
     return {
         name: Stroke(PALETTE[i % len(PALETTE)], *LOOKS[i // len(PALETTE) % len(LOOKS)])
-        for i, name in enumerate(series_names(chart))
+        for i, name in enumerate(series_names(*chart.panels))
     }
 
 
-def finite(values: Sequence[float], positive: bool = False) -> list[float]:
-    """Values that have a place on an axis; on a log axis the positive ones."""
-    return [value for value in values if isfinite(value) and (value > 0 or not positive)]
+def _number(value: float) -> str:
+    if float(value).is_integer() and abs(value) < 1e6:
+        return f"{value:g}"
+    return f"{value:.2f}" if 0.1 <= abs(value) < 1e5 else f"{value:.3g}"

@@ -1,35 +1,32 @@
 "use strict";
 
-// Tables: a header's button sorts by its column, the other way round when pressed again.
-const other = { ascending: "descending", descending: "ascending", none: "ascending" };
+// The button of a header sorts its table by that column; pressed again, the other way round.
+const opposite = { none: "ascending", ascending: "descending", descending: "ascending" };
+const words = new Intl.Collator("en", { numeric: true });
 
-function compare(a, b) {
-  const x = a.dataset.value, y = b.dataset.value;
-  if (x !== undefined && y !== undefined) return Number(x) - Number(y);
-  // What has no value comes last among numbers, see sortBy.
-  if (x !== undefined || y !== undefined) return null;
-  return a.textContent.localeCompare(b.textContent, "en", { numeric: true });
+function order(one, two, sign) {
+  const values = [one, two].map((cell) => cell.dataset.value);
+  // Cells without a number stay below those that have one.
+  if (values[0] === undefined && values[1] !== undefined) return 1;
+  if (values[0] !== undefined && values[1] === undefined) return -1;
+  if (values[0] === undefined) return sign * words.compare(one.textContent, two.textContent);
+  return sign * (values[0] - values[1]);
 }
 
 function sortBy(header) {
   const table = header.closest("table");
-  const column = header.cellIndex;
-  const direction = other[header.getAttribute("aria-sort")];
+  const direction = opposite[header.getAttribute("aria-sort")];
   const sign = direction === "ascending" ? 1 : -1;
-  const rows = [...table.tBodies[0].rows];
-  rows.sort((one, two) => {
-    const order = compare(one.cells[column], two.cells[column]);
-    if (order !== null) return sign * order;
-    return one.cells[column].dataset.value === undefined ? 1 : -1;
-  });
+  const cell = (row) => row.cells[header.cellIndex];
+  const rows = [...table.tBodies[0].rows].sort((one, two) => order(cell(one), cell(two), sign));
   table.tBodies[0].append(...rows);
-  for (const each of table.tHead.rows[0].cells) each.setAttribute("aria-sort", "none");
+  for (const each of header.parentElement.cells) each.setAttribute("aria-sort", "none");
   header.setAttribute("aria-sort", direction);
-  const name = header.textContent.trim();
-  document.getElementById("spoken").textContent = `Sorted by ${name}, ${direction}`;
+  const said = `Sorted by ${header.textContent.trim()}, ${direction}`;
+  document.getElementById("spoken").textContent = said;
 }
 
-for (const button of document.querySelectorAll("table.sortable thead button")) {
+for (const button of document.querySelectorAll("thead button")) {
   button.addEventListener("click", () => sortBy(button.closest("th")));
 }
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewmend.bench.summaries import Cell, rate_text
+from viewmend.bench.summaries import Condition, rate_text
 
 __all__ = ["GAP", "HEADS", "Entry", "Line", "Table", "heads_of"]
 
-# Columns that name a cell.
+# Columns that name a condition.
 HEADS = ("data", "VMR", "LAR")
 
 
@@ -66,6 +66,6 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
-def heads_of(cell: Cell) -> tuple[str, ...]:
-    """A cell in the columns of `HEADS`."""
-    return cell.data, rate_text(cell.missing_rate), rate_text(cell.label_rate)
+def heads_of(condition: Condition) -> tuple[str, ...]:
+    """A condition in the columns of `HEADS`."""
+    return condition.data, rate_text(condition.missing_rate), rate_text(condition.label_rate)

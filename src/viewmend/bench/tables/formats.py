@@ -1,15 +1,17 @@
-"""Tables written out: Markdown, LaTeX, CSV."""
+"""Tables written out: Markdown, LaTeX, CSV, and as a part of a page."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Callable, Sequence
+from html import escape
 
-from viewmend.bench.tabular import Entry, Line, Table
+from viewmend.bench.tables.table import Entry, Line, Table
 from viewmend.exceptions import InvalidParameterError
+from viewmend.report.html import Cell, joined, table_html, tag
 
-__all__ = ["FORMATS", "MARKS", "to_csv", "to_latex", "to_markdown", "write_table"]
+__all__ = ["FORMATS", "to_csv", "to_html", "to_latex", "to_markdown", "write_table"]
 
 # The paper's signs of a verdict.
 MARKS = {"better": "●", "tied": "⊙", "worse": "○"}
@@ -132,6 +134,33 @@ def to_csv(table: Table) -> str:
         ]
         writer.writerow([*line.heads, *values])
     return text.getvalue()
+
+
+def to_html(table: Table) -> str:
+    """A table whose headers sort it, with its notes below; summaries stay below the other lines."""
+    above, below = (
+        [[*map(_head_cell, line.heads), *map(_entry_cell, line.entries)] for line in lines]
+        for lines in (
+            [line for line in table.lines if not line.summary],
+            [line for line in table.lines if line.summary],
+        )
+    )
+    columns = (*table.heads, *table.columns)
+    notes = (tag("p", escape(note), class_="note") for note in table.notes)
+    return joined(table_html(table.title, columns, above, len(table.heads), below), *notes)
+
+
+def _head_cell(text: str) -> Cell:
+    """Numbers and percentages sort by size: 5% before 30%."""
+    try:
+        return Cell(text, float(text.removesuffix("%")))
+    except ValueError:
+        return Cell(text)
+
+
+def _entry_cell(entry: Entry) -> Cell:
+    looks = ("", "best", "second")[entry.place]
+    return Cell(entry.text, entry.value, looks, MARKS.get(entry.verdict, ""), entry.verdict)
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {

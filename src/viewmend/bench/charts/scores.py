@@ -8,15 +8,14 @@ from statistics import mean
 
 import numpy as np
 
-from viewmend.bench.charts import Chart, Panel, RankPanel, Series, SurfacePanel
+from viewmend.bench.charts.chart import Chart, Panel, RankPanel, Series, SurfacePanel
+from viewmend.bench.look import Look
 from viewmend.bench.paper_values import Difference, compare_with_paper
 from viewmend.bench.runs import Record
-from viewmend.bench.score_tables import problem_scores
 from viewmend.bench.stats import Summary, cliques, rank_methods, summarise
 from viewmend.bench.summaries import (
-    Cell,
-    Look,
-    cell_of,
+    Condition,
+    condition_of,
     done,
     grouped,
     metric_named,
@@ -26,6 +25,7 @@ from viewmend.bench.summaries import (
     scores,
     settings_vary,
 )
+from viewmend.bench.tables.scores import problem_scores
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = [
@@ -48,7 +48,7 @@ SYMBOLS = {
 ERRORS = "Error bars: standard deviation over the runs."
 GHOSTS = " Hollow: the value printed in the paper."
 
-Summaries = Mapping[Cell, Mapping[str, Summary]]
+Summaries = Mapping[Condition, Mapping[str, Summary]]
 
 
 def scores_chart(records: Sequence[Record], look: Look) -> Chart:
@@ -68,8 +68,10 @@ def scores_chart(records: Sequence[Record], look: Look) -> Chart:
     methods = _best_first(found)
     rows = {name: float(i) for i, name in enumerate(methods)}
     panels = []
-    for data, cells in grouped(found, lambda cell: cell.data).items():
-        series = [one for cell in cells for one in _row_series(found, cell, rows, look)]
+    for data, conditions in grouped(found, lambda condition: condition.data).items():
+        series = [
+            one for condition in conditions for one in _row_series(found, condition, rows, look)
+        ]
         panels.append(
             Panel(data, f"{look.metric} (%)", "", tuple(series), "rows", y_ticks=tuple(methods))
         )
@@ -90,14 +92,14 @@ def label_scarcity_chart(records: Sequence[Record], look: Look) -> Chart:
     Chart
     """
     found = _summaries(records, look)
-    rates = sorted({cell.label_rate for cell in found})
+    rates = sorted({condition.label_rate for condition in found})
     places = {rate: float(i) for i, rate in enumerate(rates)}
     panels = []
-    for (data, missing), cells in grouped(found, lambda c: (c.data, c.missing_rate)).items():
+    for (data, missing), conditions in grouped(found, lambda c: (c.data, c.missing_rate)).items():
         series = []
         for method in _methods(found):
-            own = [cell for cell in cells if method in found[cell]]
-            points = {places[cell.label_rate]: found[cell][method] for cell in own}
+            own = [condition for condition in conditions if method in found[condition]]
+            points = {places[condition.label_rate]: found[condition][method] for condition in own}
             series.append(_points(method, points))
         panels.append(
             Panel(
@@ -125,14 +127,20 @@ def ablation_chart(records: Sequence[Record], look: Look) -> Chart:
     Chart
     """
     found = _summaries(records, look)
-    data = list(grouped(found, lambda cell: cell.data))
+    data = list(grouped(found, lambda condition: condition.data))
     panels = []
-    for missing, cells in sorted(grouped(found, lambda cell: cell.missing_rate).items()):
-        at = {float(data.index(cell.data)): cell for cell in cells}
+    for missing, conditions in sorted(
+        grouped(found, lambda condition: condition.missing_rate).items()
+    ):
+        at = {float(data.index(condition.data)): condition for condition in conditions}
         series = []
         for method in _methods(found):
-            places = {x: found[cell][method] for x, cell in at.items() if method in found[cell]}
-            printed = {x: _printed(cell, method, look) for x, cell in at.items()}
+            places = {
+                x: found[condition][method]
+                for x, condition in at.items()
+                if method in found[condition]
+            }
+            printed = {x: _printed(condition, method, look) for x, condition in at.items()}
             series += [_points(method, places), _ghosts(method, printed)]
         title = f"VMR {rate_text(missing)}"
         kept = tuple(one for one in series if one.x)
@@ -192,13 +200,13 @@ def sensitivity_surface_chart(records: Sequence[Record], look: Look) -> Chart:
         msg = f"a surface needs two parameters that vary but these do: {', '.join(names) or 'none'}"
         raise InvalidParameterError(msg)
     panels = []
-    for (cell, method), runs in _swept(records).items():
+    for (condition, method), runs in _swept(records).items():
         x_values, y_values = (_values(runs, name) for name in names)
         values = tuple(
             tuple(_mean_at(runs, dict(zip(names, (x, y), strict=True)), look) for x in x_values)
             for y in y_values
         )
-        title = f"{cell.data}, VMR {rate_text(cell.missing_rate)}: {method}"
+        title = f"{condition.data}, VMR {rate_text(condition.missing_rate)}: {method}"
         x_label, y_label = map(parameter_text, names)
         x_ticks, y_ticks = (tuple(map(_value_text, own)) for own in (x_values, y_values))
         panels.append(SurfacePanel(title, x_label, y_label, x_ticks, y_ticks, values))
@@ -228,8 +236,12 @@ def sensitivity_curve_chart(records: Sequence[Record], look: Look) -> Chart:
     # Data sets with values of their own, such as multiples of V^2, have axes of their own.
     for values, kinds in grouped(swept, lambda kind: tuple(_values(swept[kind], names[0]))).items():
         series = tuple(
-            _curve(f"{cell.data}: {method}" if several else cell.data, swept[cell, method], look)
-            for cell, method in kinds
+            _curve(
+                f"{condition.data}: {method}" if several else condition.data,
+                swept[condition, method],
+                look,
+            )
+            for condition, method in kinds
         )
         label, score = parameter_text(names[0]), f"{look.metric} (%)"
         ticks = tuple(map(_value_text, values))
@@ -238,7 +250,7 @@ def sensitivity_curve_chart(records: Sequence[Record], look: Look) -> Chart:
 
 
 def paper_chart(records: Sequence[Record], look: Look) -> Chart:
-    """Our means against the paper's, one dot per cell, on the diagonal where they agree.
+    """Our means against the paper's, one dot per condition, on the diagonal where they agree.
 
     Parameters
     ----------
@@ -256,7 +268,7 @@ def paper_chart(records: Sequence[Record], look: Look) -> Chart:
     found = compare_with_paper(records, look.paper, (look.metric,))
     panels = [
         Panel(f"protocol {protocol}", "paper (%)", "ours (%)", _agreement(own), "dots")
-        for protocol, own in grouped(found, lambda one: one.cell.protocol).items()
+        for protocol, own in grouped(found, lambda one: one.condition.protocol).items()
     ]
     words = metric_named(look.metric).words
     caption = f"{words.capitalize()}. Error bars: standard deviation of our runs."
@@ -270,7 +282,7 @@ def _agreement(found: Sequence[Difference]) -> tuple[Series, ...]:
             tuple(one.paper.mean for one in own),
             tuple(one.ours.mean for one in own),
             tuple(one.ours.std for one in own),
-            notes=tuple(f"{one.cell.text}, paper {one.paper.mean:.2f}, ours" for one in own),
+            notes=tuple(f"{one.condition.text}, paper {one.paper.mean:.2f}, ours" for one in own),
         )
         for method, own in grouped(found, lambda one: one.method).items()
     )
@@ -279,8 +291,8 @@ def _agreement(found: Sequence[Difference]) -> tuple[Series, ...]:
 def _summaries(records: Sequence[Record], look: Look) -> Summaries:
     only_protocol(records)
     return {
-        cell: {name: summarise(runs) for name, runs in own.items()}
-        for cell, own in scores(records, look.metric).items()
+        condition: {name: summarise(runs) for name, runs in own.items()}
+        for condition, own in scores(records, look.metric).items()
     }
 
 
@@ -297,13 +309,13 @@ def _best_first(found: Summaries) -> list[str]:
 
 
 def _row_series(
-    found: Summaries, cell: Cell, rows: Mapping[str, float], look: Look
+    found: Summaries, condition: Condition, rows: Mapping[str, float], look: Look
 ) -> list[Series]:
-    """Values of a cell on the rows of their methods: ours, and the paper's."""
-    own, name = found[cell], f"VMR {rate_text(cell.missing_rate)}"
+    """Values of a condition on the rows of their methods: ours, and the paper's."""
+    own, name = found[condition], f"VMR {rate_text(condition.missing_rate)}"
     if len({other.label_rate for other in found}) > 1:
-        name += f", LAR {rate_text(cell.label_rate)}"
-    printed = _ghosts(name, {rows[method]: _printed(cell, method, look) for method in own})
+        name += f", LAR {rate_text(condition.label_rate)}"
+    printed = _ghosts(name, {rows[method]: _printed(condition, method, look) for method in own})
     ours = Series(
         name,
         tuple(one.mean for one in own.values()),
@@ -314,10 +326,10 @@ def _row_series(
     return [one for one in (ours, theirs) if one.x]
 
 
-def _printed(cell: Cell, method: str, look: Look) -> float | None:
+def _printed(condition: Condition, method: str, look: Look) -> float | None:
     """The paper's value, where it measures what our metric does under this protocol."""
-    value = look.paper.value(cell, method, look.metric) if look.paper else None
-    field = metric_named(look.metric).field_under(cell.protocol)
+    value = look.paper.value(condition, method, look.metric) if look.paper else None
+    field = metric_named(look.metric).field_under(condition.protocol)
     return value.mean if value is not None and value.field == field else None
 
 
@@ -335,9 +347,9 @@ def _ghosts(name: str, printed: Mapping[float, float | None]) -> Series:
     return Series(name, tuple(kept), tuple(kept.values()), ghost=True)
 
 
-def _swept(records: Sequence[Record]) -> dict[tuple[Cell, str], list[Record]]:
+def _swept(records: Sequence[Record]) -> dict[tuple[Condition, str], list[Record]]:
     only_protocol(records)
-    return grouped(done(records), lambda one: (cell_of(one.key), one.key.method))
+    return grouped(done(records), lambda one: (condition_of(one.key), one.key.method))
 
 
 def _values(runs: Sequence[Record], name: str) -> list:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import mean, median
 
+from viewmend.bench.look import Look
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import Look, cell_of, done, grouped, only_protocol, setting_text
-from viewmend.bench.tabular import GAP, HEADS, Entry, Line, Table, heads_of
+from viewmend.bench.summaries import condition_of, done, grouped, only_protocol, setting_text
+from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, heads_of
 
 __all__ = [
     "GIB",
@@ -84,7 +85,7 @@ def completeness_table(records: Sequence[Record], _look: Look) -> Table:
     names = ("observed_pairs", "complete_samples")
     lines = []
     posed = [one for one in records if "observed_pairs" in one.result]
-    for cell, runs in grouped(posed, lambda one: cell_of(one.key)).items():
+    for condition, runs in grouped(posed, lambda one: condition_of(one.key)).items():
         # All methods of a repetition share their problem.
         problems = list({one.key.repetition: one.result for one in runs}.values())
         shares = [[100 * problem[name] for problem in problems] for name in names]
@@ -93,7 +94,7 @@ def completeness_table(records: Sequence[Record], _look: Look) -> Table:
             mean(problem[name] for problem in problems) for name in ("n_samples", "n_labelled")
         )
         sizes = [Entry(f"{samples:g}", samples), Entry(f"{labelled:g}", labelled)]
-        lines.append(Line(heads_of(cell), (*sizes, *entries)))
+        lines.append(Line(heads_of(condition), (*sizes, *entries)))
     return Table(
         f"Realised completeness under the protocol {only_protocol(records)!r}",
         HEADS,
@@ -105,13 +106,13 @@ def completeness_table(records: Sequence[Record], _look: Look) -> Table:
 
 def settings_table(records: Sequence[Record], _look: Look) -> Table:
     """The setting behind every score, where it is not the method's default."""
-    by_cell = grouped(done(records), lambda one: cell_of(one.key))
+    by_condition = grouped(done(records), lambda one: condition_of(one.key))
     methods = list(grouped(done(records), lambda one: one.key.method))
     lines = []
-    for cell, runs in by_cell.items():
+    for condition, runs in by_condition.items():
         chosen = {one.key.method: setting_text(one.key.setting) for one in runs}
         entries = tuple(Entry(chosen.get(name, "-")) for name in methods)
-        lines.append(Line(heads_of(cell), entries))
+        lines.append(Line(heads_of(condition), entries))
     return Table(
         f"Settings under the protocol {only_protocol(records)!r}",
         HEADS,

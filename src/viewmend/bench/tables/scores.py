@@ -7,6 +7,7 @@ from statistics import mean
 
 import numpy as np
 
+from viewmend.bench.look import Look
 from viewmend.bench.paper_values import Difference, compare_with_paper, not_run
 from viewmend.bench.runs import Record
 from viewmend.bench.stats import (
@@ -17,8 +18,8 @@ from viewmend.bench.stats import (
     summarise,
     verdict,
 )
-from viewmend.bench.summaries import Cell, Look, grouped, metric_named, only_protocol, scores
-from viewmend.bench.tabular import GAP, HEADS, Entry, Line, Table, heads_of
+from viewmend.bench.summaries import Condition, grouped, metric_named, only_protocol, scores
+from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, heads_of
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["differences_table", "problem_scores", "ranks_table", "scores_table"]
@@ -32,34 +33,34 @@ def scores_table(records: Sequence[Record], look: Look) -> Table:
     Parameters
     ----------
     records : sequence of Record
-        Runs of one protocol, one setting per method and cell.
+        Runs of one protocol, one setting per method and condition.
     look : Look
 
     Returns
     -------
     Table
         Entries carry the verdict of the subject against the method; below are the means of the
-        methods that have all cells, and the subject's wins, ties and losses.
+        methods that have all conditions, and the subject's wins, ties and losses.
     """
     protocol = only_protocol(records)
-    by_cell = scores(records, look.metric)
-    methods = _methods(by_cell)
+    by_condition = scores(records, look.metric)
+    methods = _methods(by_condition)
     lines = [
-        Line(heads_of(cell), _score_entries(own, methods, look.subject))
-        for cell, own in by_cell.items()
+        Line(heads_of(condition), _score_entries(own, methods, look.subject))
+        for condition, own in by_condition.items()
     ]
     title = f"{metric_named(look.metric).words.capitalize()} (%) under the protocol {protocol!r}"
     return Table(
         title=title[0].upper() + title[1:],
         heads=HEADS,
         columns=tuple(methods),
-        lines=(*lines, *_score_summaries(by_cell, methods, lines, look.subject)),
-        notes=_score_notes(by_cell, methods, look, protocol),
+        lines=(*lines, *_score_summaries(by_condition, methods, lines, look.subject)),
+        notes=_score_notes(by_condition, methods, look, protocol),
     )
 
 
-def _methods(by_cell: Mapping[Cell, Mapping[str, object]]) -> list[str]:
-    return list(dict.fromkeys(name for own in by_cell.values() for name in own))
+def _methods(by_condition: Mapping[Condition, Mapping[str, object]]) -> list[str]:
+    return list(dict.fromkeys(name for own in by_condition.values() for name in own))
 
 
 def _score_entries(
@@ -90,15 +91,15 @@ def _places(means: Mapping[str, float]) -> dict[str, int]:
 
 
 def _score_summaries(
-    by_cell: Mapping[Cell, Mapping[str, list[float]]],
+    by_condition: Mapping[Condition, Mapping[str, list[float]]],
     methods: Sequence[str],
     lines: Sequence[Line],
     subject: str,
 ) -> list[Line]:
     means = {
-        name: mean(summarise(own[name]).mean for own in by_cell.values())
+        name: mean(summarise(own[name]).mean for own in by_condition.values())
         for name in methods
-        if all(name in own for own in by_cell.values())
+        if all(name in own for own in by_condition.values())
     }
     places = _places(means)
     averages = tuple(
@@ -121,30 +122,30 @@ def _count_text(verdicts: Iterable[str]) -> str:
 
 
 def _score_notes(
-    by_cell: Mapping[Cell, Mapping[str, list[float]]],
+    by_condition: Mapping[Condition, Mapping[str, list[float]]],
     methods: Sequence[str],
     look: Look,
     protocol: str,
 ) -> tuple[str, ...]:
-    runs = {len(values) for own in by_cell.values() for values in own.values()}
+    runs = {len(values) for own in by_condition.values() for values in own.values()}
     counts = "-".join(str(n) for n in sorted({min(runs), max(runs)})) if runs else "0"
     notes = [
         f"Runs per entry: {counts}. {DEVIATION} Bold is best, underlined second best.",
         metric_named(look.metric).note_under(protocol),
     ]
     if look.subject in methods:
-        notes.append(_test_note(by_cell, look.subject))
+        notes.append(_test_note(by_condition, look.subject))
     return tuple(note for note in notes if note)
 
 
-def _test_note(by_cell: Mapping[Cell, Mapping[str, list[float]]], subject: str) -> str:
+def _test_note(by_condition: Mapping[Condition, Mapping[str, list[float]]], subject: str) -> str:
     text = (
         f"●/⊙/○: {subject} is significantly better/neither/worse by one-sided Wilcoxon rank-sum "
         "tests at the level 0.05 (exact, p ≤ 0.05)."
     )
     pairs = [
         (len(own[subject]), len(runs))
-        for own in by_cell.values()
+        for own in by_condition.values()
         if subject in own
         for name, runs in own.items()
         if name != subject
@@ -164,7 +165,7 @@ def problem_scores(
     """Scores by data set and method, for ranks.
 
     Rates of a data set are not independent of each other, so a data set counts once, with the
-    mean of its cells.
+    mean of its conditions.
 
     Parameters
     ----------
@@ -180,14 +181,17 @@ def problem_scores(
         Methods without a score in every cell, which cannot be ranked.
     """
     only_protocol(records)
-    by_cell = scores(records, metric)
-    everyone = _methods(by_cell)
-    gaps = [name for name in everyone if any(name not in own for own in by_cell.values())]
+    by_condition = scores(records, metric)
+    everyone = _methods(by_condition)
+    gaps = [name for name in everyone if any(name not in own for own in by_condition.values())]
     methods = [name for name in everyone if name not in gaps]
-    data = grouped(by_cell, lambda cell: cell.data)
+    data = grouped(by_condition, lambda condition: condition.data)
     table = [
-        [mean(summarise(by_cell[cell][name]).mean for cell in cells) for name in methods]
-        for cells in data.values()
+        [
+            mean(summarise(by_condition[condition][name]).mean for condition in conditions)
+            for name in methods
+        ]
+        for conditions in data.values()
     ]
     return list(data), methods, np.array(table, dtype=float).reshape(len(data), -1), gaps
 
@@ -245,7 +249,7 @@ def _friedman_note(ranking: Ranking, data: Sequence[str]) -> str:
 
 
 def differences_table(records: Sequence[Record], look: Look) -> Table:
-    """Ours beside the paper's, cell by cell, for the metrics the paper prints.
+    """Ours beside the paper's, condition by condition, for the metrics the paper prints.
 
     Parameters
     ----------
@@ -283,7 +287,7 @@ def _difference_line(one: Difference) -> Line:
     if one.paper.std is not None:
         printed += f" ± {one.paper.std:.2f}"
     return Line(
-        (one.cell.protocol, *heads_of(one.cell), one.method, one.metric),
+        (one.condition.protocol, *heads_of(one.condition), one.method, one.metric),
         (
             Entry(one.ours.text, one.ours.mean),
             Entry(printed, one.paper.mean),

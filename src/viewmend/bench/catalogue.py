@@ -1,0 +1,193 @@
+"""Which tables and figures there are, and which of them suit a list of records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from viewmend.bench.charts.chart import Chart
+from viewmend.bench.charts.scores import (
+    ablation_chart,
+    label_scarcity_chart,
+    paper_chart,
+    ranks_chart,
+    scores_chart,
+    sensitivity_curve_chart,
+    sensitivity_surface_chart,
+)
+from viewmend.bench.charts.traces import (
+    convergence_chart,
+    footprint_chart,
+    inner_errors_chart,
+    running_time_chart,
+    view_weights_chart,
+)
+from viewmend.bench.look import Look
+from viewmend.bench.paper_values import PRINTED, is_printed
+from viewmend.bench.runs import Record
+from viewmend.bench.summaries import done, settings_vary
+from viewmend.bench.tables.runs import (
+    completeness_table,
+    footprint_table,
+    inner_errors_table,
+    settings_table,
+    times_table,
+)
+from viewmend.bench.tables.scores import (
+    differences_table,
+    problem_scores,
+    ranks_table,
+    scores_table,
+)
+from viewmend.bench.tables.table import Table
+from viewmend.exceptions import InvalidParameterError
+
+__all__ = ["FIGURES", "TABLES", "Catalogue", "Kind"]
+
+Records = Sequence[Record]
+Suits = Callable[[Records, Look], bool]
+Shown = TypeVar("Shown", Table, Chart)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Shown]):
+    """A table or figure that can be made of records.
+
+    Attributes
+    ----------
+    make : function of (records, look)
+        Records are of one protocol.
+    suits : function of (records, look)
+        Whether the records hold what it shows.
+    by_metric : bool
+        Whether there is one for every metric.
+    title : str
+        In a report; empty for the name.
+    """
+
+    make: Callable[[Records, Look], Shown]
+    suits: Suits
+    by_metric: bool = False
+    title: str = ""
+
+
+class Catalogue(dict[str, Kind[Shown]]):
+    """Kinds of tables, or of figures, by name; ``word`` is what errors call them."""
+
+    def __init__(self, word: str, kinds: dict[str, Kind[Shown]]):
+        super().__init__(kinds)
+        self.word = word
+
+    def suitable(self, records: Records, look: Look) -> list[str]:
+        """Names of those that the records hold."""
+        return [name for name, kind in self.items() if kind.suits(records, look)]
+
+    def build(self, name: str, records: Records, look: Look) -> Shown:
+        """The one of a name, made of records of one protocol."""
+        if name not in self:
+            msg = f"there is no {self.word} {name!r}; it must be one of {', '.join(self)}"
+            raise InvalidParameterError(msg)
+        if not self[name].suits(records, look):
+            msg = (
+                f"the records do not hold what the {self.word} {name!r} shows; {self.word}s they "
+                f"suit: {', '.join(self.suitable(records, look)) or 'none'}"
+            )
+            raise InvalidParameterError(msg)
+        return self[name].make(records, look)
+
+
+def _one_setting(records: Records, _look: Look) -> bool:
+    return bool(done(records)) and not settings_vary(records)
+
+
+def _rankable(records: Records, look: Look) -> bool:
+    if not _one_setting(records, look):
+        return False
+    data, methods, _, _ = problem_scores(records, look.metric)
+    return len(data) >= 2 and len(methods) >= 3
+
+
+def _printed(*metrics: str) -> Suits:
+    """Whether the paper prints something of these metrics, or of the one that is looked at."""
+
+    def suits(records: Records, look: Look) -> bool:
+        if look.paper is None or not _one_setting(records, look):
+            return False
+        return is_printed(records, look.paper, metrics or (look.metric,))
+
+    return suits
+
+
+def _measured(measure: str) -> Suits:
+    return lambda records, _look: bool(done(records, measure))
+
+
+def _posed(records: Records, _look: Look) -> bool:
+    return any("observed_pairs" in record.result for record in records)
+
+
+def _tuned(records: Records, look: Look) -> bool:
+    return _one_setting(records, look) and any(record.key.setting for record in done(records))
+
+
+def _several(part: str) -> Suits:
+    """Whether runs of one setting differ in a part of their keys."""
+
+    def suits(records: Records, look: Look) -> bool:
+        values = {getattr(record.key, part) for record in done(records)}
+        return _one_setting(records, look) and len(values) > 1
+
+    return suits
+
+
+def _variants(records: Records, look: Look) -> bool:
+    """Few rows, all of one method: the names of variants begin with it."""
+    same = all(record.key.method.startswith(look.subject) for record in done(records))
+    several_methods, several_rates = _several("method"), _several("label_rate")
+    return same and several_methods(records, look) and not several_rates(records, look)
+
+
+def _varying(n_parameters: int) -> Suits:
+    return lambda records, _look: len(settings_vary(records)) == n_parameters
+
+
+def _traced(field: str) -> Suits:
+    def suits(records: Records, _look: Look) -> bool:
+        histories = [record.result.get("history") or [{}] for record in done(records, "trace")]
+        return any(history[0].get(field) for history in histories)
+
+    return suits
+
+
+TABLES = Catalogue(
+    "table",
+    {
+        "scores": Kind(scores_table, _one_setting, by_metric=True),
+        "ranks": Kind(ranks_table, _rankable, by_metric=True),
+        "times": Kind(times_table, _one_setting),
+        "paper": Kind(differences_table, _printed(*PRINTED), title="beside the paper"),
+        "settings": Kind(settings_table, _tuned),
+        "inner_errors": Kind(inner_errors_table, _measured("trace")),
+        "footprint": Kind(footprint_table, _measured("tnn_step")),
+        "completeness": Kind(completeness_table, _posed),
+    },
+)
+
+FIGURES = Catalogue(
+    "figure",
+    {
+        "scores": Kind(scores_chart, _several("method"), by_metric=True),
+        "label_scarcity": Kind(label_scarcity_chart, _several("label_rate"), by_metric=True),
+        "ablation": Kind(ablation_chart, _variants, by_metric=True),
+        "ranks": Kind(ranks_chart, _rankable, by_metric=True),
+        "sensitivity_surface": Kind(sensitivity_surface_chart, _varying(2), by_metric=True),
+        "sensitivity_curve": Kind(sensitivity_curve_chart, _varying(1), by_metric=True),
+        "running_time": Kind(running_time_chart, _several("method")),
+        "view_weights": Kind(view_weights_chart, _traced("alpha")),
+        "convergence": Kind(convergence_chart, _traced("change_F")),
+        "inner_errors": Kind(inner_errors_chart, _traced("inner")),
+        "footprint": Kind(footprint_chart, _measured("tnn_step")),
+        "paper": Kind(paper_chart, _printed(), by_metric=True, title="against the paper"),
+    },
+)

@@ -1,0 +1,1 @@
+"""What figures show, and the one renderer that draws them."""

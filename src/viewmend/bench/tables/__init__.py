@@ -1,0 +1,1 @@
+"""What tables hold, and the formats they are written in."""
