@@ -12,7 +12,8 @@ from matplotlib.text import Text
 
 from viewmend.bench.catalogue import FIGURES
 from viewmend.bench.charts.chart import Chart, Panel, Series, strokes
-from viewmend.bench.charts.drawing import chart_html, draw_chart
+from viewmend.bench.charts.drawing import draw_chart
+from viewmend.bench.charts.page import chart_html
 from viewmend.bench.look import Look
 from viewmend.bench.paper_values import Footprint, PaperTables, PaperValue
 from viewmend.bench.runs import Record, RunKey, setting_of

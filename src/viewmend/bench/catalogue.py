@@ -47,7 +47,7 @@ __all__ = ["FIGURES", "TABLES", "Catalogue", "Kind"]
 
 Records = Sequence[Record]
 Suits = Callable[[Records, Look], bool]
-Shown = TypeVar("Shown", Table, Chart)
+Shown = TypeVar("Shown", bound=Table | Chart)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["FORMATS", "export_records", "flat_record"]
 
-Line = dict[str, Any]
+FORMATS = (".csv", ".parquet")
 
 
 def export_records(records: Iterable[Record], path: Path) -> None:
@@ -23,19 +22,28 @@ def export_records(records: Iterable[Record], path: Path) -> None:
     ----------
     records : iterable of Record
     path : path
-        The ending gives the format, a row of `FORMATS`. Columns are those of `flat_record`; a
+        The ending gives the format, one of `FORMATS`. Columns are those of `flat_record`; a
         record without a column has nothing there.
     """
     if path.suffix not in FORMATS:
         msg = f"{path.name!r} must end in one of {', '.join(FORMATS)}"
         raise InvalidParameterError(msg)
+    import pandas
+
     ordered = sorted(records, key=lambda record: record.key.text)
-    lines = [flat_record(record) for record in ordered]
-    columns = list(dict.fromkeys(name for line in lines for name in line))
-    FORMATS[path.suffix](lines, columns, path)
+    # As objects, whole numbers stay whole beside gaps.
+    frame = pandas.DataFrame([flat_record(record) for record in ordered], dtype=object)
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False, lineterminator="\n")
+        return
+    try:
+        frame.apply(_typed).to_parquet(path, index=False, engine="pyarrow")
+    except ImportError as error:
+        msg = "Parquet needs pyarrow, which is not installed; run: pip install pyarrow, or use .csv"
+        raise ImportError(msg) from error
 
 
-def flat_record(record: Record) -> Line:
+def flat_record(record: Record) -> dict[str, Any]:
     """A record without nesting.
 
     The parts of the key and the status have their own names, everything else that of its path,
@@ -55,36 +63,9 @@ def _leaves(prefix: str, fields: Mapping[str, Any]) -> Iterable[tuple[str, Any]]
             yield prefix + name, json.dumps(value) if isinstance(value, (list, tuple)) else value
 
 
-def _write_csv(lines: Sequence[Line], columns: Sequence[str], path: Path) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
+def _typed(column: Any) -> Any:
+    """A column of one type; one that holds numbers and text is text."""
+    from pandas.api.types import infer_dtype
 
-
-def _write_parquet(lines: Sequence[Line], columns: Sequence[str], path: Path) -> None:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        msg = "Parquet needs pyarrow, which is not installed; run: pip install pyarrow, or use .csv"
-        raise ImportError(msg) from error
-    values = {name: [line.get(name) for line in lines] for name in columns}
-    table = pyarrow.table({name: _arrow(column) for name, column in values.items()})
-    parquet.write_table(table, path)
-
-
-def _arrow(values: list[Any]) -> Any:
-    """A column; one that holds numbers and text is text."""
-    import pyarrow
-
-    try:
-        return pyarrow.array(values)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
-        return pyarrow.array([None if value is None else str(value) for value in values])
-
-
-FORMATS: Mapping[str, Callable[[Sequence[Line], Sequence[str], Path], None]] = {
-    ".csv": _write_csv,
-    ".parquet": _write_parquet,
-}
+    mixed = infer_dtype(column, skipna=True) in ("mixed", "mixed-integer")
+    return column.map(str, na_action="ignore") if mixed else column.convert_dtypes()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from viewmend.bench.catalogue import FIGURES, TABLES, Kind
-from viewmend.bench.charts.drawing import chart_html
+from viewmend.bench.charts.page import chart_html
 from viewmend.bench.look import Look
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record

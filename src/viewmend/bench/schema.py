@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,61 +31,36 @@ class Field:
     default: Any = ...
 
 
-class Text:
-    """A string that says something."""
-
-    expected = "text"
-
-    def accepts(self, value: object) -> bool:
-        """Whether it is a string and not empty."""
-        return isinstance(value, str) and bool(value)
-
-
 @dataclass(frozen=True)
-class TableOf:
+class Check:
+    """A rule of a file alone: how an error message has it, and what obeys it."""
+
+    expected: str
+    accepts: Callable[[Any], bool]
+
+
+def table_of(rule: Rule) -> Check:
     """A table all of whose values obey a rule."""
-
-    rule: Rule | None = None
-
-    @property
-    def expected(self) -> str:
-        """As an error message has it."""
-        return "a table" if self.rule is None else f"a table with every value {self.rule.expected}"
-
-    def accepts(self, value: object) -> bool:
-        """Whether it is a table of such values."""
-        if not isinstance(value, Mapping):
-            return False
-        return self.rule is None or all(map(self.rule.accepts, value.values()))
+    return Check(
+        f"a table with every value {rule.expected}",
+        lambda given: isinstance(given, Mapping) and all(map(rule.accepts, given.values())),
+    )
 
 
-class Anything:
-    """A value of whatever kind; the method that it is a parameter of knows better."""
-
-    expected = "anything"
-
-    def accepts(self, _value: object) -> bool:
-        """Always."""
-        return True
-
-
-@dataclass(frozen=True)
-class Distinct:
+def distinct(rule: Rule) -> Check:
     """A list without repetition: a value that comes twice would count twice in means."""
-
-    rule: Rule
-
-    @property
-    def expected(self) -> str:
-        """As an error message has it."""
-        return f"{Each(self.rule).expected}, none of them twice"
-
-    def accepts(self, value: Any) -> bool:
-        """Whether it is a list of such values, all different."""
-        return Each(self.rule).accepts(value) and len(set(value)) == len(value)
+    each = Each(rule)
+    return Check(
+        f"{each.expected}, none of them twice",
+        lambda given: each.accepts(given) and len(set(given)) == len(given),
+    )
 
 
-TEXT, TEXTS, TABLE = Text(), Distinct(Text()), TableOf()
+TEXT = Check("text", lambda given: isinstance(given, str) and bool(given))
+TEXTS = distinct(TEXT)
+TABLE = Check("a table", lambda given: isinstance(given, Mapping))
+# The method that it is a parameter of knows better.
+ANYTHING = Check("anything", lambda _: True)
 
 # Keys at the top of the file.
 EXPERIMENT: Mapping[str, Field] = {
@@ -94,21 +69,21 @@ EXPERIMENT: Mapping[str, Field] = {
     "measure": Field(TEXT, "fit"),
     "protocols": Field(TEXTS),
     "data": Field(TEXTS),
-    "missing_rates": Field(Distinct(Real(0, 1, high_open=True))),
-    "label_rates": Field(Distinct(Real(0, 1, low_open=True))),
+    "missing_rates": Field(distinct(Real(0, 1, high_open=True))),
+    "label_rates": Field(distinct(Real(0, 1, low_open=True))),
     "methods": Field(TEXTS, ()),
     "repetitions": Field(Integer(1)),
     "grids": Field(OneOf("thinned", "full", "none"), "thinned"),
     "plugins": Field(TEXTS, ()),
-    "settings": Field(TableOf(TABLE), {}),
-    "variants": Field(TableOf(TABLE), {}),
+    "settings": Field(table_of(TABLE), {}),
+    "variants": Field(table_of(TABLE), {}),
     "sweep": Field(Each(TABLE), ()),
     "leave_out": Field(Each(TABLE), ()),
 }
 VARIANT: Mapping[str, Field] = {"method": Field(TEXT), "setting": Field(TABLE, {})}
 SWEEP: Mapping[str, Field] = {
     "method": Field(TEXT),
-    "grid": Field(TableOf(Each(Anything()))),
+    "grid": Field(table_of(Each(ANYTHING))),
     "data": Field(TEXTS, None),
 }
 LEAVE_OUT: Mapping[str, Field] = {

@@ -12,6 +12,7 @@ from math import isfinite
 from viewmend.plot.style import PALETTE
 
 __all__ = [
+    "AnyPanel",
     "Chart",
     "Panel",
     "RankPanel",
@@ -155,6 +156,9 @@ class RankPanel:
     kind: str = "ranks"
 
 
+AnyPanel = Panel | SurfacePanel | RankPanel
+
+
 @dataclass(frozen=True)
 class Chart:
     """Panels that make one figure.
@@ -171,12 +175,12 @@ class Chart:
     """
 
     title: str
-    panels: tuple[Panel | SurfacePanel | RankPanel, ...]
+    panels: tuple[AnyPanel, ...]
     caption: str = ""
     columns: int = 0
 
 
-def series_names(*panels: Panel | SurfacePanel | RankPanel) -> list[str]:
+def series_names(*panels: AnyPanel) -> list[str]:
     """Names of all series, in the order they came: the place of a name gives its colour."""
     own = [panel.series for panel in panels if isinstance(panel, Panel)]
     return list(dict.fromkeys(series.name for several in own for series in several))

@@ -1,11 +1,9 @@
-"""The one renderer of charts: a Matplotlib figure for files, parts of a page from the same axes."""
+"""The one renderer of charts: Matplotlib axes, for files here and for pages in `charts.page`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from html import escape
 from math import ceil
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.bench.charts.chart import (
+    AnyPanel,
     Chart,
     Panel,
     RankPanel,
@@ -24,17 +23,13 @@ from viewmend.bench.charts.chart import (
 )
 from viewmend.exceptions import InvalidParameterError
 from viewmend.plot.style import GREY, INK, PALETTE, label_texts, name_ticks, plot_style
-from viewmend.report.html import tag
-from viewmend.report.pictures import inline_svg, page_colour, svg_text
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["chart_html", "draw_chart"]
-
-AnyPanel = Panel | SurfacePanel | RankPanel
+__all__ = ["Meaning", "Sheet", "draw_chart", "draw_panel", "panel_size"]
 
 GUIDE = "#e4e4e4"
 PRINTED = "printed in the paper"
@@ -97,7 +92,7 @@ def draw_chart(chart: Chart) -> Figure:
     styles = strokes(chart)
     n_columns = min(chart.columns or COLUMNS[chart.panels[0].kind], len(chart.panels))
     n_rows = ceil(len(chart.panels) / n_columns)
-    sizes = np.array([_panel_size(panel) for panel in chart.panels]).max(axis=0)
+    sizes = np.array([panel_size(panel) for panel in chart.panels]).max(axis=0)
     # A single narrow panel would cut the title off.
     width = max(4.6, sizes[0] * n_columns)
     legend = 0.22 * ceil(len(styles) / _legend_columns(styles, width))
@@ -108,7 +103,7 @@ def draw_chart(chart: Chart) -> Figure:
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
         for ax, panel in zip(grid, chart.panels, strict=False):
-            _draw_panel(Sheet(ax, styles), panel)
+            draw_panel(Sheet(ax, styles), panel)
         for ax in grid[len(chart.panels) :]:
             ax.set_visible(False)
         figure.suptitle(_plain(chart.title), x=0.01, ha="left", fontsize=12)
@@ -116,74 +111,13 @@ def draw_chart(chart: Chart) -> Figure:
         return figure
 
 
-def chart_html(chart: Chart, name: str) -> str:
-    """A chart as a ``figure`` element: a key per series, a picture per panel, a tip per mark.
-
-    Parameters
-    ----------
-    chart : Chart
-    name : str
-        Of letters, digits and dashes; unique in the page.
-
-    Returns
-    -------
-    str
-        HTML; all text is escaped.
-    """
-    styles = strokes(chart)
-    pictures = [_panel_html(panel, styles, f"{name}-{i}") for i, panel in enumerate(chart.panels)]
-    keys = [_key(series, stroke) for series, stroke in styles.items()] if len(styles) > 1 else []
-    legend = tag("div", "".join(keys), class_="keys", role="group", aria_label="Series")
-    title = tag("strong", f"{escape(chart.title)}.")
-    caption = tag("figcaption", f"{title} {escape(chart.caption)}")
-    panels = tag("div", "\n".join(pictures), class_="panels")
-    return tag("figure", (legend if keys else "") + panels + caption, class_="chart")
+def draw_panel(sheet: Sheet, panel: AnyPanel) -> None:
+    """Draw a panel of any kind, and tell what its artists stand for."""
+    _DRAWERS[panel.kind](sheet, panel)
+    sheet.ax.set_title(_plain(panel.title))
 
 
-def _panel_html(panel: AnyPanel, styles: Mapping[str, Stroke], name: str) -> str:
-    with plot_style():
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=_panel_size(panel), layout="constrained")
-        sheet = Sheet(figure.subplots(), styles)
-        _draw_panel(sheet, panel)
-        svg = inline_svg(svg_text(figure), name, panel.title or "chart")
-    return _with_meanings(svg, {f"{name}-{gid}": own for gid, own in sheet.meanings.items()})
-
-
-def _with_meanings(svg: str, meanings: Mapping[str, Meaning]) -> str:
-    """The picture with series and tips as attributes, for the script of the page.
-
-    Matplotlib writes an artist as a group, and the marks in it as ``use`` elements in the order of
-    the points.
-    """
-    pending: list[str] = []
-
-    def explained(found: re.Match[str]) -> str:
-        gid = found[1]
-        if gid is None:
-            tip = escape(pending.pop(0)) if pending else ""
-            return f'<use data-tip="{tip}" ' if tip else "<use "
-        meaning = meanings.get(gid, Meaning())
-        pending[:] = meaning.tips
-        opened = tag("g", data_series=meaning.series, data_tip=meaning.tip)
-        return opened.removesuffix("</g>")
-
-    return re.sub(r'<g id="([^"]*)">|<use ', explained, svg)
-
-
-def _key(series: str, stroke: Stroke) -> str:
-    """A button that switches a series off and on."""
-    dashes = " ".join(map(str, stroke.dashes))
-    colour = page_colour(stroke.colour)
-    line = tag("path", d="M0 6H22", stroke=colour, stroke_dasharray=dashes)
-    dot = tag("circle", cx=11, cy=6, r=4, fill=colour)
-    sample = tag("svg", line + dot, width=22, height=12, aria_hidden="true")
-    looks = {"type": "button", "class_": "key", "aria_pressed": "true", "data_series": series}
-    return tag("button", sample + escape(series), **looks)
-
-
-def _panel_size(panel: AnyPanel) -> tuple[float, float]:
+def panel_size(panel: AnyPanel) -> tuple[float, float]:
     """Width and height in inches."""
     if isinstance(panel, RankPanel):
         return RANK_AXIS + 2 * _rank_side(panel), 1.3 + 0.11 * len(panel.names)
@@ -249,17 +183,14 @@ def _plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _draw_panel(sheet: Sheet, panel: AnyPanel) -> None:
-    _DRAWERS[panel.kind](sheet, panel)
-    sheet.ax.set_title(_plain(panel.title))
-
-
 def _draw_lines(sheet: Sheet, panel: Panel) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     for one in panel.series:
         _draw_marks(sheet, panel, one, _line_looks, capsize=2)
     _name_axes(sheet.ax, panel)
     if not panel.x_ticks and all(x.is_integer() for one in panel.series for x in one.x):
-        sheet.ax.xaxis.get_major_locator().set_params(integer=True)
+        sheet.ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 def _draw_rows(sheet: Sheet, panel: Panel) -> None:
@@ -314,11 +245,10 @@ def _draw_marks(
     """Points with error bars, or the hollow marks of the paper."""
     own = looks(sheet.strokes[one.name])
     own = {**HOLLOW, **{name: own[name] for name in own if "color" in name}} if one.ghost else own
-    along = "xerr" if panel.kind == "rows" else "yerr"
+    own |= {"xerr" if panel.kind == "rows" else "yerr": one.error or None}
     line, caps, bars = sheet.ax.errorbar(
         np.add(one.x, dodge[0]),
         np.add(one.y, dodge[1]),
-        **{along: one.error or None},
         elinewidth=0.9,
         capsize=capsize,
         **own,
@@ -365,8 +295,9 @@ def _draw_surface(sheet: Sheet, panel: SurfacePanel) -> None:
         sheet.tell(sheet.ax.add_patch(tile), Meaning(tip=panel.tip(row, column)))
         colour = "black" if share > BRIGHT else "white"
         text = f"{values[row, column]:.1f}"
-        looks = {"ha": "center", "va": "center", "fontsize": 8, "color": colour}
-        sheet.tell(sheet.ax.text(column, row, text, **looks), Meaning(tip=panel.tip(row, column)))
+        number = sheet.ax.text(column, row, text, ha="center", va="center", color=colour)
+        number.set_fontsize(8)
+        sheet.tell(number, Meaning(tip=panel.tip(row, column)))
     n_rows, n_columns = values.shape
     sheet.ax.set(xlim=(-0.5, n_columns - 0.5), ylim=(-0.5, n_rows - 0.5))
     _name_axes(sheet.ax, panel)
