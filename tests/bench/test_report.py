@@ -13,7 +13,7 @@ import pytest
 
 from viewmend.bench.look import Look
 from viewmend.bench.paper_values import PaperTables, PaperValue
-from viewmend.bench.report import Contents, report_html, write_report
+from viewmend.bench.report import ReportContents, report_html, write_report
 from viewmend.bench.runs import Record, RunKey, setting_of
 from viewmend.bench.tables.formats import to_html
 from viewmend.bench.tables.table import Entry, Line, Table
@@ -55,7 +55,7 @@ def records():
 @pytest.fixture(scope="module")
 def contents():
     printed = PaperTables({("Birds", 0.3, 0.05, "Able", "ACC"): PaperValue(61.5, "accuracy", 2.0)})
-    return Contents("Small <experiment>", Look(subject="Able", paper=printed))
+    return ReportContents("Small <experiment>", Look(subject="Able", paper=printed))
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_metrics_that_mean_the_same_are_shown_once(text):
 
 
 def test_only_what_is_asked_for_is_shown(records):
-    page = report_html(records, Contents("t", Look(), ("times",), ("scores",), ("F1",)))
+    page = report_html(records, ReportContents("t", Look(), ("times",), ("scores",), ("F1",)))
     assert "<summary>times</summary>" in page
     assert "<summary>scores, F1</summary>" in page
     assert "<summary>ranks" not in page

@@ -45,8 +45,8 @@ from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["FIGURES", "TABLES", "Catalogue", "Kind"]
 
-Records = Sequence[Record]
-Suits = Callable[[Records, Look], bool]
+Runs = Sequence[Record]
+Suits = Callable[[Runs, Look], bool]
 Shown = TypeVar("Shown", bound=Table | Chart)
 
 
@@ -57,7 +57,7 @@ class Kind(Generic[Shown]):
     Attributes
     ----------
     make : function of (records, look)
-        Records are of one protocol.
+        Runs are of one protocol.
     suits : function of (records, look)
         Whether the records hold what it shows.
     by_metric : bool
@@ -66,7 +66,7 @@ class Kind(Generic[Shown]):
         In a report; empty for the name.
     """
 
-    make: Callable[[Records, Look], Shown]
+    make: Callable[[Runs, Look], Shown]
     suits: Suits
     by_metric: bool = False
     title: str = ""
@@ -79,11 +79,11 @@ class Catalogue(dict[str, Kind[Shown]]):
         super().__init__(kinds)
         self.word = word
 
-    def suitable(self, records: Records, look: Look) -> list[str]:
+    def suitable(self, records: Runs, look: Look) -> list[str]:
         """Names of those that the records hold."""
         return [name for name, kind in self.items() if kind.suits(records, look)]
 
-    def build(self, name: str, records: Records, look: Look) -> Shown:
+    def build(self, name: str, records: Runs, look: Look) -> Shown:
         """The one of a name, made of records of one protocol."""
         if name not in self:
             msg = f"there is no {self.word} {name!r}; it must be one of {', '.join(self)}"
@@ -97,11 +97,11 @@ class Catalogue(dict[str, Kind[Shown]]):
         return self[name].make(records, look)
 
 
-def _one_setting(records: Records, _look: Look) -> bool:
+def _one_setting(records: Runs, _look: Look) -> bool:
     return bool(done(records)) and not settings_vary(records)
 
 
-def _rankable(records: Records, look: Look) -> bool:
+def _rankable(records: Runs, look: Look) -> bool:
     if not _one_setting(records, look):
         return False
     data, methods, _, _ = problem_scores(records, look.metric)
@@ -111,7 +111,7 @@ def _rankable(records: Records, look: Look) -> bool:
 def _printed(*metrics: str) -> Suits:
     """Whether the paper prints something of these metrics, or of the one that is looked at."""
 
-    def suits(records: Records, look: Look) -> bool:
+    def suits(records: Runs, look: Look) -> bool:
         if look.paper is None or not _one_setting(records, look):
             return False
         return is_printed(records, look.paper, metrics or (look.metric,))
@@ -123,25 +123,25 @@ def _measured(measure: str) -> Suits:
     return lambda records, _look: bool(done(records, measure))
 
 
-def _posed(records: Records, _look: Look) -> bool:
+def _posed(records: Runs, _look: Look) -> bool:
     return any("observed_pairs" in record.result for record in records)
 
 
-def _tuned(records: Records, look: Look) -> bool:
+def _tuned(records: Runs, look: Look) -> bool:
     return _one_setting(records, look) and any(record.key.setting for record in done(records))
 
 
 def _several(part: str) -> Suits:
     """Whether runs of one setting differ in a part of their keys."""
 
-    def suits(records: Records, look: Look) -> bool:
+    def suits(records: Runs, look: Look) -> bool:
         values = {getattr(record.key, part) for record in done(records)}
         return _one_setting(records, look) and len(values) > 1
 
     return suits
 
 
-def _variants(records: Records, look: Look) -> bool:
+def _variants(records: Runs, look: Look) -> bool:
     """Few rows, all of one method: the names of variants begin with it."""
     same = all(record.key.method.startswith(look.subject) for record in done(records))
     several_methods, several_rates = _several("method"), _several("label_rate")
@@ -153,7 +153,7 @@ def _varying(n_parameters: int) -> Suits:
 
 
 def _traced(field: str) -> Suits:
-    def suits(records: Records, _look: Look) -> bool:
+    def suits(records: Runs, _look: Look) -> bool:
         histories = [record.result.get("history") or [{}] for record in done(records, "trace")]
         return any(history[0].get(field) for history in histories)
 

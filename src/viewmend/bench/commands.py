@@ -18,7 +18,7 @@ from viewmend.bench.paper_values import read_paper_tables
 from viewmend.bench.plan import Count
 from viewmend.bench.printing import print_status
 from viewmend.bench.progress import shown_progress
-from viewmend.bench.report import Contents, write_report
+from viewmend.bench.report import ReportContents, write_report
 from viewmend.bench.runner import WorkerLostError, spread_over
 from viewmend.bench.runs import Record
 from viewmend.bench.schema import InvalidExperimentError
@@ -159,7 +159,7 @@ def report(
     """Write everything about the results into one HTML file that needs nothing but a browser."""
     with _short_errors():
         opened = _opened(experiment, results, only)
-        contents = Contents(opened.experiment.title, _look("ACC", paper))
+        contents = ReportContents(opened.experiment.title, _look("ACC", paper))
         path = write_report(
             output or Path(f"{opened.experiment.name}.html"), _final(opened), contents
         )

@@ -49,7 +49,7 @@ FIELDS = {name: metric.field for name, metric in METRICS.items()}
 FIELDS_OF_AUTHORS = {**FIELDS, "PREC": FIELDS["REC"]}
 _VERDICTS = {"better": "better", "tie": "tied", "worse": "worse", "": ""}
 
-Row = Mapping[str, str]
+CsvRow = Mapping[str, str]
 # Data set, missing rate, label rate, method, metric.
 Place = tuple[str, float, float, str, str]
 
@@ -167,14 +167,14 @@ def read_paper_tables(folder: str | Path) -> PaperTables:
             f"{', '.join(_FILES)}"
         )
         raise InvalidParameterError(msg)
-    found: dict[str, dict] = {"values": {}, "seconds": {}, "footprints": {}}
+    tables: dict[str, dict] = {"values": {}, "seconds": {}, "footprints": {}}
     for name in present:
         kind, columns, entry = _FILES[name]
         for row in _rows(folder / name, columns):
             place, value = entry(row)
             # The first file to print a value has it with the most digits.
-            found[kind].setdefault(place, value)
-    return PaperTables(**found, absent=tuple(name for name in _FILES if name not in present))
+            tables[kind].setdefault(place, value)
+    return PaperTables(**tables, absent=tuple(name for name in _FILES if name not in present))
 
 
 def paper_method(method: str) -> str:
@@ -203,13 +203,13 @@ def compare_with_paper(
     by_field = {name: field_scores(records, _always(name)) for name in FIELDS.values()}
     return [
         Difference(
-            condition, method, metric, summarise(found[method]), printed, _verdict(found, method)
+            condition, method, metric, summarise(runs[method]), printed, _verdict(runs, method)
         )
         for metric in metrics
         for condition, methods in by_field[FIELDS["ACC"]].items()
         for method in methods
         if (printed := paper.value(condition, method, metric)) is not None
-        for found in (by_field[printed.field][condition],)
+        for runs in (by_field[printed.field][condition],)
     ]
 
 
@@ -236,7 +236,7 @@ def _verdict(methods: Mapping[str, Sequence[float]], method: str) -> str:
     return verdict(methods[SUBJECT], methods[method])
 
 
-def _rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[CsvRow]:
     with path.open(newline="") as file:
         reader = csv.DictReader(file)
         missing = [name for name in columns if name not in (reader.fieldnames or ())]
@@ -254,7 +254,7 @@ def _rate(percent: float | str) -> float:
     return round(float(percent) / 100, 6)
 
 
-def _score(method: str, row: Row, fields: Mapping[str, str]) -> tuple[Place, PaperValue]:
+def _score(method: str, row: CsvRow, fields: Mapping[str, str]) -> tuple[Place, PaperValue]:
     metric = row["metric"].upper()
     if metric not in fields:
         msg = f"metrics of the paper are {', '.join(fields)} but a row has {row['metric']!r}"
@@ -266,26 +266,26 @@ def _score(method: str, row: Row, fields: Mapping[str, str]) -> tuple[Place, Pap
     return (row["dataset"], *rates, method, metric), value
 
 
-def _main_row(row: Row) -> tuple[Place, PaperValue]:
+def _main_row(row: CsvRow) -> tuple[Place, PaperValue]:
     return _score(row["method"], row, FIELDS_OF_AUTHORS)
 
 
-def _deep_row(row: Row) -> tuple[Place, PaperValue]:
+def _deep_row(row: CsvRow) -> tuple[Place, PaperValue]:
     # The row of AGF-TI repeats the main table, which is read before.
     return _score(row["method"], row, FIELDS)
 
 
-def _ablation_row(row: Row) -> tuple[Place, PaperValue]:
+def _ablation_row(row: CsvRow) -> tuple[Place, PaperValue]:
     variant = row["variant"]
     method = SUBJECT if variant == WHOLE else f"{SUBJECT} {variant}"
     return _score(method, row, FIELDS_OF_AUTHORS)
 
 
-def _time_row(row: Row) -> tuple[tuple[str, str], float]:
+def _time_row(row: CsvRow) -> tuple[tuple[str, str], float]:
     return (row["dataset"], row["method"]), float(row["seconds"])
 
 
-def _footprint_row(row: Row) -> tuple[tuple[int, int, int], Footprint]:
+def _footprint_row(row: CsvRow) -> tuple[tuple[int, int, int], Footprint]:
     sizes = int(row["n_samples"]), int(row["n_views"]), int(row["n_anchors"])
     return sizes, Footprint(float(row["seconds"]), float(row["memory_gib"]))
 
@@ -299,7 +299,7 @@ ALIASES = {
 
 _CELL = ("dataset", "vmr_percent", "lar_percent")
 # File: what it holds, the columns it must have, how a row is read.
-_FILES: dict[str, tuple[str, tuple[str, ...], Callable[[Row], tuple]]] = {
+_FILES: dict[str, tuple[str, tuple[str, ...], Callable[[CsvRow], tuple]]] = {
     "main_results.csv": ("values", (*_CELL, "method", "metric", "mean", "std"), _main_row),
     "ablation.csv": ("values", (*_CELL, "variant", "metric", "mean", "std"), _ablation_row),
     "deep_baselines.csv": ("values", (*_CELL, "method", "metric", "mean"), _deep_row),

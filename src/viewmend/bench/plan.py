@@ -162,11 +162,11 @@ def final_records(experiment: Experiment, records: Iterable[Record]) -> list[Rec
 def counts(experiment: Experiment, records: Iterable[Record]) -> dict[str, Count]:
     """Runs of every row by what became of them; one not yet known is to do."""
     at_hand = Records(records)
-    found: dict[str, Count] = {}
+    by_row: dict[str, Count] = {}
     for group in run_groups(experiment):
-        so_far = found.get(group.row.name, Count())
-        found[group.row.name] = so_far + _count(experiment, group, at_hand)
-    return found
+        so_far = by_row.get(group.row.name, Count())
+        by_row[group.row.name] = so_far + _count(experiment, group, at_hand)
+    return by_row
 
 
 def _known(experiment: Experiment, records: Records) -> list[RunKey]:

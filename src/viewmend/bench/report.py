@@ -26,13 +26,13 @@ from viewmend.bench.tables.formats import to_html
 from viewmend.bench.tables.table import HEADS, Entry, Line, Table, heads_of
 from viewmend.report.html import facts_html, folded, joined, page_html, paragraph, write_page
 
-__all__ = ["Contents", "report_html", "write_report"]
+__all__ = ["ReportContents", "report_html", "write_report"]
 
 RUN = ("protocol", *HEADS, "method", "setting", "run")
 
 
 @dataclass(frozen=True)
-class Contents:
+class ReportContents:
     """What a report is to show.
 
     Attributes
@@ -53,7 +53,7 @@ class Contents:
     metrics: tuple[str, ...] = tuple(METRICS)
 
 
-def write_report(path: str | Path, records: Sequence[Record], contents: Contents) -> Path:
+def write_report(path: str | Path, records: Sequence[Record], contents: ReportContents) -> Path:
     """Write the report of an experiment; arguments as of `report_html`.
 
     Returns
@@ -64,14 +64,14 @@ def write_report(path: str | Path, records: Sequence[Record], contents: Contents
     return write_page(path, report_html(records, contents))
 
 
-def report_html(records: Sequence[Record], contents: Contents) -> str:
+def report_html(records: Sequence[Record], contents: ReportContents) -> str:
     """The report of an experiment as one HTML page.
 
     Parameters
     ----------
     records : sequence of Record
         Runs that stand in the tables, failed and left-out ones among them.
-    contents : Contents
+    contents : ReportContents
 
     Returns
     -------
@@ -81,7 +81,7 @@ def report_html(records: Sequence[Record], contents: Contents) -> str:
     protocols = by_protocol(records).items()
     sections = [
         ("Overview", _overview(records)),
-        *((f"Protocol: {name}", _protocol(name, own, contents)) for name, own in protocols),
+        *((f"Protocol: {name}", _protocol(name, runs, contents)) for name, runs in protocols),
         ("Failed and left-out runs", _not_done(records)),
         ("Versions and machine", _environments(records)),
     ]
@@ -105,12 +105,12 @@ def _overview(records: Sequence[Record]) -> str:
     runs = ", ".join(f"{count} {name}" for name, count in counts.items())
     facts = [
         ("runs", runs),
-        *((name, ", ".join(sorted(filter(None, found)))) for name, found in kinds.items()),
+        *((name, ", ".join(sorted(filter(None, names)))) for name, names in kinds.items()),
     ]
     return facts_html(facts)
 
 
-def _protocol(name: str, records: Sequence[Record], contents: Contents) -> str:
+def _protocol(name: str, records: Sequence[Record], contents: ReportContents) -> str:
     here = replace(contents, metrics=_metrics_under(name, contents.metrics))
     shown = [paragraph(PROTOCOLS[name].summary if name in PROTOCOLS else "")]
     for table in dict.fromkeys(["completeness", *(contents.tables or TABLES)]):
@@ -140,7 +140,7 @@ def _shown(
     kind: Kind,
     show: Callable[[Look], str],
     records: Sequence[Record],
-    contents: Contents,
+    contents: ReportContents,
 ) -> list[str]:
     """A table or figure, once or for every metric, the first one open; none that does not suit."""
     title = kind.title or name.replace("_", " ")
@@ -181,8 +181,8 @@ def _environments(records: Sequence[Record]) -> str:
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     """Leaves of nested dicts with the names on the way to them."""
-    found = []
+    leaves = []
     for name, value in tree.items():
         path = f"{prefix} {name}".strip()
-        found += _flat(value, path) if isinstance(value, dict) else [(path, str(value))]
-    return found
+        leaves += _flat(value, path) if isinstance(value, dict) else [(path, str(value))]
+    return leaves

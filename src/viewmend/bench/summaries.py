@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,12 +14,14 @@ __all__ = [
     "METRICS",
     "Condition",
     "Metric",
+    "Scores",
     "by_protocol",
     "condition_of",
     "done",
     "failures",
     "field_scores",
     "grouped",
+    "method_names",
     "metric_named",
     "only_protocol",
     "percent",
@@ -89,6 +91,10 @@ class Condition:
         return f"{self.data}, {rates}"
 
 
+# Percent, one value per repetition, by condition and method.
+Scores = dict[Condition, dict[str, list[float]]]
+
+
 def metric_named(name: str) -> Metric:
     """The metric of a name; an error lists the names."""
     if name not in METRICS:
@@ -127,17 +133,17 @@ def by_protocol(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 def only_protocol(records: Sequence[Record]) -> str:
     """The protocol of all records; two in one table would be compared by mistake."""
-    found = list(by_protocol(records))
-    if len(found) != 1:
-        names = ", ".join(map(repr, found)) or "none"
+    protocols = list(by_protocol(records))
+    if len(protocols) != 1:
+        names = ", ".join(map(repr, protocols)) or "none"
         msg = (
             f"records of exactly one protocol are needed but these are of {names}; use by_protocol"
         )
         raise InvalidParameterError(msg)
-    return found[0]
+    return protocols[0]
 
 
-def scores(records: Sequence[Record], metric: str) -> dict[Condition, dict[str, list[float]]]:
+def scores(records: Sequence[Record], metric: str) -> Scores:
     """Percent by condition and method, one value per repetition.
 
     Parameters
@@ -157,32 +163,26 @@ def scores(records: Sequence[Record], metric: str) -> dict[Condition, dict[str, 
     return field_scores(records, lambda condition: chosen.field_under(condition.protocol))
 
 
-def field_scores(
-    records: Sequence[Record], field_of: Callable[[Condition], str]
-) -> dict[Condition, dict[str, list[float]]]:
+def field_scores(records: Sequence[Record], field_of: Callable[[Condition], str]) -> Scores:
     """As `scores`, of the entry of ``result`` that ``field_of`` names for a condition."""
     conditions = grouped(done(records), lambda one: condition_of(one.key))
-    names = list(grouped(done(records), lambda one: one.key.method))
-    table: dict[Condition, dict[str, list[float]]] = {}
-    for condition in _ordered(conditions):
+    methods = list(grouped(done(records), lambda one: one.key.method))
+    data = list(grouped(conditions, lambda c: c.data))
+    table: Scores = {}
+    for condition in sorted(
+        conditions, key=lambda c: (data.index(c.data), c.missing_rate, c.label_rate)
+    ):
         runs = grouped(conditions[condition], lambda one: one.key.method)
         field = field_of(condition)
         table[condition] = {
-            name: _values(runs[name], field, condition) for name in names if name in runs
+            name: _values(runs[name], field, condition) for name in methods if name in runs
         }
     return table
 
 
-def _ordered(conditions: Iterable[Condition]) -> list[Condition]:
-    """Conditions of a data set together, its rates ascending."""
-    conditions = list(conditions)
-    place = {
-        name: i for i, name in enumerate(grouped(conditions, lambda condition: condition.data))
-    }
-    return sorted(
-        conditions,
-        key=lambda condition: (place[condition.data], condition.missing_rate, condition.label_rate),
-    )
+def method_names(by_condition: Mapping[Condition, Mapping[str, object]]) -> list[str]:
+    """Methods of all conditions, in the order they came."""
+    return list(dict.fromkeys(name for methods in by_condition.values() for name in methods))
 
 
 def _values(runs: list[Record], field: str, condition: Condition) -> list[float]:

@@ -182,8 +182,8 @@ class Chart:
 
 def series_names(*panels: AnyPanel) -> list[str]:
     """Names of all series, in the order they came: the place of a name gives its colour."""
-    own = [panel.series for panel in panels if isinstance(panel, Panel)]
-    return list(dict.fromkeys(series.name for several in own for series in several))
+    drawn = [panel.series for panel in panels if isinstance(panel, Panel)]
+    return list(dict.fromkeys(series.name for several in drawn for series in several))
 
 
 def strokes(chart: Chart) -> dict[str, Stroke]:

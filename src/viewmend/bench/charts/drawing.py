@@ -243,15 +243,16 @@ def _draw_marks(
     capsize: float = 0,
 ) -> None:
     """Points with error bars, or the hollow marks of the paper."""
-    own = looks(sheet.strokes[one.name])
-    own = {**HOLLOW, **{name: own[name] for name in own if "color" in name}} if one.ghost else own
-    own |= {"xerr" if panel.kind == "rows" else "yerr": one.error or None}
+    style = looks(sheet.strokes[one.name])
+    if one.ghost:
+        style = {**HOLLOW, **{name: style[name] for name in style if "color" in name}}
+    style |= {"xerr" if panel.kind == "rows" else "yerr": one.error or None}
     line, caps, bars = sheet.ax.errorbar(
         np.add(one.x, dodge[0]),
         np.add(one.y, dodge[1]),
         elinewidth=0.9,
         capsize=capsize,
-        **own,
+        **style,
     ).lines
     sheet.tell(line, Meaning(one.name, tips=panel.tips(one)))
     for part in (*caps, *bars):

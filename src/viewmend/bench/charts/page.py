@@ -47,7 +47,9 @@ def _panel_html(panel: AnyPanel, styles: Mapping[str, Stroke], name: str) -> str
         sheet = Sheet(figure.subplots(), styles)
         draw_panel(sheet, panel)
         svg = inline_svg(svg_text(figure), name, panel.title or "chart")
-    return _with_meanings(svg, {f"{name}-{gid}": own for gid, own in sheet.meanings.items()})
+    return _with_meanings(
+        svg, {f"{name}-{gid}": meaning for gid, meaning in sheet.meanings.items()}
+    )
 
 
 def _with_meanings(svg: str, meanings: Mapping[str, Meaning]) -> str:
@@ -58,8 +60,8 @@ def _with_meanings(svg: str, meanings: Mapping[str, Meaning]) -> str:
     """
     pending: list[str] = []
 
-    def explained(found: re.Match[str]) -> str:
-        gid = found[1]
+    def explained(opening: re.Match[str]) -> str:
+        gid = opening[1]
         if gid is None:
             tip = escape(pending.pop(0)) if pending else ""
             return f'<use data-tip="{tip}" ' if tip else "<use "

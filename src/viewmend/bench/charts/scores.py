@@ -1,8 +1,11 @@
-"""Charts of scores: main results, label scarcity, ablation, ranks, sensitivity, ours vs paper."""
+"""Charts of scores: main results, label scarcity, ablation, ranks, sensitivity, ours vs paper.
+
+Each function takes records of one protocol and how to look at them, and gives a chart.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import mean
 
@@ -18,6 +21,7 @@ from viewmend.bench.summaries import (
     condition_of,
     done,
     grouped,
+    method_names,
     metric_named,
     only_protocol,
     percent,
@@ -52,61 +56,31 @@ Summaries = Mapping[Condition, Mapping[str, Summary]]
 
 
 def scores_chart(records: Sequence[Record], look: Look) -> Chart:
-    """Every method's score on every data set, one colour per missing rate, best method on top.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol.
-    look : Look
-
-    Returns
-    -------
-    Chart
-    """
-    found = _summaries(records, look)
-    methods = _best_first(found)
-    rows = {name: float(i) for i, name in enumerate(methods)}
+    """Every method's score on every data set, one colour per missing rate, best method on top."""
+    summaries = _summaries(records, look)
+    methods = _best_first(summaries)
     panels = []
-    for data, conditions in grouped(found, lambda condition: condition.data).items():
-        series = [
-            one for condition in conditions for one in _row_series(found, condition, rows, look)
-        ]
-        panels.append(
-            Panel(data, f"{look.metric} (%)", "", tuple(series), "rows", y_ticks=tuple(methods))
-        )
+    for data, conditions in grouped(summaries, lambda c: c.data).items():
+        series = [s for c in conditions for s in _row_series(summaries, c, methods, look)]
+        score = f"{look.metric} (%)"
+        panels.append(Panel(data, score, "", tuple(series), "rows", y_ticks=tuple(methods)))
     return Chart(_title("Scores", records, look), tuple(panels), _caption(look))
 
 
 def label_scarcity_chart(records: Sequence[Record], look: Look) -> Chart:
-    """Score against the share of labels, one line per method, one panel per data set.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol with several label rates.
-    look : Look
-
-    Returns
-    -------
-    Chart
-    """
-    found = _summaries(records, look)
-    rates = sorted({condition.label_rate for condition in found})
-    places = {rate: float(i) for i, rate in enumerate(rates)}
+    """Score against the share of labels, one line per method, one panel per data set."""
+    summaries = _summaries(records, look)
+    rates = sorted({condition.label_rate for condition in summaries})
     panels = []
-    for (data, missing), conditions in grouped(found, lambda c: (c.data, c.missing_rate)).items():
-        series = []
-        for method in _methods(found):
-            own = [condition for condition in conditions if method in found[condition]]
-            points = {places[condition.label_rate]: found[condition][method] for condition in own}
-            series.append(_points(method, points))
+    for (data, missing), group in grouped(summaries, lambda c: (c.data, c.missing_rate)).items():
+        places = {float(rates.index(c.label_rate)): summaries[c] for c in group}
+        lines = [_points(method, places) for method in method_names(summaries)]
         panels.append(
             Panel(
                 f"{data}, VMR {rate_text(missing)}",
                 "labelled samples",
                 f"{look.metric} (%)",
-                tuple(one for one in series if one.x),
+                _with_points(lines),
                 x_ticks=tuple(map(rate_text, rates)),
             )
         )
@@ -114,53 +88,24 @@ def label_scarcity_chart(records: Sequence[Record], look: Look) -> Chart:
 
 
 def ablation_chart(records: Sequence[Record], look: Look) -> Chart:
-    """Variants of a method side by side, data sets along x, one panel per missing rate.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol; variants have method names of their own.
-    look : Look
-
-    Returns
-    -------
-    Chart
-    """
-    found = _summaries(records, look)
-    data = list(grouped(found, lambda condition: condition.data))
+    """Variants of a method, by their names, side by side; one panel per missing rate."""
+    summaries = _summaries(records, look)
+    data = list(grouped(summaries, lambda c: c.data))
     panels = []
-    for missing, conditions in sorted(
-        grouped(found, lambda condition: condition.missing_rate).items()
-    ):
-        at = {float(data.index(condition.data)): condition for condition in conditions}
+    for missing, conditions in sorted(grouped(summaries, lambda c: c.missing_rate).items()):
+        at = {float(data.index(c.data)): c for c in conditions}
+        places = {x: summaries[c] for x, c in at.items()}
         series = []
-        for method in _methods(found):
-            places = {
-                x: found[condition][method]
-                for x, condition in at.items()
-                if method in found[condition]
-            }
-            printed = {x: _printed(condition, method, look) for x, condition in at.items()}
+        for method in method_names(summaries):
+            printed = {x: _printed(c, method, look) for x, c in at.items()}
             series += [_points(method, places), _ghosts(method, printed)]
-        title = f"VMR {rate_text(missing)}"
-        kept = tuple(one for one in series if one.x)
-        panels.append(Panel(title, "", f"{look.metric} (%)", kept, "bars", x_ticks=tuple(data)))
+        title, score = f"VMR {rate_text(missing)}", f"{look.metric} (%)"
+        panels.append(Panel(title, "", score, _with_points(series), "bars", x_ticks=tuple(data)))
     return Chart(_title("Ablation", records, look), tuple(panels), _caption(look))
 
 
 def ranks_chart(records: Sequence[Record], look: Look) -> Chart:
-    """Critical-difference diagram of the mean ranks over the data sets.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol.
-    look : Look
-
-    Returns
-    -------
-    Chart
-    """
+    """Critical-difference diagram of the mean ranks over the data sets."""
     data, methods, table, gaps = problem_scores(records, look.metric)
     ranking = rank_methods(table)
     ranks = ranking.mean_ranks
@@ -183,22 +128,8 @@ def ranks_chart(records: Sequence[Record], look: Look) -> Chart:
 
 
 def sensitivity_surface_chart(records: Sequence[Record], look: Look) -> Chart:
-    """Mean score for every pair of two parameters, one panel per data set.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol whose settings differ in two parameters.
-    look : Look
-
-    Returns
-    -------
-    Chart
-    """
-    names = settings_vary(records)
-    if len(names) != 2:
-        msg = f"a surface needs two parameters that vary but these do: {', '.join(names) or 'none'}"
-        raise InvalidParameterError(msg)
+    """Mean score for every pair of the two parameters that vary, one panel per data set."""
+    names = _varying(records, 2)
     panels = []
     for (condition, method), runs in _swept(records).items():
         x_values, y_values = (_values(runs, name) for name in names)
@@ -207,123 +138,86 @@ def sensitivity_surface_chart(records: Sequence[Record], look: Look) -> Chart:
             for y in y_values
         )
         title = f"{condition.data}, VMR {rate_text(condition.missing_rate)}: {method}"
-        x_label, y_label = map(parameter_text, names)
-        x_ticks, y_ticks = (tuple(map(_value_text, own)) for own in (x_values, y_values))
+        x_label, y_label = map(_parameter_text, names)
+        x_ticks, y_ticks = (tuple(map(_value_text, some)) for some in (x_values, y_values))
         panels.append(SurfacePanel(title, x_label, y_label, x_ticks, y_ticks, values))
     return Chart(_title("Sensitivity", records, look), tuple(panels), "Means over the runs.")
 
 
 def sensitivity_curve_chart(records: Sequence[Record], look: Look) -> Chart:
-    """Score against one parameter, one line per data set and method.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol whose settings differ in one parameter.
-    look : Look
-
-    Returns
-    -------
-    Chart
-    """
-    names = settings_vary(records)
-    if len(names) != 1:
-        msg = f"a curve needs one parameter that varies but these do: {', '.join(names) or 'none'}"
-        raise InvalidParameterError(msg)
+    """Score against the one parameter that varies, one line per data set and method."""
+    (name,) = _varying(records, 1)
     swept = _swept(records)
     several = len({method for _, method in swept}) > 1
     panels = []
     # Data sets with values of their own, such as multiples of V^2, have axes of their own.
-    for values, kinds in grouped(swept, lambda kind: tuple(_values(swept[kind], names[0]))).items():
-        series = tuple(
-            _curve(
-                f"{condition.data}: {method}" if several else condition.data,
-                swept[condition, method],
-                look,
-            )
-            for condition, method in kinds
-        )
-        label, score = parameter_text(names[0]), f"{look.metric} (%)"
+    for values, kinds in grouped(swept, lambda kind: tuple(_values(swept[kind], name))).items():
+        lines = []
+        for condition, method in kinds:
+            title = f"{condition.data}: {method}" if several else condition.data
+            runs = swept[condition, method]
+            means = [summarise(_scores_at(runs, {name: value}, look)) for value in values]
+            lines.append(_points(title, {float(i): {title: one} for i, one in enumerate(means)}))
+        label, score = _parameter_text(name), f"{look.metric} (%)"
         ticks = tuple(map(_value_text, values))
-        panels.append(Panel("", label, score, series, x_ticks=ticks))
+        panels.append(Panel("", label, score, tuple(lines), x_ticks=ticks))
     return Chart(_title("Sensitivity", records, look), tuple(panels), ERRORS)
 
 
 def paper_chart(records: Sequence[Record], look: Look) -> Chart:
-    """Our means against the paper's, one dot per condition, on the diagonal where they agree.
-
-    Parameters
-    ----------
-    records : sequence of Record
-    look : Look
-        With the paper's tables.
-
-    Returns
-    -------
-    Chart
-    """
+    """Our means against the paper's, one dot per condition, on the diagonal where they agree."""
     if look.paper is None:
         msg = "a comparison needs the paper's tables; pass the folder that holds them"
         raise InvalidParameterError(msg)
-    found = compare_with_paper(records, look.paper, (look.metric,))
+    differences = compare_with_paper(records, look.paper, (look.metric,))
     panels = [
-        Panel(f"protocol {protocol}", "paper (%)", "ours (%)", _agreement(own), "dots")
-        for protocol, own in grouped(found, lambda one: one.condition.protocol).items()
+        Panel(f"protocol {protocol}", "paper (%)", "ours (%)", _agreement(group), "dots")
+        for protocol, group in grouped(differences, lambda one: one.condition.protocol).items()
     ]
     words = metric_named(look.metric).words
     caption = f"{words.capitalize()}. Error bars: standard deviation of our runs."
     return Chart("Ours against the paper's", tuple(panels), caption)
 
 
-def _agreement(found: Sequence[Difference]) -> tuple[Series, ...]:
+def _agreement(differences: Sequence[Difference]) -> tuple[Series, ...]:
     return tuple(
         Series(
             method,
-            tuple(one.paper.mean for one in own),
-            tuple(one.ours.mean for one in own),
-            tuple(one.ours.std for one in own),
-            notes=tuple(f"{one.condition.text}, paper {one.paper.mean:.2f}, ours" for one in own),
+            tuple(one.paper.mean for one in group),
+            tuple(one.ours.mean for one in group),
+            tuple(one.ours.std for one in group),
+            notes=tuple(f"{one.condition.text}, paper {one.paper.mean:.2f}, ours" for one in group),
         )
-        for method, own in grouped(found, lambda one: one.method).items()
+        for method, group in grouped(differences, lambda one: one.method).items()
     )
 
 
 def _summaries(records: Sequence[Record], look: Look) -> Summaries:
     only_protocol(records)
     return {
-        condition: {name: summarise(runs) for name, runs in own.items()}
-        for condition, own in scores(records, look.metric).items()
+        condition: {name: summarise(runs) for name, runs in by_method.items()}
+        for condition, by_method in scores(records, look.metric).items()
     }
 
 
-def _methods(found: Summaries) -> list[str]:
-    return list(dict.fromkeys(name for own in found.values() for name in own))
+def _best_first(summaries: Summaries) -> list[str]:
+    def merit(name: str) -> float:
+        return mean(by_method[name].mean for by_method in summaries.values() if name in by_method)
 
-
-def _best_first(found: Summaries) -> list[str]:
-    means = {
-        name: mean(own[name].mean for own in found.values() if name in own)
-        for name in _methods(found)
-    }
-    return sorted(means, key=lambda name: -means[name])
+    return sorted(method_names(summaries), key=merit, reverse=True)
 
 
 def _row_series(
-    found: Summaries, condition: Condition, rows: Mapping[str, float], look: Look
-) -> list[Series]:
+    summaries: Summaries, condition: Condition, methods: Sequence[str], look: Look
+) -> tuple[Series, ...]:
     """Values of a condition on the rows of their methods: ours, and the paper's."""
-    own, name = found[condition], f"VMR {rate_text(condition.missing_rate)}"
-    if len({other.label_rate for other in found}) > 1:
+    name = f"VMR {rate_text(condition.missing_rate)}"
+    if len({other.label_rate for other in summaries}) > 1:
         name += f", LAR {rate_text(condition.label_rate)}"
-    printed = _ghosts(name, {rows[method]: _printed(condition, method, look) for method in own})
-    ours = Series(
-        name,
-        tuple(one.mean for one in own.values()),
-        tuple(rows[method] for method in own),
-        tuple(one.std for one in own.values()),
-    )
-    theirs = replace(printed, x=printed.y, y=printed.x)
-    return [one for one in (ours, theirs) if one.x]
+    rows = {float(methods.index(method)): method for method in summaries[condition]}
+    ours = _points(name, {row: {name: summaries[condition][rows[row]]} for row in rows})
+    theirs = _ghosts(name, {row: _printed(condition, rows[row], look) for row in rows})
+    return _with_points(replace(one, x=one.y, y=one.x) for one in (ours, theirs))
 
 
 def _printed(condition: Condition, method: str, look: Look) -> float | None:
@@ -333,7 +227,9 @@ def _printed(condition: Condition, method: str, look: Look) -> float | None:
     return value.mean if value is not None and value.field == field else None
 
 
-def _points(name: str, points: Mapping[float, Summary]) -> Series:
+def _points(name: str, places: Mapping[float, Mapping[str, Summary]]) -> Series:
+    """The summaries that bear a name, each at its place."""
+    points = {x: by_name[name] for x, by_name in places.items() if name in by_name}
     return Series(
         name,
         tuple(points),
@@ -343,8 +239,23 @@ def _points(name: str, points: Mapping[float, Summary]) -> Series:
 
 
 def _ghosts(name: str, printed: Mapping[float, float | None]) -> Series:
-    kept = {x: value for x, value in printed.items() if value is not None}
-    return Series(name, tuple(kept), tuple(kept.values()), ghost=True)
+    points = {x: value for x, value in printed.items() if value is not None}
+    return Series(name, tuple(points), tuple(points.values()), ghost=True)
+
+
+def _with_points(series: Iterable[Series]) -> tuple[Series, ...]:
+    return tuple(one for one in series if one.x)
+
+
+def _varying(records: Sequence[Record], n_parameters: int) -> tuple[str, ...]:
+    names = settings_vary(records)
+    if len(names) != n_parameters:
+        msg = (
+            f"this chart needs {n_parameters} parameter(s) that vary but these do: "
+            f"{', '.join(names) or 'none'}"
+        )
+        raise InvalidParameterError(msg)
+    return names
 
 
 def _swept(records: Sequence[Record]) -> dict[tuple[Condition, str], list[Record]]:
@@ -354,9 +265,9 @@ def _swept(records: Sequence[Record]) -> dict[tuple[Condition, str], list[Record
 
 def _values(runs: Sequence[Record], name: str) -> list:
     """Values of a parameter, numbers ascending, others in the order they came."""
-    found = list(dict.fromkeys(dict(one.key.setting).get(name, "default") for one in runs))
-    numeric = all(isinstance(value, int | float) for value in found)
-    return sorted(found) if numeric else found
+    values = list(dict.fromkeys(dict(one.key.setting).get(name, "default") for one in runs))
+    numeric = all(isinstance(value, int | float) for value in values)
+    return sorted(values) if numeric else values
 
 
 def _scores_at(runs: Sequence[Record], point: Mapping[str, object], look: Look) -> list[float]:
@@ -368,22 +279,12 @@ def _scores_at(runs: Sequence[Record], point: Mapping[str, object], look: Look) 
     ]
 
 
-def _curve(name: str, runs: Sequence[Record], look: Look) -> Series:
-    """Scores at the values of the one parameter that varies, which stand at 0, 1, ..."""
-    (parameter,) = settings_vary(runs)
-    points = {
-        float(i): summarise(_scores_at(runs, {parameter: value}, look))
-        for i, value in enumerate(_values(runs, parameter))
-    }
-    return _points(name, points)
-
-
 def _mean_at(runs: Sequence[Record], point: Mapping[str, object], look: Look) -> float:
-    found = _scores_at(runs, point, look)
-    return mean(found) if found else float("nan")
+    values = _scores_at(runs, point, look)
+    return mean(values) if values else float("nan")
 
 
-def parameter_text(name: str) -> str:
+def _parameter_text(name: str) -> str:
     """A parameter with its symbol in the paper."""
     return f"{name} ({SYMBOLS[name]})" if name in SYMBOLS else name
 

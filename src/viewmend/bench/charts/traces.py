@@ -1,4 +1,7 @@
-"""Charts of what happens inside a run: weights, convergence, inner errors, seconds, memory."""
+"""Charts of what happens inside a run: weights, convergence, inner errors, seconds, memory.
+
+Each function takes records of one protocol and how to look at them, and gives a chart.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from typing import Any
 from viewmend.bench.charts.chart import Chart, Panel, Series
 from viewmend.bench.look import Look
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import done, grouped
-from viewmend.bench.tables.runs import GIB, measured, total_seconds
+from viewmend.bench.summaries import condition_of, done, grouped
+from viewmend.bench.tables.runs import GIB, measured, tensor_sizes, total_seconds
 
 __all__ = [
     "convergence_chart",
@@ -34,23 +37,13 @@ INNER = {"view weights": "alpha_error", "fused graph P": "P_error"}
 
 
 def view_weights_chart(records: Sequence[Record], _look: Look) -> Chart:
-    """Weight of each view after each round, one panel per method and data set.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Traces.
-
-    Returns
-    -------
-    Chart
-    """
+    """Weight of each view after each round, one panel per traced method and data set."""
     panels = []
     for record in _first_runs(records):
         rounds = [one for one in record.result["history"] if one.get("alpha") is not None]
         steps = tuple(float(one["iteration"]) for one in rounds)
         weights = zip(*(one["alpha"] for one in rounds), strict=True)
-        series = (Series(f"view {v + 1}", steps, own) for v, own in enumerate(weights))
+        series = (Series(f"view {v + 1}", steps, values) for v, values in enumerate(weights))
         panels.append(Panel(_trace_title(record), "round", "weight of the view", tuple(series)))
     # Methods side by side, data sets below each other.
     n_methods = len({one.key.method for one in done(records, "trace")})
@@ -58,22 +51,11 @@ def view_weights_chart(records: Sequence[Record], _look: Look) -> Chart:
 
 
 def convergence_chart(records: Sequence[Record], _look: Look) -> Chart:
-    """Largest change per round, and the accuracy on the way where the trace has it.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Traces.
-
-    Returns
-    -------
-    Chart
-    """
+    """Largest change per round of the traces, and the accuracy on the way where they have it."""
     panels = []
     for record in _first_runs(records):
-        history = record.result["history"]
+        history, title = record.result["history"], _trace_title(record)
         changes = _lines(history, CHANGES, "iteration")
-        title = _trace_title(record)
         if changes:
             panels.append(Panel(title, "round", "largest change", changes, log_y=True))
         accuracy = _lines(history, {"accuracy": "accuracy"}, "iteration")
@@ -83,17 +65,7 @@ def convergence_chart(records: Sequence[Record], _look: Look) -> Chart:
 
 
 def inner_errors_chart(records: Sequence[Record], _look: Look) -> Chart:
-    """Squared changes in the steps of Algorithm 1, in the first round.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Traces.
-
-    Returns
-    -------
-    Chart
-    """
+    """Squared changes in the steps of Algorithm 1, in the first round of the traces."""
     panels = []
     for record in _first_runs(records):
         inner = record.result["history"][0].get("inner") or []
@@ -106,87 +78,67 @@ def inner_errors_chart(records: Sequence[Record], _look: Look) -> Chart:
 
 
 def running_time_chart(records: Sequence[Record], look: Look) -> Chart:
-    """Median seconds by method on a log axis, with and without completion, per data set.
-
-    Parameters
-    ----------
-    records : sequence of Record
-    look : Look
-
-    Returns
-    -------
-    Chart
-        Fastest method on top.
-    """
+    """Median seconds on a log axis, with and without completion, fastest method on top."""
     finished = done(records)
-    methods = _fastest_first(finished)
+    printed = look.paper.seconds if look.paper else {}
+    runs = grouped(finished, lambda one: one.key.method)
+    methods = sorted(runs, key=lambda name: median(map(total_seconds, runs[name])))
     panels = []
-    for data, runs in grouped(finished, lambda one: one.key.data).items():
-        own = grouped(runs, lambda one: one.key.method)
-        here = [name for name in methods if name in own]
+    for data, here in grouped(finished, lambda one: one.key.data).items():
+        by_method = grouped(here, lambda one: one.key.method)
+        rows = {float(i): by_method.get(name, []) for i, name in enumerate(methods)}
+        completed = {
+            row: some if any(one.timings.get("imputation") for one in some) else []
+            for row, some in rows.items()
+        }
+        theirs = {float(i): printed.get((data, name)) for i, name in enumerate(methods)}
         series = [
-            _seconds("fit", here, own, methods, lambda one: one.timings.get("fit", 0.0)),
-            _seconds("fit + completion", _completed(here, own), own, methods, total_seconds),
-            _printed_seconds(data, methods, look),
+            _row_series("fit", _medians(rows, lambda one: one.timings.get("fit", 0.0))),
+            _row_series("fit + completion", _medians(completed, total_seconds)),
+            replace(_row_series("fit + completion", theirs), ghost=True),
         ]
-        kept = tuple(one for one in series if one.x)
-        ticks = tuple(methods)
-        panels.append(Panel(data, "seconds", "", kept, "rows", y_ticks=ticks, log_x=True))
+        shown = tuple(one for one in series if one.x)
+        panels.append(Panel(data, "seconds", "", shown, "rows", (), tuple(methods), log_x=True))
     caption = "Medians over rates and runs."
     ghosts = " Hollow: the paper's, with completion, on the authors' machine."
     return Chart("Running time", tuple(panels), caption + (ghosts if look.paper else ""))
 
 
 def footprint_chart(records: Sequence[Record], look: Look) -> Chart:
-    """Seconds and peak memory of the tensor step against the number of anchors.
+    """Seconds and peak memory of the measure "tnn_step" against the number of anchors.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Of the measure "tnn_step", with ``n``, ``V`` and ``m`` in their settings.
-    look : Look
-
-    Returns
-    -------
-    Chart
-        One panel per quantity and number of samples, one line per number of views.
+    One panel per quantity and number of samples, one line per number of views.
     """
-    measured = grouped(done(records, "tnn_step"), lambda one: _sizes(dict(one.key.setting)))
+    runs = grouped(done(records, "tnn_step"), tensor_sizes)
     printed = look.paper.footprints if look.paper else {}
-    anchors = sorted({sizes[2] for sizes in measured})
-    ticks = tuple(map(str, anchors))
+    anchors = sorted({m for _, _, m in runs})
     panels = []
-    for n in sorted({sizes[0] for sizes in measured}):
-        for label, ours, theirs in _QUANTITIES:
-            own = {sizes: median(map(ours, found)) for sizes, found in measured.items()}
-            paper = {sizes: theirs(found) for sizes, found in printed.items()}
-            views = sorted({sizes[1] for sizes in measured if sizes[0] == n})
-            series = [_by_anchors(own, n, v, anchors) for v in views]
-            ghosts = [replace(_by_anchors(paper, n, v, anchors), ghost=True) for v in views]
-            kept = tuple(one for one in (*series, *ghosts) if one.x)
-            title = f"{n} samples"
-            panels.append(Panel(title, "anchors", label, kept, x_ticks=ticks, log_y=True))
+    for n in sorted({n for n, _, _ in runs}):
+        views = sorted({v for samples, v, _ in runs if samples == n})
+        for label, measure, attribute in _QUANTITIES:
+            ours = {sizes: median(map(measure, some)) for sizes, some in runs.items()}
+            theirs = {sizes: getattr(value, attribute) for sizes, value in printed.items()}
+            lines = [_by_anchors(ours, n, v, anchors) for v in views]
+            ghosts = [replace(_by_anchors(theirs, n, v, anchors), ghost=True) for v in views]
+            shown = tuple(one for one in (*lines, *ghosts) if one.x)
+            ticks = tuple(map(str, anchors))
+            panels.append(Panel(f"{n} samples", "anchors", label, shown, x_ticks=ticks, log_y=True))
     caption = "Medians over the runs." + (" Hollow: the paper's." if printed else "")
     return Chart("Footprint of the tensor step", tuple(panels), caption, columns=2)
 
 
-_QUANTITIES: tuple[tuple[str, Callable[[Record], float], Callable[[Any], float]], ...] = (
-    ("seconds", lambda one: measured(one, "seconds"), lambda found: found.seconds),
-    ("peak GiB", lambda one: measured(one, "peak_bytes") / GIB, lambda found: found.gibibytes),
+# Label, ours of a record, the attribute of the paper's footprint.
+_QUANTITIES: tuple[tuple[str, Callable[[Record], float], str], ...] = (
+    ("seconds", lambda one: measured(one, "seconds"), "seconds"),
+    ("peak GiB", lambda one: measured(one, "peak_bytes") / GIB, "gibibytes"),
 )
 
 
 def _first_runs(records: Sequence[Record]) -> list[Record]:
     """The first repetition of every traced condition, method and setting."""
     traces = [one for one in done(records, "trace") if one.result.get("history")]
-    kinds = grouped(traces, _kind)
-    return [min(own, key=lambda one: one.key.repetition) for own in kinds.values()]
-
-
-def _kind(record: Record) -> tuple:
-    key = record.key
-    rates = key.missing_rate, key.label_rate
-    return key.protocol, key.data, *rates, key.method, key.setting
+    kinds = grouped(traces, lambda one: (condition_of(one.key), one.key.method, one.key.setting))
+    return [min(runs, key=lambda one: one.key.repetition) for runs in kinds.values()]
 
 
 def _trace_title(record: Record) -> str:
@@ -197,50 +149,30 @@ def _lines(
     history: Sequence[Mapping[str, Any]], fields: Mapping[str, str], step: str
 ) -> tuple[Series, ...]:
     """A series for every field that the history has."""
-    found = []
+    lines = []
     for name, field in fields.items():
-        own = [one for one in history if one.get(field) is not None]
-        x, y = (tuple(float(one[column]) for one in own) for column in (step, field))
-        found.append(Series(name, x, y))
-    return tuple(one for one in found if one.x)
+        rounds = [one for one in history if one.get(field) is not None]
+        x, y = (tuple(float(one[column]) for one in rounds) for column in (step, field))
+        lines.append(Series(name, x, y))
+    return tuple(line for line in lines if line.x)
 
 
-def _fastest_first(records: Sequence[Record]) -> list[str]:
-    runs = grouped(records, lambda one: one.key.method)
-    return sorted(runs, key=lambda name: median(map(total_seconds, runs[name])))
+def _medians(
+    rows: Mapping[float, Sequence[Record]], seconds: Callable[[Record], float]
+) -> dict[float, float | None]:
+    return {row: median(map(seconds, runs)) if runs else None for row, runs in rows.items()}
 
 
-def _completed(names: Sequence[str], runs: Mapping[str, Sequence[Record]]) -> list[str]:
-    """Methods that need completed views."""
-    return [name for name in names if any(one.timings.get("imputation") for one in runs[name])]
-
-
-def _seconds(
-    label: str,
-    names: Sequence[str],
-    runs: Mapping[str, Sequence[Record]],
-    rows: Sequence[str],
-    seconds: Callable[[Record], float],
-) -> Series:
-    x = tuple(median(map(seconds, runs[name])) for name in names)
-    return Series(label, x, tuple(float(rows.index(name)) for name in names))
-
-
-def _printed_seconds(data: str, methods: Sequence[str], look: Look) -> Series:
-    printed = look.paper.seconds if look.paper else {}
-    kept = {float(i): printed.get((data, name)) for i, name in enumerate(methods)}
-    points = {row: value for row, value in kept.items() if value is not None}
-    return Series("fit + completion", tuple(points.values()), tuple(points), ghost=True)
-
-
-def _sizes(setting: Mapping[str, Any]) -> tuple[int, int, int]:
-    return int(setting["n"]), int(setting["V"]), int(setting["m"])
+def _row_series(name: str, values: Mapping[float, float | None]) -> Series:
+    """Values on their rows."""
+    points = {row: value for row, value in values.items() if value is not None}
+    return Series(name, tuple(points.values()), tuple(points))
 
 
 def _by_anchors(
     values: Mapping[tuple[int, int, int], float], n: int, n_views: int, anchors: Sequence[int]
 ) -> Series:
     """Values at the places of their numbers of anchors."""
-    own = {i: values.get((n, n_views, m)) for i, m in enumerate(anchors)}
-    points = {float(i): value for i, value in own.items() if value is not None}
-    return Series(f"{n_views} views", tuple(points), tuple(points.values()))
+    at = {float(i): values.get((n, n_views, m)) for i, m in enumerate(anchors)}
+    line = _row_series(f"{n_views} views", at)
+    return replace(line, x=line.y, y=line.x)

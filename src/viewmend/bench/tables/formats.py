@@ -101,14 +101,15 @@ def _latex_lines(lines: Sequence[Line]) -> list[str]:
     written: list[str] = []
     group: tuple[bool, str] | None = None
     for line in lines:
-        # A table of one head has no groups: every line is its own.
-        own = (line.summary, line.heads[0] if len(line.heads) > 1 and not line.summary else "")
-        if group is not None and own != group:
+        # A table of one head has no groups: every line stands for itself.
+        named = len(line.heads) > 1 and not line.summary
+        line_group = (line.summary, line.heads[0] if named else "")
+        if group is not None and line_group != group:
             written.append(r"    \midrule")
-        first = "" if own == group and own[1] else line.heads[0]
+        first = "" if line_group == group and named else line.heads[0]
         cells = [latex_text(first), *map(latex_text, line.heads[1:])]
         written.append("    " + " & ".join([*cells, *map(_latex_entry, line.entries)]) + r" \\")
-        group = own
+        group = line_group
     return written
 
 

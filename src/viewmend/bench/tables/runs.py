@@ -1,8 +1,11 @@
-"""Tables of what else a run tells: seconds, completeness, settings, inner errors, memory."""
+"""Tables of what else a run tells: seconds, completeness, settings, inner errors, memory.
+
+Each function takes records of one protocol and how to look at them, and gives a table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import mean, median
 
 from viewmend.bench.look import Look
@@ -17,6 +20,7 @@ __all__ = [
     "inner_errors_table",
     "measured",
     "settings_table",
+    "tensor_sizes",
     "times_table",
     "total_seconds",
 ]
@@ -25,24 +29,14 @@ GIB = 2**30
 
 
 def times_table(records: Sequence[Record], _look: Look) -> Table:
-    """Median seconds of a run, completion included, by method and data set.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol.
-
-    Returns
-    -------
-    Table
-    """
+    """Median seconds of a run, completion included, by method and data set."""
     protocol = only_protocol(records)
     finished = done(records)
     data = list(grouped(finished, lambda one: one.key.data))
     lines = []
     for method, runs in grouped(finished, lambda one: one.key.method).items():
-        own = grouped(runs, lambda one: one.key.data)
-        entries = (_time_entry(own.get(name, [])) for name in data)
+        by_data = grouped(runs, lambda one: one.key.data)
+        entries = (_time_entry(by_data.get(name, [])) for name in data)
         lines.append(Line((method,), tuple(entries)))
     return Table(
         f"Seconds per run under the protocol {protocol!r}",
@@ -71,17 +65,7 @@ def total_seconds(record: Record) -> float:
 
 
 def completeness_table(records: Sequence[Record], _look: Look) -> Table:
-    """How complete the problems really were, against the nominal rates.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol.
-
-    Returns
-    -------
-    Table
-    """
+    """How complete the problems really were, against the nominal rates."""
     names = ("observed_pairs", "complete_samples")
     lines = []
     posed = [one for one in records if "observed_pairs" in one.result]
@@ -89,7 +73,7 @@ def completeness_table(records: Sequence[Record], _look: Look) -> Table:
         # All methods of a repetition share their problem.
         problems = list({one.key.repetition: one.result for one in runs}.values())
         shares = [[100 * problem[name] for problem in problems] for name in names]
-        entries = [Entry(f"{mean(own):.1f}%", mean(own)) for own in shares]
+        entries = [Entry(f"{mean(share):.1f}%", mean(share)) for share in shares]
         samples, labelled = (
             mean(problem[name] for problem in problems) for name in ("n_samples", "n_labelled")
         )
@@ -124,17 +108,7 @@ def settings_table(records: Sequence[Record], _look: Look) -> Table:
 def inner_errors_table(records: Sequence[Record], _look: Look, n_steps: int = 6) -> Table:
     """Squared changes of weights and fused graph in the steps of the first round's Algorithm 1.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Traces.
-    n_steps : int
-        Columns, as many as the paper's.
-
-    Returns
-    -------
-    Table
-        "–" after the algorithm has converged.
+    As many steps as the paper has; "–" after the algorithm has converged.
     """
     lines = []
     for record in done(records, "trace"):
@@ -158,7 +132,7 @@ def inner_errors_table(records: Sequence[Record], _look: Look, n_steps: int = 6)
 
 def footprint_table(records: Sequence[Record], _look: Look) -> Table:
     """Seconds and peak memory of the tensor step by number of samples, views and anchors."""
-    runs = grouped(done(records, "tnn_step"), lambda one: _sizes(dict(one.key.setting)))
+    runs = grouped(done(records, "tnn_step"), tensor_sizes)
     anchors = sorted({sizes[2] for sizes in runs})
     lines = []
     for n, n_views in sorted({sizes[:2] for sizes in runs}):
@@ -174,8 +148,10 @@ def footprint_table(records: Sequence[Record], _look: Look) -> Table:
     )
 
 
-def _sizes(setting: Mapping[str, int]) -> tuple[int, int, int]:
-    return setting["n"], setting["V"], setting["m"]
+def tensor_sizes(record: Record) -> tuple[int, int, int]:
+    """Numbers of samples, views and anchors of a tensor step."""
+    setting = dict(record.key.setting)
+    return int(setting["n"]), int(setting["V"]), int(setting["m"])
 
 
 def measured(record: Record, field: str) -> float:

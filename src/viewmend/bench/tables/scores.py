@@ -1,4 +1,7 @@
-"""Tables of scores: the main table, ranks over data sets, ours beside the paper's."""
+"""Tables of scores: the main table, ranks over data sets, ours beside the paper's.
+
+Each function takes records of one protocol and how to look at them, and gives a table.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,14 @@ from viewmend.bench.stats import (
     summarise,
     verdict,
 )
-from viewmend.bench.summaries import Condition, grouped, metric_named, only_protocol, scores
+from viewmend.bench.summaries import (
+    Scores,
+    grouped,
+    method_names,
+    metric_named,
+    only_protocol,
+    scores,
+)
 from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, heads_of
 from viewmend.exceptions import InvalidParameterError
 
@@ -30,55 +40,37 @@ DEVIATION = "± is the standard deviation over the runs, divided by their number
 def scores_table(records: Sequence[Record], look: Look) -> Table:
     """The paper's main table: data set and missing rate by method, best and second best marked.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol, one setting per method and condition.
-    look : Look
-
-    Returns
-    -------
-    Table
-        Entries carry the verdict of the subject against the method; below are the means of the
-        methods that have all conditions, and the subject's wins, ties and losses.
+    Entries carry the verdict of the subject against the method; below are the means of the
+    methods that have all conditions, and the subject's wins, ties and losses.
     """
     protocol = only_protocol(records)
     by_condition = scores(records, look.metric)
-    methods = _methods(by_condition)
+    methods = method_names(by_condition)
     lines = [
-        Line(heads_of(condition), _score_entries(own, methods, look.subject))
-        for condition, own in by_condition.items()
+        Line(heads_of(condition), _score_entries(by_method, methods, look.subject))
+        for condition, by_method in by_condition.items()
     ]
-    title = f"{metric_named(look.metric).words.capitalize()} (%) under the protocol {protocol!r}"
     return Table(
-        title=title[0].upper() + title[1:],
-        heads=HEADS,
-        columns=tuple(methods),
-        lines=(*lines, *_score_summaries(by_condition, methods, lines, look.subject)),
-        notes=_score_notes(by_condition, methods, look, protocol),
+        f"{metric_named(look.metric).words.capitalize()} (%) under the protocol {protocol!r}",
+        HEADS,
+        tuple(methods),
+        (*lines, *_score_summaries(by_condition, methods, lines, look.subject)),
+        _score_notes(by_condition, methods, look, protocol),
     )
-
-
-def _methods(by_condition: Mapping[Condition, Mapping[str, object]]) -> list[str]:
-    return list(dict.fromkeys(name for own in by_condition.values() for name in own))
 
 
 def _score_entries(
-    own: Mapping[str, list[float]], methods: Sequence[str], subject: str
+    by_method: Mapping[str, list[float]], methods: Sequence[str], subject: str
 ) -> tuple[Entry, ...]:
-    summaries = {name: summarise(runs) for name, runs in own.items()}
-    places = _places({name: found.mean for name, found in summaries.items()})
-    return tuple(
-        Entry(
-            summaries[name].text,
-            summaries[name].mean,
-            places[name],
-            verdict(own[subject], own[name]) if subject in own and name != subject else "",
-        )
-        if name in own
-        else GAP
-        for name in methods
-    )
+    summaries = {name: summarise(runs) for name, runs in by_method.items()}
+    places = _places({name: summary.mean for name, summary in summaries.items()})
+
+    def entry(name: str) -> Entry:
+        tested = subject in by_method and name != subject
+        told = verdict(by_method[subject], by_method[name]) if tested else ""
+        return Entry(summaries[name].text, summaries[name].mean, places[name], told)
+
+    return tuple(entry(name) if name in by_method else GAP for name in methods)
 
 
 def _places(means: Mapping[str, float]) -> dict[str, int]:
@@ -91,15 +83,15 @@ def _places(means: Mapping[str, float]) -> dict[str, int]:
 
 
 def _score_summaries(
-    by_condition: Mapping[Condition, Mapping[str, list[float]]],
+    by_condition: Scores,
     methods: Sequence[str],
     lines: Sequence[Line],
     subject: str,
 ) -> list[Line]:
     means = {
-        name: mean(summarise(own[name]).mean for own in by_condition.values())
+        name: mean(summarise(by_method[name]).mean for by_method in by_condition.values())
         for name in methods
-        if all(name in own for own in by_condition.values())
+        if all(name in by_method for by_method in by_condition.values())
     }
     places = _places(means)
     averages = tuple(
@@ -109,10 +101,10 @@ def _score_summaries(
     counts = tuple(
         Entry(_count_text(line.entries[i].verdict for line in lines)) for i in range(len(methods))
     )
-    found = [Line(("mean of the lines", "", ""), averages, summary=True)]
+    summaries = [Line(("mean of the lines", "", ""), averages, summary=True)]
     if subject in methods:
-        found.append(Line((f"{subject} wins/ties/losses", "", ""), counts, summary=True))
-    return found
+        summaries.append(Line((f"{subject} wins/ties/losses", "", ""), counts, summary=True))
+    return summaries
 
 
 def _count_text(verdicts: Iterable[str]) -> str:
@@ -122,12 +114,12 @@ def _count_text(verdicts: Iterable[str]) -> str:
 
 
 def _score_notes(
-    by_condition: Mapping[Condition, Mapping[str, list[float]]],
+    by_condition: Scores,
     methods: Sequence[str],
     look: Look,
     protocol: str,
 ) -> tuple[str, ...]:
-    runs = {len(values) for own in by_condition.values() for values in own.values()}
+    runs = {len(values) for by_method in by_condition.values() for values in by_method.values()}
     counts = "-".join(str(n) for n in sorted({min(runs), max(runs)})) if runs else "0"
     notes = [
         f"Runs per entry: {counts}. {DEVIATION} Bold is best, underlined second best.",
@@ -138,16 +130,16 @@ def _score_notes(
     return tuple(note for note in notes if note)
 
 
-def _test_note(by_condition: Mapping[Condition, Mapping[str, list[float]]], subject: str) -> str:
+def _test_note(by_condition: Scores, subject: str) -> str:
     text = (
         f"●/⊙/○: {subject} is significantly better/neither/worse by one-sided Wilcoxon rank-sum "
         "tests at the level 0.05 (exact, p ≤ 0.05)."
     )
     pairs = [
-        (len(own[subject]), len(runs))
-        for own in by_condition.values()
-        if subject in own
-        for name, runs in own.items()
+        (len(by_method[subject]), len(runs))
+        for by_method in by_condition.values()
+        if subject in by_method
+        for name, runs in by_method.items()
         if name != subject
     ]
     short = [pair for pair in pairs if not can_decide(*pair)]
@@ -182,8 +174,12 @@ def problem_scores(
     """
     only_protocol(records)
     by_condition = scores(records, metric)
-    everyone = _methods(by_condition)
-    gaps = [name for name in everyone if any(name not in own for own in by_condition.values())]
+    everyone = method_names(by_condition)
+    gaps = [
+        name
+        for name in everyone
+        if any(name not in by_method for by_method in by_condition.values())
+    ]
     methods = [name for name in everyone if name not in gaps]
     data = grouped(by_condition, lambda condition: condition.data)
     table = [
@@ -197,19 +193,7 @@ def problem_scores(
 
 
 def ranks_table(records: Sequence[Record], look: Look) -> Table:
-    """Mean ranks over the data sets, with Friedman's test and Nemenyi's critical difference.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol.
-    look : Look
-
-    Returns
-    -------
-    Table
-        Best rank first.
-    """
+    """Mean ranks over the data sets, with Friedman's test and Nemenyi's critical difference."""
     data, methods, table, gaps = problem_scores(records, look.metric)
     ranking = rank_methods(table)
     best = ranking.mean_ranks.min()
@@ -249,31 +233,19 @@ def _friedman_note(ranking: Ranking, data: Sequence[str]) -> str:
 
 
 def differences_table(records: Sequence[Record], look: Look) -> Table:
-    """Ours beside the paper's, condition by condition, for the metrics the paper prints.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one or several protocols.
-    look : Look
-        With the paper's tables.
-
-    Returns
-    -------
-    Table
-    """
+    """Ours beside the paper's, condition by condition, for the metrics the paper prints."""
     if look.paper is None:
         msg = "a comparison needs the paper's tables; pass the folder that holds them"
         raise InvalidParameterError(msg)
-    found = compare_with_paper(records, look.paper)
-    absent = len(not_run(found, look.paper))
+    differences = compare_with_paper(records, look.paper)
+    absent = len(not_run(differences, look.paper))
     return Table(
         "Ours beside the paper's printed values (%)",
         ("protocol", *HEADS, "method", "metric"),
         ("ours", "paper", "difference", "standard errors", "ours: AGF-TI is", "paper: AGF-TI is"),
-        tuple(_difference_line(one) for one in found),
+        tuple(_difference_line(one) for one in differences),
         (
-            f"{len(found)} values are compared; {absent} printed values have no run here.",
+            f"{len(differences)} values are compared; {absent} printed values have no run here.",
             "Standard errors: the difference over its standard error, from the spread of both.",
             "PREC is what the paper prints so, macro recall, and macro precision in its table of "
             "deep baselines; ours beside it is the same, under any protocol.",
