@@ -19,10 +19,18 @@ __all__ = ["MOVED", "install"]
 # Where the module of an old name is now, both below ``viewmend``.
 MOVED: Mapping[str, str] = {
     "bench.data": "datasets.catalogue",
+    "bench.drawing": "bench.charts.drawing",
     "bench.execute": "bench.runner",
+    "bench.figures": "bench.catalogue",
+    "bench.formats": "bench.tables.formats",
     "bench.keys": "bench.runs",
     "bench.opened": "bench.session",
     "bench.rules": "bench.schema",
+    "bench.run_tables": "bench.tables.runs",
+    "bench.score_charts": "bench.charts.scores",
+    "bench.score_tables": "bench.tables.scores",
+    "bench.tabular": "bench.tables.table",
+    "bench.trace_charts": "bench.charts.traces",
     "callbacks.telling": "callbacks.progress",
     "containers": "data.container",
     "core.admm": "core.agfti.admm",

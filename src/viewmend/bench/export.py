@@ -68,4 +68,4 @@ def _typed(column: Any) -> Any:
     from pandas.api.types import infer_dtype
 
     mixed = infer_dtype(column, skipna=True) in ("mixed", "mixed-integer")
-    return column.map(str, na_action="ignore") if mixed else column.convert_dtypes()
+    return column.map(str, na_action="ignore") if mixed else column

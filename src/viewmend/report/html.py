@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 
 __all__ = [
+    "LONG",
     "Cell",
     "advice",
     "facts_html",

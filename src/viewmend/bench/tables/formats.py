@@ -9,7 +9,7 @@ from html import escape
 
 from viewmend.bench.tables.table import Entry, Line, Table
 from viewmend.exceptions import InvalidParameterError
-from viewmend.report.html import Cell, joined, table_html, tag
+from viewmend.report.html import LONG, Cell, joined, table_html, tag
 
 __all__ = ["FORMATS", "to_csv", "to_html", "to_latex", "to_markdown", "write_table"]
 
@@ -160,7 +160,9 @@ def _head_cell(text: str) -> Cell:
 
 
 def _entry_cell(entry: Entry) -> Cell:
-    looks = ("", "best", "second")[entry.place]
+    # Messages may break; scores and gaps stay on their line.
+    message = entry.value is None and len(entry.text) > LONG
+    looks = ("text" if message else "", "best", "second")[entry.place]
     return Cell(entry.text, entry.value, looks, MARKS.get(entry.verdict, ""), entry.verdict)
 
 
