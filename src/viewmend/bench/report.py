@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from viewmend.bench.catalogue import FIGURES, TABLES, Kind
+from viewmend.bench.catalogue import FIGURES, TABLES, Catalogue, Shown
+from viewmend.bench.charts.chart import Chart
 from viewmend.bench.charts.page import chart_html
 from viewmend.bench.look import Look
 from viewmend.bench.protocols import PROTOCOLS
@@ -17,10 +18,10 @@ from viewmend.bench.summaries import (
     METRICS,
     by_protocol,
     condition_of,
-    failures,
     grouped,
     rate_text,
     setting_text,
+    with_status,
 )
 from viewmend.bench.tables.formats import to_html
 from viewmend.bench.tables.table import HEADS, Entry, Line, Table, heads_of
@@ -78,10 +79,13 @@ def report_html(records: Sequence[Record], contents: ReportContents) -> str:
     str
         The same for the same records.
     """
-    protocols = by_protocol(records).items()
+    protocols = enumerate(by_protocol(records).items())
     sections = [
         ("Overview", _overview(records)),
-        *((f"Protocol: {name}", _protocol(name, runs, contents)) for name, runs in protocols),
+        *(
+            (f"Protocol: {name}", _protocol(name, runs, contents, f"p{i}"))
+            for i, (name, runs) in protocols
+        ),
         ("Failed and left-out runs", _not_done(records)),
         ("Versions and machine", _environments(records)),
     ]
@@ -90,9 +94,9 @@ def report_html(records: Sequence[Record], contents: ReportContents) -> str:
 
 def _overview(records: Sequence[Record]) -> str:
     counts = {
-        "done": len(failures(records, "done")),
-        "failed": len(failures(records, "error")),
-        "left out": len(failures(records, "left_out")),
+        "done": len(with_status(records, "done")),
+        "failed": len(with_status(records, "error")),
+        "left out": len(with_status(records, "left_out")),
     }
     kinds = {
         "measure": {one.key.measure for one in records},
@@ -110,24 +114,19 @@ def _overview(records: Sequence[Record]) -> str:
     return facts_html(facts)
 
 
-def _protocol(name: str, records: Sequence[Record], contents: ReportContents) -> str:
+def _protocol(name: str, records: Sequence[Record], contents: ReportContents, place: str) -> str:
     here = replace(contents, metrics=_metrics_under(name, contents.metrics))
-    shown = [paragraph(PROTOCOLS[name].summary if name in PROTOCOLS else "")]
-    for table in dict.fromkeys(["completeness", *(contents.tables or TABLES)]):
+    tables = dict.fromkeys(["completeness", *(contents.tables or TABLES)])
+    figures = contents.figures or FIGURES
 
-        def write_table(look: Look, table: str = table) -> str:
-            return to_html(TABLES.build(table, records, look))
+    def write_chart(chart: Chart, what: str) -> str:
+        return chart_html(chart, f"{place}-{what}")
 
-        shown += _shown(table, TABLES[table], write_table, records, here)
-    for figure in contents.figures or FIGURES:
-
-        def write_chart(look: Look, figure: str = figure) -> str:
-            return chart_html(
-                FIGURES.build(figure, records, look), f"{name}-{figure}-{look.metric}"
-            )
-
-        shown += _shown(figure, FIGURES[figure], write_chart, records, here)
-    return joined(*shown)
+    return joined(
+        paragraph(PROTOCOLS[name].summary if name in PROTOCOLS else ""),
+        *_shown(TABLES, tables, lambda table, _: to_html(table), records, here),
+        *_shown(FIGURES, figures, write_chart, records, here),
+    )
 
 
 def _metrics_under(protocol: str, metrics: Sequence[str]) -> tuple[str, ...]:
@@ -136,27 +135,31 @@ def _metrics_under(protocol: str, metrics: Sequence[str]) -> tuple[str, ...]:
 
 
 def _shown(
-    name: str,
-    kind: Kind,
-    show: Callable[[Look], str],
+    catalogue: Catalogue[Shown],
+    names: Iterable[str],
+    write: Callable[[Shown, str], str],
     records: Sequence[Record],
     contents: ReportContents,
 ) -> list[str]:
-    """A table or figure, once or for every metric, the first one open; none that does not suit."""
-    title = kind.title or name.replace("_", " ")
-    names = contents.metrics if kind.by_metric else contents.metrics[:1]
-    looks = [replace(contents.look, metric=metric) for metric in names]
-    return [
-        folded(f"{title}, {look.metric}" if kind.by_metric else title, show(look), look is looks[0])
-        for look in looks
-        if kind.suits(records, look)
-    ]
+    """Tables or figures, once or for every metric, the first one open; none that does not suit."""
+    parts = []
+    for name in names:
+        kind = catalogue[name]
+        title = kind.title or name.replace("_", " ")
+        metrics = contents.metrics if kind.by_metric else contents.metrics[:1]
+        for metric in metrics:
+            look = replace(contents.look, metric=metric)
+            if kind.suits(records, look):
+                heading = f"{title}, {metric}" if kind.by_metric else title
+                written = write(kind.make(records, look), f"{name}-{metric}")
+                parts.append(folded(heading, written, metric == metrics[0]))
+    return parts
 
 
 def _not_done(records: Sequence[Record]) -> str:
     parts = []
     for status, title in (("error", "Failed runs"), ("left_out", "Left-out runs")):
-        lines = [Line(_run_heads(r), (Entry(r.message),)) for r in failures(records, status)]
+        lines = [Line(_run_heads(r), (Entry(r.message),)) for r in with_status(records, status)]
         table = Table(title, RUN, ("message",), tuple(lines))
         parts.append(to_html(table) if lines else paragraph(f"{title}: none."))
     return joined(*parts)

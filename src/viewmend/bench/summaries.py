@@ -18,7 +18,6 @@ __all__ = [
     "by_protocol",
     "condition_of",
     "done",
-    "failures",
     "field_scores",
     "grouped",
     "method_names",
@@ -29,6 +28,7 @@ __all__ = [
     "scores",
     "setting_text",
     "settings_vary",
+    "with_status",
 ]
 
 Thing = TypeVar("Thing")
@@ -113,8 +113,8 @@ def done(records: Iterable[Record], measure: str = "fit") -> list[Record]:
     return [one for one in records if one.status == "done" and one.key.measure == measure]
 
 
-def failures(records: Iterable[Record], status: str) -> list[Record]:
-    """Records of a status, "error" or "left_out"."""
+def with_status(records: Iterable[Record], status: str) -> list[Record]:
+    """Records of a status, of `viewmend.bench.runs.STATUSES`."""
     return [one for one in records if one.status == status]
 
 
