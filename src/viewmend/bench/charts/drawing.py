@@ -38,7 +38,7 @@ COLUMNS = {"lines": 3, "bars": 1, "rows": 3, "dots": 2, "surface": 3, "ranks": 1
 # Letters of a tick that are shown, and inches of the mean one.
 NAME_LENGTH, LETTER = 30, 0.075
 # Inches of the axis of ranks.
-RANK_AXIS = 3.0
+RANK_AXIS = 2.8
 # Above this share of the range a tile is so bright that its number must be black.
 BRIGHT = 0.55
 HOLLOW: Mapping[str, Any] = {
@@ -120,7 +120,7 @@ def draw_panel(sheet: Sheet, panel: AnyPanel) -> None:
 def panel_size(panel: AnyPanel) -> tuple[float, float]:
     """Width and height in inches."""
     if isinstance(panel, RankPanel):
-        return RANK_AXIS + 2 * _rank_side(panel), 1.3 + 0.11 * len(panel.names)
+        return RANK_AXIS + sum(_rank_sides(panel)), 1.3 + 0.11 * len(panel.names)
     if isinstance(panel, SurfacePanel):
         return max(3.0, 1.0 + 0.52 * len(panel.x_ticks)), 1.2 + 0.32 * len(panel.y_ticks)
     names = max(map(len, label_texts(panel.y_ticks, NAME_LENGTH)), default=0)
@@ -334,16 +334,17 @@ def _draw_rank_axis(ax: Axes, panel: RankPanel, bottom: float) -> None:
     ax.plot([1, 1, 1, end, end, end], [-1.45, -1.15, -1.3, -1.3, -1.15, -1.45], color=GREY, lw=1.2)
     text = f" critical difference {panel.difference:.2f}"
     ax.text(end, -1.3, text, va="center", fontsize=9, color=GREY)
-    margin = _rank_side(panel) * (n - 1) / RANK_AXIS
-    ax.set(xlim=(1 - margin, n + margin), ylim=(bottom, -2.0))
+    left, right = (inches * (n - 1) / RANK_AXIS for inches in _rank_sides(panel))
+    ax.set(xlim=(1 - left, n + right), ylim=(bottom, -2.0))
     ax.set_axis_off()
 
 
-def _rank_side(panel: RankPanel) -> float:
-    """Inches for the names and ranks beside the axis."""
-    return 0.35 + LETTER * max(
-        len(f"{name} 1.00") for name in label_texts(panel.names, NAME_LENGTH)
-    )
+def _rank_sides(panel: RankPanel) -> tuple[float, float]:
+    """Inches for the names and ranks left and right of the axis."""
+    lengths = [len(f"{name} 1.00") for name in label_texts(panel.names, NAME_LENGTH)]
+    half = ceil(len(lengths) / 2)
+    left, right = (0.35 + LETTER * max(some) for some in (lengths[:half], lengths[half:]))
+    return left, right
 
 
 _DRAWERS: dict[str, Callable[[Sheet, Any], None]] = {
