@@ -17,7 +17,8 @@ from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_sc
 
 from viewmend.baselines import MeanImputedLabelSpreading, UnionGraphClassifier
 from viewmend.core.agfti.admm import Callback
-from viewmend.datasets import MultiViewDataset, Task, hide, load_uci_digits
+from viewmend.data.container import MultiViewData
+from viewmend.datasets import Task, hide, load_uci_digits
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.mend import MendClassifier
 from viewmend.plot import (
@@ -91,7 +92,7 @@ def run_demo(
     missing_rate: float = 0.5,
     label_rate: float = 0.05,
     callback: Callback | None = None,
-    dataset: MultiViewDataset | None = None,
+    dataset: MultiViewData | None = None,
 ) -> DemoResult:
     """Hide views and labels, fit AGF-TI and three rivals, score them on the unlabelled samples.
 
@@ -108,7 +109,7 @@ def run_demo(
         Share of every class that keeps its label.
     callback : callable, optional
         Called as ``callback(round, state)`` after each round of AGF-TI; True stops it.
-    dataset : MultiViewDataset, optional
+    dataset : MultiViewData, optional
         UCI digits by default.
 
     Returns
@@ -117,12 +118,10 @@ def run_demo(
     """
     complete = load_uci_digits() if dataset is None else dataset
     task = hide(
-        complete.views,
-        complete.y,
+        complete,
         missing_rate=missing_rate,
         label_rate=label_rate,
         random_state=seed,
-        view_names=complete.view_names,
     )
     return run_on_task(task, seed=seed, callback=callback, dataset=complete.name)
 

@@ -1,4 +1,4 @@
-"""Modules of version 0.1 under their old names, until version 0.3.
+"""Modules and classes of version 0.1 under their old names, until version 0.3.
 
 ``import viewmend.interop`` gives what `viewmend.data` has, with a DeprecationWarning.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["MOVED", "install"]
+__all__ = ["MOVED", "install", "old_names"]
 
 # Where the module of an old name is now, both below ``viewmend``.
 MOVED: Mapping[str, str] = {
@@ -71,13 +71,13 @@ MOVED: Mapping[str, str] = {
     "core.tensor_nuclear": "core.agfti.tensor_nuclear",
     "core.view_gaussian": "core.mend.view_gaussian",
     "core.watchers": "callbacks.notify",
-    "datasets.base": "data.complete",
-    "datasets.files": "data.io.npz",
-    "datasets.folders": "data.io.folders",
-    "datasets.mat": "data.io.mat",
+    "datasets.base": "datasets",
+    "datasets.files": "data.io",
+    "datasets.folders": "datasets",
+    "datasets.mat": "data.io",
     "datasets.tables": "data.io.tables",
     "interop": "data",
-    "interop.aligned": "data.aligned",
+    "interop.aligned": "data",
     "interop.arrays": "data.arrays",
     "interop.frames": "data.frames",
     "interop.results": "data.results",
@@ -89,10 +89,10 @@ MOVED: Mapping[str, str] = {
     "persistence.errors": "storage.errors",
     "persistence.replacing": "storage.atomic",
     "persistence.tree": "storage.tree",
-    "reading": "data.io",
+    "reading": "data.io.reading_v01",
     "reading.contents": "data.io.contents",
     "reading.labels": "data.io.label_columns",
-    "reading.numbers": "data.io.numbers",
+    "reading.numbers": "data.io.cleaning",
     "report.about": "report.model_sections",
     "report.case": "report.context",
     "report.outcome": "report.prediction_sections",
@@ -131,3 +131,24 @@ def install() -> None:
     """Let Python's import statement find modules under their old names."""
     if not any(isinstance(finder, MovedModules) for finder in sys.meta_path):
         sys.meta_path.append(MovedModules())
+
+
+def old_names(module: str, classes: Mapping[str, type]) -> Callable[[str], type]:
+    """The ``__getattr__`` of a module whose classes of version 0.1 are other classes now.
+
+    Parameters
+    ----------
+    module : str
+    classes : dict of type
+        What stands for the class of an old name.
+    """
+
+    def find(name: str) -> type:
+        if name not in classes:
+            msg = f"module {module!r} has no attribute {name!r}"
+            raise AttributeError(msg)
+        msg = f"{module}.{name} is now {classes[name].__name__}; use that"
+        warnings.warn(msg, DeprecationWarning, stacklevel=2)
+        return classes[name]
+
+    return find

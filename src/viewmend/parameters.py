@@ -14,13 +14,25 @@ import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["AnyOf", "Each", "Integer", "OneOf", "Real", "Rule", "check_parameters", "short"]
+__all__ = [
+    "AnyOf",
+    "Each",
+    "Integer",
+    "OneOf",
+    "Real",
+    "Rule",
+    "check_parameters",
+    "choose",
+    "short",
+]
+
+Row = TypeVar("Row")
 
 
 class Rule(Protocol):
@@ -175,3 +187,12 @@ def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
     changes = ", ".join(f"{name}=..." for name in wrong)
     msg = "; ".join([*faults, f"change it with set_params({changes})"])
     raise InvalidParameterError(msg)
+
+
+def choose(table: Mapping[str, Row], name: str, parameter: str) -> Row:
+    """Row ``name`` of a table of choices; an unknown name is an error about ``parameter``."""
+    if name not in table:
+        known = ", ".join(repr(key) for key in table)
+        msg = f"{parameter}={name!r} is not known; choose one of {known}"
+        raise InvalidParameterError(msg)
+    return table[name]

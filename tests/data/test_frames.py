@@ -54,11 +54,11 @@ def test_an_outer_join_worked_out_by_hand(convert, on):
     found = from_frames({"photo": convert(PHOTO), "sound": convert(SOUND)}, labels="kind", on=on)
     nan = np.nan
     assert found.ids.tolist() == ["a", "b", "007", "c"]
-    assert found.data.names == ("photo", "sound")
+    assert found.names == ("photo", "sound")
     assert found.columns == (("x", "y"), ("w",))
-    assert_array_equal(found.data.views[0], [[1, 4], [2, 5], [3, 6], [nan, nan]])
-    assert_array_equal(found.data.views[1], [[nan], [8], [nan], [7]])
-    assert_array_equal(found.data.observed.T, [[1, 1, 1, 0], [0, 1, 0, 1]])
+    assert_array_equal(found.views[0], [[1, 4], [2, 5], [3, 6], [nan, nan]])
+    assert_array_equal(found.views[1], [[nan], [8], [nan], [7]])
+    assert_array_equal(found.observed.T, [[1, 1, 1, 0], [0, 1, 0, 1]])
     assert found.y.tolist() == ["cat", "dog", None, None]
 
 
@@ -66,7 +66,7 @@ def test_pandas_and_polars_frames_are_joined_with_each_other():
     mixed = from_frames({"photo": PHOTO, "sound": as_polars(SOUND)}, labels="kind", on="id")
     plain = from_frames({"photo": PHOTO, "sound": SOUND}, labels="kind", on="id")
     assert_array_equal(mixed.ids, plain.ids)
-    assert_array_equal(mixed.data.stacked(), plain.data.stacked())
+    assert_array_equal(mixed.stacked(), plain.stacked())
 
 
 def test_empty_rows_are_absent_and_cells_beside_them_keep_their_type():
@@ -77,8 +77,8 @@ def test_empty_rows_are_absent_and_cells_beside_them_keep_their_type():
     full = polars.DataFrame({"id": [3, 2, 1], "w": [1.5, 2.5, 3.5]})
     nan = np.nan
     found = from_frames([gaps, full], on="id", labels="kind")
-    assert_array_equal(found.data.views[0], [[5, 1, 5], [nan, nan, nan], [7, 0, 7]])
-    assert_array_equal(found.data.views[1], [[3.5], [2.5], [1.5]])
+    assert_array_equal(found.views[0], [[5, 1, 5], [nan, nan, nan], [7, 0, 7]])
+    assert_array_equal(found.views[1], [[3.5], [2.5], [1.5]])
     assert found.y.tolist() == [10, None, 30]
     assert [type(label) for label in found.y] == [int, type(None), int]
 
@@ -89,7 +89,7 @@ def test_identifiers_of_several_levels_are_joined_as_one():
     right = pd.DataFrame({"w": [5.0, 4.0]}, index=sites[[2, 0]])
     found = from_frames([left, right], labels={("rome", 1): "wet"})
     assert found.ids.tolist() == sites.tolist()
-    assert_array_equal(found.data.views[1], [[4], [np.nan], [5]])
+    assert_array_equal(found.views[1], [[4], [np.nan], [5]])
     assert found.y.tolist() == [None, None, "wet"]
 
 
@@ -121,14 +121,14 @@ def test_every_value_is_found_under_its_identifier_and_nothing_else(held, identi
         assert found.y[row] == i % 2
         for v, rows in enumerate(held):
             expected = value(v, i) if i in rows else np.nan
-            assert_array_equal(found.data.views[v][row], [expected])
+            assert_array_equal(found.views[v][row], [expected])
 
 
 def test_new_frames_take_the_columns_of_the_fitted_ones():
     fitted = from_frames({"photo": PHOTO, "sound": SOUND}, labels="kind", on="id")
     more = pd.DataFrame({"id": ["z"], "y": [40], "extra": [0.5], "x": [10.0]})
     new = from_frames({"photo": more}, on="id", like=fitted)
-    assert_array_equal(new.data.views[0], [[10, 40]])
+    assert_array_equal(new.views[0], [[10, 40]])
     with pytest.raises(InvalidViewsError, match=r"lacks 1 of them, such as 'y'"):
         from_frames({"photo": more.drop(columns="y")}, on="id", like=fitted)
     with pytest.raises(InvalidViewsError, match=r"'smell' is not among the views"):
@@ -153,7 +153,7 @@ def blobs():
 def test_a_fit_on_shuffled_frames_says_the_same_as_one_on_arrays(blobs):
     task, names, frames, labels = blobs
     aligned = from_frames(frames, labels=labels)
-    model = MendClassifier().fit(aligned.data, aligned.y)
+    model = MendClassifier().fit(aligned)
     results = result_frame(model, aligned.ids).loc[names]
     direct = MendClassifier().fit(task.data, task.y)
     assert results["prediction"].tolist() == [f"class {c}" for c in direct.transduction_]
@@ -167,7 +167,7 @@ def test_a_fit_on_shuffled_frames_says_the_same_as_one_on_arrays(blobs):
 def test_results_of_new_samples_are_the_predictions_with_views_left_out(blobs):
     _, _, frames, labels = blobs
     aligned = from_frames(frames, labels=labels)
-    model = MendClassifier().fit(aligned.data, aligned.y)
+    model = MendClassifier().fit(aligned)
     new = from_frames({"right": frames["right"].iloc[:7]}, like=aligned)
     results = result_frame(model, new=new)
     expected = model.predict_proba({"right": frames["right"].iloc[:7].to_numpy()})
@@ -293,8 +293,8 @@ def test_every_kind_of_array_is_joined_by_identifier(convert):
     nan = np.full((1, 2), np.nan)
     assert found.ids.tolist() == ["p", "q", "r", "s"]
     assert found.y.tolist() == [None, 1, None, None]
-    assert_array_equal(found.data.views[0], np.vstack([NUMBERS, nan]))
-    assert_array_equal(found.data.views[1], np.vstack([NUMBERS[1] + 1, nan, nan, NUMBERS[0] + 1]))
+    assert_array_equal(found.views[0], np.vstack([NUMBERS, nan]))
+    assert_array_equal(found.views[1], np.vstack([NUMBERS[1] + 1, nan, nan, NUMBERS[0] + 1]))
 
 
 def test_arrays_without_identifiers_have_the_same_rows_and_labels_in_their_order():
@@ -302,13 +302,13 @@ def test_arrays_without_identifiers_have_the_same_rows_and_labels_in_their_order
     found = from_arrays({"left": scipy.sparse.csr_array(NUMBERS), "right": blank}, ["a", None, "b"])
     assert found.ids.tolist() == [0, 1, 2]
     assert found.y.tolist() == ["a", None, "b"]
-    assert_array_equal(found.data.observed[:, 1], [True, False, True])
+    assert_array_equal(found.observed[:, 1], [True, False, True])
 
 
 def test_new_arrays_have_as_many_columns_as_the_fitted_ones():
     fitted = from_arrays({"left": NUMBERS, "right": NUMBERS})
     new = from_arrays({"right": NUMBERS[:1]}, like=fitted)
-    assert_array_equal(new.data.views[0], NUMBERS[:1])
+    assert_array_equal(new.views[0], NUMBERS[:1])
     with pytest.raises(InvalidViewsError, match=r"must have 2 columns, as in like, but has 4"):
         from_arrays({"right": np.hstack([NUMBERS, NUMBERS])}, like=fitted)
 

@@ -62,12 +62,12 @@ def test_modalities_become_views_worked_out_by_hand(convert):
         "c": ([5, 6], [nan], "B"),
         "d": ([nan, nan], [7], "T"),
     }
-    assert found.data.names == ("rna", "protein")
+    assert found.names == ("rna", "protein")
     assert found.columns == (("gene 0", "gene 1"), ("gene 0",))
     assert found.ids.tolist() == mdata.obs_names.tolist()
     for row, name in enumerate(found.ids):
-        assert_array_equal(found.data.views[0][row], rows[name][0])
-        assert_array_equal(found.data.views[1][row], rows[name][1])
+        assert_array_equal(found.views[0][row], rows[name][0])
+        assert_array_equal(found.views[1][row], rows[name][1])
         assert found.y[row] == rows[name][2]
 
 
@@ -88,7 +88,7 @@ def test_a_representation_takes_the_place_of_the_matrix(use_rep):
     for adata in mdata.mod.values():
         adata.obsm["X_pca"] = np.asarray(adata.X)[:, :1] * 10
     plain, reduced = from_mudata(mdata), from_mudata(mdata, use_rep=use_rep)
-    for before, after in zip(plain.data.views, reduced.data.views, strict=True):
+    for before, after in zip(plain.views, reduced.views, strict=True):
         assert_array_equal(after, 10 * before[:, :1])
 
 
@@ -96,8 +96,8 @@ def test_a_representation_may_be_for_some_modalities_only():
     mdata = small()
     mdata["rna"].obsm["X_pca"] = np.array([[10.0], [20.0], [30.0]])
     found = from_mudata(mdata, use_rep={"rna": "X_pca"})
-    assert_array_equal(np.sort(found.data.rows_seen(0), axis=0), [[10], [20], [30]])
-    assert_array_equal(np.sort(found.data.rows_seen(1), axis=0), [[7], [8]])
+    assert_array_equal(np.sort(found.rows_seen(0), axis=0), [[10], [20], [30]])
+    assert_array_equal(np.sort(found.rows_seen(1), axis=0), [[7], [8]])
 
 
 def test_new_modalities_take_the_variables_of_the_fitted_ones():
@@ -105,7 +105,7 @@ def test_new_modalities_take_the_variables_of_the_fitted_ones():
     turned = small()
     turned = mudata.MuData({"rna": turned["rna"][:, ::-1].copy()})
     found = from_mudata(turned, like=fitted)
-    assert_array_equal(found.data.views[0], [[1, 2], [3, 4], [5, 6]])
+    assert_array_equal(found.views[0], [[1, 2], [3, 4], [5, 6]])
 
 
 def test_entries_of_obsm_become_views():
@@ -113,13 +113,13 @@ def test_entries_of_obsm_become_views():
     adata.obsm["surface"] = np.array([[4.0, 5.0], [np.nan, np.nan], [6.0, 7.0]])
     adata.obsm["shape"] = pd.DataFrame({"area": [8.0, 9.0, 10.0]}, index=adata.obs_names)
     found = from_anndata(adata, {"rna": "X", "surface": "surface", "form": "shape"}, "kind")
-    assert found.data.names == ("rna", "surface", "form")
-    assert_array_equal(found.data.observed, [[1, 1, 1], [1, 0, 1], [1, 1, 1]])
-    assert_array_equal(found.data.stacked()[0], [1, 4, 5, 8])
+    assert found.names == ("rna", "surface", "form")
+    assert_array_equal(found.observed, [[1, 1, 1], [1, 0, 1], [1, 1, 1]])
+    assert_array_equal(found.stacked()[0], [1, 4, 5, 8])
     assert found.columns[2] == ("area",)
     assert found.y.tolist() == ["T", None, "B"]
     same = from_anndata(adata, ["X", "surface", "shape"])
-    assert_array_equal(same.data.stacked(), found.data.stacked())
+    assert_array_equal(same.stacked(), found.stacked())
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +149,7 @@ def tissue(cells):
 @pytest.fixture(scope="module")
 def fitted(cells):
     aligned = from_mudata(tissue(cells), "kind")
-    return MendClassifier(n_rounds=1).fit(aligned.data, aligned.y), aligned
+    return MendClassifier(n_rounds=1).fit(aligned), aligned
 
 
 def test_results_are_written_to_the_observations_they_are_of(cells, fitted):
@@ -197,9 +197,9 @@ def test_a_file_with_results_says_the_same_when_it_is_read_again(cells, fitted, 
     after = from_mudata(again, "kind")
     assert after.ids.tolist() == before.ids.tolist()
     assert after.y.tolist() == before.y.tolist()
-    assert set(after.data.names) == set(before.data.names)
-    views = dict(zip(after.data.names, after.data.views, strict=True))
-    for name, view in zip(before.data.names, before.data.views, strict=True):
+    assert set(after.names) == set(before.names)
+    views = dict(zip(after.names, after.views, strict=True))
+    for name, view in zip(before.names, before.views, strict=True):
         assert_array_equal(views[name], view)
     assert again.obs["viewmend"].tolist() == mdata.obs["viewmend"].tolist()
     assert_array_equal(again.obsm["viewmend_shares"], mdata.obsm["viewmend_shares"])
@@ -214,7 +214,7 @@ def test_classes_of_any_type_can_be_saved(classes, tmp_path):
     y = np.empty(12, dtype=object)
     y[:2] = classes
     found = from_anndata(adata, ["X"])
-    write_back(adata, MendClassifier(n_rounds=0).fit(found.data, y))
+    write_back(adata, MendClassifier(n_rounds=0).fit(found, y))
     adata.write_h5ad(tmp_path / "one.h5ad")
     again = anndata.read_h5ad(tmp_path / "one.h5ad")
     assert [str(told) for told in again.obs["viewmend"][:2]] == [str(label) for label in classes]

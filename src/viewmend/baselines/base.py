@@ -62,15 +62,16 @@ class BaselineClassifier(MultiViewClassifier):
     # The thinner grid of the released script.
     script_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
 
-    def fit(self, X, y, mask: ArrayLike | None = None):
+    def fit(self, X, y=None, mask: ArrayLike | None = None):
         """Fit on labelled and unlabelled samples together.
 
         Parameters
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
             A sample missing from a view is a row of NaN there.
-        y : array (n_samples,)
-            -1, None or NaN for unlabelled samples, any hashable labels otherwise.
+        y : array (n_samples,), optional
+            -1, None or NaN for unlabelled samples, any hashable labels otherwise; the labels of a
+            MultiViewData if left out.
         mask : array (n_samples, n_views) of bool, optional
 
         Returns

@@ -46,7 +46,7 @@ class MeanImputedLabelSpreading(MultiViewClassifier):
         self.spreading = spreading
         self.view_sizes = view_sizes
 
-    def fit(self, X, y, mask: ArrayLike | None = None) -> MeanImputedLabelSpreading:
+    def fit(self, X, y=None, mask: ArrayLike | None = None) -> MeanImputedLabelSpreading:
         """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""
         check_parameters(self, self._rules)
         data, labels = self._check_fit(X, y, mask)

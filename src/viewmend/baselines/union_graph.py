@@ -57,7 +57,7 @@ class UnionGraphClassifier(MultiViewClassifier):
         self.normalize = normalize
         self.view_sizes = view_sizes
 
-    def fit(self, X, y, mask: ArrayLike | None = None) -> UnionGraphClassifier:
+    def fit(self, X, y=None, mask: ArrayLike | None = None) -> UnionGraphClassifier:
         """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""
         check_parameters(self, self._rules)
         data, labels = self._check_fit(X, y, mask)

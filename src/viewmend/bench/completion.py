@@ -28,7 +28,7 @@ from viewmend.backend.threads import limited_threads
 from viewmend.bench.protocols import observed_pairs
 from viewmend.core.common.scaling import unit_rows
 from viewmend.data.container import MultiViewData
-from viewmend.datasets.catalogue import Source
+from viewmend.datasets.catalogue import digest
 from viewmend.impute import DeepMatrixFactorization
 
 __all__ = ["Completion", "FixedCompletion", "completed", "imputer_of"]
@@ -72,7 +72,7 @@ class FixedCompletion(BaseEstimator):
 
 
 def completed(
-    source: Source, missing: str, rate: float, seed: int, cache_dir: str | Path
+    source: MultiViewData, missing: str, rate: float, seed: int, cache_dir: str | Path
 ) -> Completion:
     """Complete the views of a mask, or read what was completed before.
 
@@ -81,7 +81,8 @@ def completed(
 
     Parameters
     ----------
-    source : Source
+    source : MultiViewData
+        All samples labelled with their true classes, which the imputer is not given.
     missing : str
         Row of `viewmend.datasets.MISSING_PROTOCOLS`.
     rate : float
@@ -94,8 +95,8 @@ def completed(
     Completion
     """
     observed = observed_pairs(source, missing, rate, seed)
-    given = _masked_unit_rows(source.data, observed)
-    imputer = imputer_of(source.n_classes, seed)
+    given = _masked_unit_rows(source, observed)
+    imputer = imputer_of(np.unique(source.required_labels()).size, seed)
     path = Path(cache_dir) / "completions" / f"{_digest(source, observed, imputer)}.npz"
     path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path.with_suffix(".lock")):
@@ -118,7 +119,7 @@ def _masked_unit_rows(data: MultiViewData, observed: np.ndarray) -> MultiViewDat
         np.where(seen[:, None], unit_rows(view), np.nan)
         for view, seen in zip(data.views, observed.T, strict=True)
     )
-    return replace(data, views=views, observed=observed)
+    return replace(data, views=views, observed=observed, y=None)
 
 
 def _complete(given: MultiViewData, imputer: DeepMatrixFactorization) -> Completion:
@@ -130,10 +131,10 @@ def _complete(given: MultiViewData, imputer: DeepMatrixFactorization) -> Complet
     return Completion(data, seconds, tuple(sorted({w.category.__name__ for w in caught})))
 
 
-def _digest(source: Source, observed: np.ndarray, imputer: DeepMatrixFactorization) -> str:
+def _digest(source: MultiViewData, observed: np.ndarray, imputer: DeepMatrixFactorization) -> str:
     """Stands for all that the completion depends on."""
     settings = json.dumps(imputer.get_params(), sort_keys=True)
-    found = hashlib.blake2b(f"{source.digest} {settings}".encode(), digest_size=8)
+    found = hashlib.blake2b(f"{digest(source)} {settings}".encode(), digest_size=8)
     found.update(np.packbits(observed))
     return found.hexdigest()
 

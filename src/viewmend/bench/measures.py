@@ -25,11 +25,11 @@ from viewmend.bench.protocols import PROTOCOLS, pose
 from viewmend.bench.runs import Record, RunKey, derived_seed
 from viewmend.core.agfti.tensor_nuclear import prox_tnn
 from viewmend.core.common.scaling import unit_rows
-from viewmend.data.complete import choose
 from viewmend.data.container import MultiViewData
 from viewmend.datasets import Task, hide, make_multiview_blobs, realised_completeness
-from viewmend.datasets.catalogue import Source, load
+from viewmend.datasets.catalogue import load
 from viewmend.exceptions import InvalidParameterError
+from viewmend.parameters import choose
 
 __all__ = ["MEASURES", "Context", "Measure", "measure"]
 
@@ -104,8 +104,8 @@ def measure_completion(key: RunKey, context: Context) -> Found:
     source = load(key.data, context.data_dir)
     task = pose(source, *_problem(key))
     completion = _completion(key, source, context)
-    hidden = source.data.observed & ~task.data.observed[np.argsort(task.order)]
-    error = hidden_error(source.data, hidden, completion.data)
+    hidden = source.observed & ~task.data.observed[np.argsort(task.order)]
+    error = hidden_error(source, hidden, completion.data)
     result = {"hidden_error": error, **_description(key, task), "warned": list(completion.warned)}
     return result, {"imputation": completion.seconds}
 
@@ -247,7 +247,7 @@ def _problem(key: RunKey) -> tuple[str, float, float, int]:
     return key.protocol, key.missing_rate, key.label_rate, derived_seed(key, "mask")
 
 
-def _completion(key: RunKey, source: Source, context: Context) -> Completion:
+def _completion(key: RunKey, source: MultiViewData, context: Context) -> Completion:
     missing = PROTOCOLS[key.protocol].missing
     seed = derived_seed(key, "mask")
     return completed(source, missing, key.missing_rate, seed, context.cache_dir)

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.model_selection import ParameterGrid
 
 from viewmend.baselines.registry import METHODS
-from viewmend.data.complete import choose
+from viewmend.parameters import choose
 
 __all__ = ["CONTESTANTS", "Contestant", "contestant"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from viewmend.data.complete import choose
+from viewmend.data.container import MultiViewData
 from viewmend.datasets import LABEL_PROTOCOLS, MISSING_PROTOCOLS, Task
-from viewmend.datasets.catalogue import Source
 from viewmend.datasets.task import ROW_ORDERS, make_task
+from viewmend.parameters import choose
 
 __all__ = ["PROTOCOLS", "Protocol", "observed_pairs", "pose"]
 
@@ -75,7 +75,9 @@ PROTOCOLS: dict[str, Protocol] = {
 }
 
 
-def pose(source: Source, name: str, missing_rate: float, label_rate: float, seed: int) -> Task:
+def pose(
+    source: MultiViewData, name: str, missing_rate: float, label_rate: float, seed: int
+) -> Task:
     """The learning problem of a protocol, rates and a seed.
 
     As `viewmend.datasets.hide`, which it equals on complete data, but views that are missing from
@@ -84,7 +86,8 @@ def pose(source: Source, name: str, missing_rate: float, label_rate: float, seed
 
     Parameters
     ----------
-    source : Source
+    source : MultiViewData
+        All samples labelled with their true classes.
     name : str
         Row of `PROTOCOLS`.
     missing_rate : float in [0, 1)
@@ -99,17 +102,19 @@ def pose(source: Source, name: str, missing_rate: float, label_rate: float, seed
     protocol = choose(PROTOCOLS, name, "protocol")
     order_rng, _, label_rng = _streams(seed)
     observed = observed_pairs(source, protocol.missing, missing_rate, seed)
-    labelled = LABEL_PROTOCOLS[protocol.labels](source.y, label_rate, observed, label_rng)
-    order = ROW_ORDERS[protocol.order](source.y.size, labelled, order_rng)
-    return make_task(replace(source.data, observed=observed), source.y, labelled, order)
+    y_true = source.required_labels()
+    labelled = LABEL_PROTOCOLS[protocol.labels](y_true, label_rate, observed, label_rng)
+    order = ROW_ORDERS[protocol.order](y_true.size, labelled, order_rng)
+    return make_task(replace(source, observed=observed), labelled, order)
 
 
-def observed_pairs(source: Source, missing: str, rate: float, seed: int) -> np.ndarray:
+def observed_pairs(source: MultiViewData, missing: str, rate: float, seed: int) -> np.ndarray:
     """Pairs of sample and view that stay when others are hidden.
 
     Parameters
     ----------
-    source : Source
+    source : MultiViewData
+        All samples labelled with their true classes.
     missing : str
         Row of `viewmend.datasets.MISSING_PROTOCOLS`.
     rate : float
@@ -121,7 +126,7 @@ def observed_pairs(source: Source, missing: str, rate: float, seed: int) -> np.n
         In the order of the source.
     """
     _, rng, _ = _streams(seed)
-    present = source.data.observed
+    present = source.observed
     n_samples, n_views = present.shape
     kept = MISSING_PROTOCOLS[missing](n_samples, n_views, rate, rng) & present
     emptied = np.flatnonzero(~kept.any(axis=1))

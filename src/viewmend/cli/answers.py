@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.cli.origin import Origin, fingerprints, read_origin
-from viewmend.data import AlignedViews, result_frame
-from viewmend.data.io import Request, read_views
+from viewmend.data import MultiViewData, Request, read_view_tables, result_frame
 from viewmend.exceptions import DataWarning
 from viewmend.persistence import load
 from viewmend.storage.errors import ModelFileError
@@ -75,7 +74,7 @@ def origin_for(known: KnownModel, path: Path) -> Origin:
     return known.origin
 
 
-def read_for(known: KnownModel, data: Path, request: Request) -> AlignedViews:
+def read_for(known: KnownModel, data: Path, request: Request) -> MultiViewData:
     """Data in the layout of a model."""
     origin = known.origin
     if origin is None:
@@ -84,27 +83,29 @@ def read_for(known: KnownModel, data: Path, request: Request) -> AlignedViews:
             "is missing; they are taken in the order of the files"
         )
         warnings.warn(msg, DataWarning, stacklevel=2)
-        source = read_views(data, request)
-        return source.aligned(source.medians())
+        tables = read_view_tables(data, request)
+        return tables.aligned(tables.medians())
     id_column = request.id_column or origin.id_column
     asked = replace(request, id_column=id_column, columns=origin.columns)
-    return read_views(data, asked).aligned(origin.fills)
+    return read_view_tables(data, asked).aligned(origin.fills)
 
 
-def answer(known: KnownModel, aligned: AlignedViews) -> Answers:
+def answer(known: KnownModel, aligned: MultiViewData) -> Answers:
     """What the model says of every sample."""
     import pandas as pd
 
     rows = _fit_rows(known.origin, aligned)
     new, parts = rows < 0, []
     if new.any():
-        parts.append(result_frame(known.model, new=_part(aligned, new)))
+        parts.append(result_frame(known.model, new=aligned[new]))
     if not new.all():
-        parts.append(result_frame(known.model).iloc[rows[~new]].set_axis(aligned.ids[~new]))
-    return Answers(pd.concat(parts).loc[aligned.ids], rows, _given(known.origin, aligned, rows))
+        parts.append(result_frame(known.model).iloc[rows[~new]].set_axis(aligned.sample_ids[~new]))
+    return Answers(
+        pd.concat(parts).loc[aligned.sample_ids], rows, _given(known.origin, aligned, rows)
+    )
 
 
-def _fit_rows(origin: Origin | None, aligned: AlignedViews) -> np.ndarray:
+def _fit_rows(origin: Origin | None, aligned: MultiViewData) -> np.ndarray:
     """Rows of the fit that hold the same samples, -1 for new ones, (n_samples,) of int."""
     if origin is None:
         return np.full(len(aligned), -1)
@@ -114,17 +115,12 @@ def _fit_rows(origin: Origin | None, aligned: AlignedViews) -> np.ndarray:
     return np.array([place.get(mark, -1) for mark in fingerprints(aligned)])
 
 
-def _given(origin: Origin | None, aligned: AlignedViews, rows: np.ndarray) -> np.ndarray:
+def _given(origin: Origin | None, aligned: MultiViewData, rows: np.ndarray) -> np.ndarray:
     """Samples that the model knows the labels of, by what they hold or by what they are called."""
     if origin is None:
         return np.zeros(len(rows), dtype=bool)
     by_content = np.array(origin.labelled)[rows] & (rows >= 0)
-    return by_content | np.isin(aligned.ids.astype(str), list(origin.labelled_ids))
-
-
-def _part(aligned: AlignedViews, rows: np.ndarray) -> AlignedViews:
-    labels = None if aligned.y is None else aligned.y[rows]
-    return AlignedViews(aligned.data[rows], labels, aligned.ids[rows], aligned.columns)
+    return by_content | np.isin(aligned.sample_ids.astype(str), list(origin.labelled_ids))
 
 
 def prediction_table(

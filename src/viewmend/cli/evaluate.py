@@ -22,7 +22,7 @@ from viewmend.cli.options import (
     request_for,
 )
 from viewmend.core.common.calibration import calibration_error, log_loss
-from viewmend.data import AlignedViews
+from viewmend.data import MultiViewData
 from viewmend.data.labels import labelled_part
 from viewmend.exceptions import InvalidLabelsError
 from viewmend.parameters import short
@@ -66,7 +66,7 @@ def evaluate(
         _show(Console(), summary)
 
 
-def _judge(known: KnownModel, aligned: AlignedViews, answers: Answers) -> dict[str, Any]:
+def _judge(known: KnownModel, aligned: MultiViewData, answers: Answers) -> dict[str, Any]:
     """Scores over the samples whose true classes are known and were not given."""
     if aligned.y is None or all(label is None for label in aligned.y):
         msg = "the data holds no labels; name their column, or a file of labels, with --labels"

@@ -35,8 +35,7 @@ from viewmend.cli.options import (
     request_for,
 )
 from viewmend.cli.origin import origin_of, write_origin
-from viewmend.data import AlignedViews, result_frame
-from viewmend.data.io import ViewTables, read_views
+from viewmend.data import MultiViewData, ViewTables, read_view_tables, result_frame
 from viewmend.distributed.session import fitting_on
 from viewmend.exceptions import InvalidLabelsError
 from viewmend.inspection import inspect_data
@@ -111,7 +110,7 @@ def fit(
         watch(model, console, time_limit)
         request = request_for(id_column, labels, unlabelled, view, leave_out)
         with fitting_on(dask, memory_limit) as fit_model:
-            fitted = _fit(model, read_views(data, request), fit_model)
+            fitted = _fit(model, read_view_tables(data, request), fit_model)
         for kind, path in files.items():
             if path is not None:
                 WRITERS[kind](fitted, path)
@@ -130,7 +129,7 @@ class Fitted:
     model: Any
     source: ViewTables
     fills: dict[str, dict[str, float]]
-    aligned: AlignedViews
+    aligned: MultiViewData
     labels: np.ndarray
     seconds: float
 
@@ -167,7 +166,7 @@ def _fit(model: Any, source: ViewTables, fit_model: Callable[..., Any]) -> Fitte
         msg = "the data holds no labels; name their column, or a file of labels, with --labels"
         raise InvalidLabelsError(msg)
     begin = time.perf_counter()
-    fit_model(model, aligned.data, aligned.y)
+    fit_model(model, aligned, aligned.y)
     return Fitted(model, source, fills, aligned, aligned.y, time.perf_counter() - begin)
 
 
@@ -177,7 +176,7 @@ def _write_model(fitted: Fitted, path: Path) -> None:
 
 
 def _write_predictions(fitted: Fitted, path: Path) -> None:
-    frame = result_frame(fitted.model, list(fitted.aligned.ids))
+    frame = result_frame(fitted.model, fitted.aligned.sample_ids)
     table = prediction_table(frame, fitted.source.id_column)
     table.insert(1, "labelled", fitted.labelled.astype(int))
     write_predictions(table, path)
@@ -185,7 +184,7 @@ def _write_predictions(fitted: Fitted, path: Path) -> None:
 
 def _write_report(fitted: Fitted, path: Path) -> None:
     aligned = fitted.aligned
-    write_report(fitted.model, path, aligned.data, fitted.labels, ids=aligned.ids)
+    write_report(fitted.model, path, aligned, fitted.labels, ids=aligned.ids)
 
 
 # By what they are called in the output.
@@ -198,7 +197,7 @@ WRITERS: Mapping[str, Callable[[Fitted, Path], None]] = {
 
 def _summary(fitted: Fitted, method: str) -> dict[str, Any]:
     """The fit in numbers and words."""
-    model, data = fitted.model, fitted.aligned.data
+    model, data = fitted.model, fitted.aligned
     weights = getattr(model, "view_weights_", [None] * data.n_views)
     counts = data.observed.sum(axis=0)
     return {
@@ -222,7 +221,7 @@ def _summary(fitted: Fitted, method: str) -> dict[str, Any]:
 
 def _n_findings(fitted: Fitted) -> int:
     """What about the data as it was fitted may spoil the result."""
-    found = inspect_data(fitted.aligned.data, fitted.labels).findings
+    found = inspect_data(fitted.aligned, fitted.labels).findings
     return sum(finding.severity != "info" for finding in found)
 
 

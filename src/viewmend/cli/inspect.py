@@ -22,7 +22,7 @@ from viewmend.cli.options import (
     Views,
     request_for,
 )
-from viewmend.data.io import read_views
+from viewmend.data import read_view_tables
 from viewmend.inspection import Inspection, inspect_data
 
 __all__ = ["inspect"]
@@ -53,7 +53,7 @@ def inspect(
     """
     with refusals(), short_warnings(Console(stderr=True)) as notes:
         request = request_for(id_column, labels, unlabelled, view, leave_out)
-        source = read_views(data, request)
+        source = read_view_tables(data, request)
         views, y, ids = source.unmended()
         found = inspect_data(views, y, ids=ids)
     if as_json:

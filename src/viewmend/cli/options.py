@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from viewmend.data.io import Request
+from viewmend.data import Request
 
 __all__ = [
     "AsJson",

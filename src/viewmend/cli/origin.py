@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from viewmend.core.common.content_order import sample_hashes
-from viewmend.data import AlignedViews
-from viewmend.data.io import ViewTables
+from viewmend.data import MultiViewData, ViewTables
 from viewmend.storage.atomic import replacing
 from viewmend.storage.errors import ModelFileError
 
@@ -66,7 +65,7 @@ def origin_path(model: Path) -> Path:
 
 def origin_of(
     source: ViewTables,
-    aligned: AlignedViews,
+    aligned: MultiViewData,
     labelled: np.ndarray,
     fills: dict[str, dict[str, float]],
 ) -> Origin:
@@ -76,14 +75,14 @@ def origin_of(
         columns=source.columns(),
         fills=fills,
         samples=fingerprints(aligned),
-        ids=[str(name) for name in aligned.ids],
+        ids=[str(name) for name in aligned.sample_ids],
         labelled=labelled.tolist(),
     )
 
 
-def fingerprints(aligned: AlignedViews) -> list[str]:
+def fingerprints(aligned: MultiViewData) -> list[str]:
     """Sixteen hexadecimal digits per sample that stand for its contents."""
-    hashes = sample_hashes(aligned.data.views, aligned.data.observed)
+    hashes = sample_hashes(aligned.views, aligned.observed)
     return [f"{value:016x}" for value in hashes.tolist()]
 
 

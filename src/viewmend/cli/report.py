@@ -13,7 +13,7 @@ from viewmend.cli.answers import load_model, origin_for, read_for
 from viewmend.cli.console import check_writable, refusals, short_warnings
 from viewmend.cli.options import Data, IdColumn, Labels, ModelFile, Unlabelled, request_for
 from viewmend.cli.origin import Origin, fingerprints
-from viewmend.data import AlignedViews
+from viewmend.data import MultiViewData
 from viewmend.exceptions import InvalidViewsError
 from viewmend.report import write_report
 
@@ -43,14 +43,14 @@ def report(
         rows = _rows_of_fit(origin, aligned)
         given = np.where(origin.labelled, known.model.transduction_.astype(object), None)
         truth = None if labels is None or aligned.y is None else aligned.y[rows]
-        views, ids = aligned.data[rows], aligned.ids[rows]
-        write_report(known.model, output, views, given, y_true=truth, ids=ids)
+        views = aligned[rows]
+        write_report(known.model, output, views, given, y_true=truth, ids=views.ids)
     Console().print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _rows_of_fit(origin: Origin, aligned: AlignedViews) -> np.ndarray:
+def _rows_of_fit(origin: Origin, aligned: MultiViewData) -> np.ndarray:
     """Rows of the data that hold the samples of the fit, in its order."""
-    place = {name: row for row, name in enumerate(aligned.ids.astype(str))}
+    place = {name: row for row, name in enumerate(aligned.sample_ids.astype(str))}
     rows = np.array([place.get(name, -1) for name in origin.ids])
     marks = np.array(fingerprints(aligned))
     changed = (rows < 0) | (marks[rows] != np.array(origin.samples))

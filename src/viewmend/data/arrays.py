@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from viewmend.data.aligned import (
-    AlignedViews,
-    all_ids,
-    check_room,
-    given_labels,
-    identifiers,
-    join,
-)
+from viewmend.data.container import MultiViewData
+from viewmend.data.joining import all_ids, check_room, identifiers, join, labels_by_id
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 
 if TYPE_CHECKING:
@@ -29,8 +23,8 @@ def from_arrays(
     labels: pd.Series | Mapping[Any, Any] | Sequence[Any] | None = None,
     ids: Mapping[str, Sequence[Any]] | None = None,
     *,
-    like: AlignedViews | None = None,
-) -> AlignedViews:
+    like: MultiViewData | None = None,
+) -> MultiViewData:
     """Join one array per view, of any array library, by the identifiers of their rows.
 
     Sparse matrices become dense, since rows are compared in full, and are refused with a
@@ -45,12 +39,12 @@ def from_arrays(
     ids : dict of sequences (n_observed_v,), optional
         Identifiers of the rows of every view; without it all views have the same rows, and NaN
         rows where a sample is missing.
-    like : AlignedViews, optional
+    like : MultiViewData, optional
         Data a model was fitted on, whose layout the views must have.
 
     Returns
     -------
-    AlignedViews
+    MultiViewData
         Without ``ids``, samples are identified by row number.
     """
     if not isinstance(arrays, Mapping) or not arrays:
@@ -139,7 +133,7 @@ def _labels(labels: Any, samples: pd.Index, in_row_order: bool) -> pd.Series:
 
     by_identifier = isinstance(labels, (Mapping, pd.Series))
     if by_identifier or not in_row_order:
-        return given_labels(labels)
+        return labels_by_id(labels)
     values = np.asarray(labels, dtype=object)
     if values.shape != (len(samples),):
         msg = (

@@ -1,13 +1,16 @@
-"""The container of incomplete multi-view data."""
+"""The container of incomplete multi-view data: views, and what is known of rows and columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from viewmend.data.labels import as_label_array, find_unlabelled
+from viewmend.exceptions import InvalidLabelsError
 from viewmend.html_repr import card
 
 __all__ = ["MultiViewData"]
@@ -15,10 +18,11 @@ __all__ = ["MultiViewData"]
 
 @dataclass(frozen=True, eq=False)
 class MultiViewData:
-    """Samples seen through several views, some of them missing.
+    """Samples seen through several views, some of them missing, and what is known of them.
 
-    Made from arrays in any form by `viewmend.check_views`. Indexing takes rows, so that
-    ``train_test_split``, ``cross_validate`` and plain slicing work::
+    Made from arrays by `viewmend.check_views`, from frames and other containers by the functions of
+    `viewmend.data`, from files by `viewmend.data.read_views`. ``model.fit(data)`` uses its labels.
+    Indexing takes rows, so that ``train_test_split``, ``cross_validate`` and plain slicing work::
 
         data[:100]            # the first 100 samples, all views
         data[[3, 1, 4]]       # these samples, in this order
@@ -34,11 +38,24 @@ class MultiViewData:
         ``observed[i, v]`` tells whether sample ``i`` was seen through view ``v``.
     names : tuple of str
         One name per view.
+    ids : array (n_samples,) or None
+        Identifier of every row.
+    columns : tuple of tuple, or None
+        Names of the columns of every view, which ``like=`` holds new data to.
+    y : array (n_samples,) or None
+        The labels as they were given, -1, None or NaN for samples without one.
+    name, description : str
+        What the data is called, and where it comes from.
     """
 
     views: tuple[np.ndarray, ...]
     observed: np.ndarray
     names: tuple[str, ...]
+    ids: np.ndarray | None = None
+    columns: tuple[tuple[Hashable, ...], ...] | None = None
+    y: np.ndarray | None = None
+    name: str = ""
+    description: str = ""
 
     @property
     def n_samples(self) -> int:
@@ -52,6 +69,26 @@ class MultiViewData:
     def n_features(self) -> tuple[int, ...]:
         """Number of columns of every view."""
         return tuple(view.shape[1] for view in self.views)
+
+    @property
+    def n_labelled(self) -> int:
+        """Number of samples with a label."""
+        if self.y is None:
+            return 0
+        return int(np.sum(~find_unlabelled(as_label_array(self.y, self.n_samples))))
+
+    @property
+    def sample_ids(self) -> np.ndarray:
+        """Identifier of every row, its number where there are no identifiers, (n_samples,)."""
+        return np.arange(self.n_samples) if self.ids is None else self.ids
+
+    def required_labels(self) -> np.ndarray:
+        """The labels, (n_samples,); it is an error that there are none."""
+        if self.y is None:
+            title = f"the data {self.name!r}" if self.name else "the data"
+            msg = f"{title} must have labels but has none (y is None); name them when it is read"
+            raise InvalidLabelsError(msg)
+        return self.y
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -77,8 +114,13 @@ class MultiViewData:
 
     def __getitem__(self, rows: Any) -> MultiViewData:
         rows = np.atleast_1d(np.arange(self.n_samples)[rows])
-        views = tuple(view[rows] for view in self.views)
-        return MultiViewData(views, self.observed[rows], self.names)
+        return replace(
+            self,
+            views=tuple(view[rows] for view in self.views),
+            observed=self.observed[rows],
+            ids=None if self.ids is None else self.ids[rows],
+            y=None if self.y is None else self.y[rows],
+        )
 
     def __repr__(self) -> str:
         seen = ", ".join(
@@ -87,13 +129,16 @@ class MultiViewData:
                 self.names, self.n_features, self.observed.mean(axis=0), strict=True
             )
         )
-        return f"MultiViewData({self.n_samples} samples; {seen})"
+        title = f"{self.name}: " if self.name else ""
+        labelled = "" if self.y is None else f", {self.n_labelled} labelled"
+        return f"MultiViewData({title}{self.n_samples} samples{labelled}; {seen})"
 
     def _repr_html_(self) -> str:
         complete = self.observed.all(axis=1)
         facts = {
             "samples": self.n_samples,
             "complete": f"{complete.sum()} samples have all {self.n_views} views",
+            "labelled": None if self.y is None else f"{self.n_labelled} samples",
         }
         columns = {
             "view": self.names,
@@ -109,3 +154,13 @@ class MultiViewData:
     def stacked(self) -> np.ndarray:
         """All views side by side, (n_samples, sum of n_features); missing blocks are NaN."""
         return np.hstack(self.views)
+
+    @property
+    def data(self) -> MultiViewData:
+        """Itself; in version 0.1 views lay apart from identifiers and labels."""
+        return self
+
+    @property
+    def view_names(self) -> tuple[str, ...]:
+        """The same as ``names``, which complete data of version 0.1 had under this name."""
+        return self.names

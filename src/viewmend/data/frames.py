@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from viewmend.data.aligned import (
-    AlignedViews,
+from viewmend.data.container import MultiViewData
+from viewmend.data.joining import (
     all_ids,
     check_room,
-    given_labels,
+    column_labels,
     identifiers,
     join,
-    joined_labels,
+    labels_by_id,
+    without_columns,
 )
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import short
@@ -34,8 +35,8 @@ def from_frames(
     labels: str | pd.Series | Mapping[Any, Any] | None = None,
     on: str | None = None,
     *,
-    like: AlignedViews | None = None,
-) -> AlignedViews:
+    like: MultiViewData | None = None,
+) -> MultiViewData:
     """Join one frame per view by the identifiers of their rows.
 
     This is an outer join: a sample is any identifier that some frame holds, and it is missing
@@ -51,13 +52,13 @@ def from_frames(
         identifiers left out, are samples without label.
     on : str, optional
         Column of identifiers; without it the index of the frames, which polars does not have.
-    like : AlignedViews, optional
-        Join of the data a model was fitted on: columns are put in its order, and other columns
-        dropped, so that the model can be given the result.
+    like : MultiViewData, optional
+        Data a model was fitted on: columns are put in its order, and other columns dropped, so
+        that the model can be given the result.
 
     Returns
     -------
-    AlignedViews
+    MultiViewData
         Samples in the order in which their identifiers appear, frame by frame.
 
     Raises
@@ -73,10 +74,10 @@ def from_frames(
     >>> import pandas as pd
     >>> photo = pd.DataFrame({"x": [1.0, 2.0], "kind": ["cat", "dog"]}, index=["a", "b"])
     >>> sound = pd.DataFrame({"w": [7.0, 8.0]}, index=["c", "b"])
-    >>> aligned = from_frames({"photo": photo, "sound": sound}, labels="kind")
-    >>> aligned.ids.tolist(), aligned.y.tolist()
+    >>> data = from_frames({"photo": photo, "sound": sound}, labels="kind")
+    >>> data.ids.tolist(), data.y.tolist()
     (['a', 'b', 'c'], ['cat', 'dog', None])
-    >>> aligned.data.observed.astype(int).tolist()
+    >>> data.observed.astype(int).tolist()
     [[1, 0], [1, 1], [0, 1]]
     """
     tables = {name: _table(frame, name, on) for name, frame in _named(frames).items()}
@@ -88,12 +89,10 @@ def from_frames(
     }
     known = None
     if isinstance(labels, str):
-        known = joined_labels(tables, labels, "the frames")
-        tables = {
-            name: table.drop(columns=labels, errors="ignore") for name, table in tables.items()
-        }
+        known = column_labels(tables, labels, "the frames")
+        tables = without_columns(tables, labels)
     elif labels is not None:
-        known = given_labels(labels)
+        known = labels_by_id(labels)
     ids = all_ids({name: table.index for name, table in tables.items()})
     check_room(len(ids), {name: table.shape[1] for name, table in tables.items()})
     return join(tables, ids, known, like)
@@ -128,7 +127,11 @@ def _table(frame: Any, name: str, on: str | None) -> pd.DataFrame:
     if on is None or (frame.index.name == on and on not in frame.columns):
         return frame
     if on not in frame.columns:
-        raise InvalidViewsError(_no_such_column(name, on, list(frame.columns)))
+        msg = (
+            f"view {name!r} must have the column {on!r} to join its rows by, but has "
+            f"{short(list(frame.columns))}; add it, or name another in on="
+        )
+        raise InvalidViewsError(msg)
     return frame.set_index(on)
 
 
@@ -157,13 +160,6 @@ def _column(series: Any) -> Any:
     if series.null_count() and dtype in NULLABLE:
         return pd.array(series.to_list(), dtype=NULLABLE[dtype])
     return series.to_numpy()
-
-
-def _no_such_column(name: str, on: str, columns: list[Any]) -> str:
-    return (
-        f"view {name!r} must have the column {on!r} to join its rows by, but has {short(columns)}; "
-        f"add it, or name another in on="
-    )
 
 
 def _check_not_just_numbered(tables: Mapping[str, pd.DataFrame]) -> None:

@@ -194,7 +194,8 @@ def common_rows(views: dict[str, np.ndarray]) -> int:
         if rows != n_samples:
             msg = (
                 f"{title} has {rows} rows but {first} has {n_samples}; pass all views with the "
-                f"same samples and fill the rows of missing ones with NaN"
+                f"same samples, one per row (transpose a view stored as features x samples), and "
+                f"fill the rows of missing ones with NaN"
             )
             raise InvalidViewsError(msg)
     if n_samples == 0:

@@ -1,45 +1,257 @@
-"""Tables joined by the identifiers of their rows: numbers, and labels."""
+"""The outer join of tables by the identifiers of their rows: views, and labels."""
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
+from viewmend.data.container import MultiViewData
+from viewmend.data.validation import check_views
+from viewmend.exceptions import (
+    DataWarning,
+    InvalidLabelsError,
+    InvalidViewsError,
+    TooLargeError,
+)
+from viewmend.parameters import short
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["aligned_matrix", "joined_labels", "warn_of_strangers"]
+__all__ = [
+    "all_ids",
+    "check_room",
+    "column_labels",
+    "identifiers",
+    "join",
+    "labels_by_id",
+    "without_columns",
+]
+
+# Numbers are compared by value, so that 1 and 1.0 are the same identifier.
+_SAME_KIND = {"floating": "integer", "mixed-integer-float": "integer"}
 
 
-def aligned_matrix(view: pd.DataFrame, ids: pd.Index, name: str) -> np.ndarray:
-    """Values (n_samples, n_features); NaN rows for identifiers that the view does not hold."""
-    text = [column for column in view.columns if view[column].dtype.kind not in "biuf"]
+def identifiers(rows: Any, title: str) -> pd.Index:
+    """Identifiers of the rows of ``title``: none empty, each once, of plain dtype."""
+    import pandas as pd
+
+    # Text is held in several ways by pandas; as plain values all of them are equal.
+    index = pd.Index(pd.Index(rows).to_numpy())
+    empty = np.flatnonzero(pd.isna(index.to_numpy()))
+    if len(empty):
+        msg = (
+            f"{title} must have an identifier in every row, but {len(empty)} are empty (the first "
+            f"is row {empty[0]}); fill them in or drop these rows"
+        )
+        raise InvalidViewsError(msg)
+    twice = index[index.duplicated()]
+    if twice.size:
+        msg = (
+            f"{title} must hold every identifier once, but holds {short(twice[0])} more than once; "
+            f"keep one of its rows, average them, or give them identifiers of their own"
+        )
+        raise InvalidViewsError(msg)
+    return index
+
+
+def all_ids(indices: Mapping[str, pd.Index]) -> pd.Index:
+    """Identifiers of all views, each once, in the order in which they appear."""
+    _check_same_kind(indices)
+    for name, index in indices.items():
+        _check_shared(name, indices, index)
+    first, *others = indices.values()
+    for index in others:
+        first = first.union(index, sort=False)
+    return first
+
+
+def _check_same_kind(indices: Mapping[str, pd.Index]) -> None:
+    """Numbers in one view and text in another can never be equal."""
+    kinds = {name: _kind(index) for name, index in indices.items() if len(index)}
+    for name, kind in kinds.items():
+        first = next(iter(kinds))
+        if kind != kinds[first]:
+            msg = (
+                f"views must be joined by identifiers of one type, but those of view {name!r} are "
+                f"{kind} ({short(indices[name][0])}) and those of view {first!r} are "
+                f"{kinds[first]} ({short(indices[first][0])}); convert one, as with astype(str)"
+            )
+            raise InvalidViewsError(msg)
+
+
+def _kind(index: pd.Index) -> str:
+    from pandas.api.types import infer_dtype
+
+    kind = infer_dtype(index.to_numpy())
+    return _SAME_KIND.get(kind, kind)
+
+
+def _check_shared(name: str, indices: Mapping[str, pd.Index], index: pd.Index) -> None:
+    """A view that no other shares a sample with is most likely spelt another way."""
+    others = {other: theirs for other, theirs in indices.items() if other != name and len(theirs)}
+    if len(index) and others and not any(index.isin(theirs).any() for theirs in others.values()):
+        other, theirs = next(iter(others.items()))
+        msg = (
+            f"view {name!r} must share an identifier with some other view, but its own, such as "
+            f"{short(index[0])}, are in none (view {other!r} has {short(theirs[0])}); spell the "
+            f"identifiers alike, or leave the view out"
+        )
+        raise InvalidViewsError(msg)
+
+
+def check_room(n_samples: int, n_columns: Mapping[str, int]) -> None:
+    """Refuse views that would fill the memory once they are dense and joined.
+
+    Parameters
+    ----------
+    n_samples : int
+        Of all views together.
+    n_columns : dict of str to int
+        Columns of every view.
+    """
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    # Float64, once as given and once in the order of the samples.
+    needed = 2 * 8 * n_samples * sum(n_columns.values())
+    if needed > 0.8 * available:
+        widest = max(n_columns, key=lambda name: n_columns[name])
+        msg = (
+            f"{n_samples} samples would need about {needed / 2**30:.1f} GiB as dense views, and "
+            f"this machine has {available / 2**30:.1f} GiB; reduce the columns first, above all "
+            f"the {n_columns[widest]} of view {widest!r}, for example with "
+            f"sklearn.decomposition.TruncatedSVD, which takes sparse matrices"
+        )
+        raise TooLargeError(msg)
+
+
+def join(
+    tables: Mapping[str, pd.DataFrame],
+    ids: pd.Index,
+    labels: pd.Series | None,
+    like: MultiViewData | None,
+) -> MultiViewData:
+    """Every table in the order of ``ids``, with NaN rows for identifiers that it does not hold.
+
+    Parameters
+    ----------
+    tables : dict of str to frame (n_observed_v, n_features_v)
+        Views with their `identifiers` for index.
+    ids : index (n_samples,)
+    labels : series, optional
+        Labels by identifier.
+    like : MultiViewData, optional
+        Data to take the names and order of the columns from.
+    """
+    for name, table in tables.items():
+        _check_column_names(table, name)
+    if like is not None:
+        tables = _in_layout_of(like, tables)
+    checked = check_views({name: _matrix(table, ids, name) for name, table in tables.items()})
+    return MultiViewData(
+        checked.views,
+        checked.observed,
+        checked.names,
+        ids=ids.to_numpy(),
+        columns=tuple(tuple(table.columns) for table in tables.values()),
+        y=None if labels is None else _label_array(labels, ids),
+    )
+
+
+def _check_column_names(table: pd.DataFrame, name: str) -> None:
+    twice = table.columns[table.columns.duplicated()]
+    if twice.size:
+        msg = (
+            f"view {name!r} must have columns of different names, but has {short(twice[0])} more "
+            f"than once; rename or drop one of them"
+        )
+        raise InvalidViewsError(msg)
+
+
+def _in_layout_of(
+    like: MultiViewData, tables: Mapping[str, pd.DataFrame]
+) -> dict[str, pd.DataFrame]:
+    """Views and columns in the order of ``like``; columns that it does not have are dropped."""
+    names = like.columns or tuple(tuple(range(size)) for size in like.n_features)
+    columns = dict(zip(like.names, names, strict=True))
+    unknown = [name for name in tables if name not in columns]
+    if unknown:
+        msg = (
+            f"view {unknown[0]!r} is not among the views {short(list(columns))} of like; use these "
+            f"names, or leave the view out"
+        )
+        raise InvalidViewsError(msg)
+    for name, table in tables.items():
+        _check_layout(table, columns[name], name)
+    return {name: tables[name][list(columns[name])] for name in columns if name in tables}
+
+
+def _check_layout(table: pd.DataFrame, columns: tuple[Hashable, ...], name: str) -> None:
+    absent = [column for column in columns if column not in table.columns]
+    if absent:
+        msg = (
+            f"view {name!r} must have the {len(columns)} columns of like, but lacks {len(absent)} "
+            f"of them, such as {short(absent[0])}; add them"
+        )
+        raise InvalidViewsError(msg)
+    # Of columns without names nothing tells which ones are new.
+    if columns == tuple(range(len(columns))) and table.shape[1] != len(columns):
+        msg = (
+            f"view {name!r} must have {len(columns)} columns, as in like, but has "
+            f"{table.shape[1]}, none of them named; pass the same columns in the same order"
+        )
+        raise InvalidViewsError(msg)
+
+
+def _matrix(table: pd.DataFrame, ids: pd.Index, name: str) -> np.ndarray:
+    """Values (n_samples, n_features); rows are whole or, of identifiers not held, NaN."""
+    text = [column for column in table.columns if table[column].dtype.kind not in "biuf"]
     if text:
         msg = (
             f"column {text[0]!r} of view {name} must hold numbers but has dtype "
-            f"{view[text[0]].dtype}; encode it as numbers or leave it out"
+            f"{table[text[0]].dtype}; encode it as numbers or leave it out"
         )
         raise InvalidViewsError(msg)
-    return view.reindex(ids).to_numpy(dtype=np.float64, na_value=np.nan)
+    view = table.reindex(ids).to_numpy(dtype=np.float64, na_value=np.nan)
+    empty = np.isnan(view)
+    broken = ids[empty.any(axis=1) & ~empty.all(axis=1)]
+    # Said by identifier, since the caller knows no row numbers.
+    if broken.size:
+        msg = (
+            f"view {name!r} must have complete or wholly empty (NaN) rows, but {broken.size} are "
+            f"empty in part ({short(broken[:5].tolist())}); impute these cells, or drop the rows, "
+            f"which makes the samples missing from this view"
+        )
+        raise InvalidViewsError(msg)
+    return view
 
 
-def joined_labels(frames: Mapping[str, pd.DataFrame], column: str, place: str) -> pd.Series:
-    """Label of every identifier that has one."""
+def without_columns(
+    tables: Mapping[str, pd.DataFrame], *columns: Hashable
+) -> dict[str, pd.DataFrame]:
+    """The tables without these columns, in whichever of them they are."""
+    return {
+        name: table.drop(columns=list(columns), errors="ignore") for name, table in tables.items()
+    }
+
+
+def column_labels(tables: Mapping[str, pd.DataFrame], column: str, place: str) -> pd.Series:
+    """Labels by identifier in ``column`` of whichever tables have it, which must not contradict."""
     import pandas as pd
 
-    found = [frame[column].dropna() for frame in frames.values() if column in frame]
-    if not found:
+    labels = [table[column].dropna() for table in tables.values() if column in table]
+    if not labels:
+        columns = {name: list(table.columns) for name, table in tables.items()}
         msg = (
-            f"no table of {place} has a column {column!r}; add a file labels.csv with the columns "
-            "id and label, or name the column in label_column"
+            f"labels must name a column of {place}, but {column!r} is none of their columns "
+            f"{short(columns)}; name one of these, or give the labels by identifier, in a folder "
+            "as a file labels.csv with the columns id and label"
         )
         raise InvalidLabelsError(msg)
-    joined = pd.concat(found)
+    joined = pd.concat(labels)
     first = joined[~joined.index.duplicated()]
     differs = joined.ne(first.reindex(joined.index))
     if differs.any():
@@ -52,11 +264,39 @@ def joined_labels(frames: Mapping[str, pd.DataFrame], column: str, place: str) -
     return first
 
 
-def warn_of_strangers(ids: pd.Index, place: str) -> None:
-    """Tell of labelled samples that no view holds."""
-    if ids.size:
+def labels_by_id(labels: Any) -> pd.Series:
+    """Labels given as a series or a dict by identifier."""
+    import pandas as pd
+
+    if isinstance(labels, Mapping):
+        labels = pd.Series(dict(labels), dtype=object)
+    if not isinstance(labels, pd.Series):
         msg = (
-            f"{ids.size} labelled samples of {place}, such as {ids[0]!r}, are in no view and were "
-            "left out; check that all tables spell the identifiers alike"
+            f"labels must be the name of a column, a pandas Series or a dict of identifier to "
+            f"label, got a {type(labels).__name__}; say which sample each label belongs to, as "
+            f"with dict(zip(ids, labels))"
         )
-        warnings.warn(msg, DataWarning, stacklevel=3)
+        raise InvalidLabelsError(msg)
+    return labels.set_axis(identifiers(labels.index, "labels"))
+
+
+def _label_array(labels: pd.Series, ids: pd.Index) -> np.ndarray:
+    """One label per identifier, None where there is none."""
+    # As objects, since integers beside empty cells would become floats.
+    known = labels.dropna().astype(object)
+    strangers = known.index.difference(ids, sort=False)
+    if known.size and strangers.size == known.size:
+        msg = (
+            f"labels must be of samples that some view holds, but none of their {known.size} "
+            f"identifiers, such as {short(strangers[0])}, is among those of the views, such as "
+            f"{short(ids[0])}; spell them alike, with the same type"
+        )
+        raise InvalidLabelsError(msg)
+    if strangers.size:
+        msg = (
+            f"{strangers.size} labelled samples of the data, such as {strangers[0]!r}, are in no "
+            "view and were left out; check that all tables spell the identifiers alike"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=4)
+    values = known.reindex(ids)
+    return values.where(values.notna(), None).to_numpy(dtype=object)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.data.aligned import AlignedViews, identifiers
+from viewmend.data.container import MultiViewData
+from viewmend.data.joining import identifiers
 from viewmend.exceptions import InvalidViewsError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ __all__ = ["result_frame"]
 
 
 def result_frame(
-    model: Any, ids: Sequence[Any] | None = None, *, new: AlignedViews | None = None
+    model: Any, ids: Sequence[Any] | np.ndarray | None = None, *, new: MultiViewData | None = None
 ) -> pd.DataFrame:
     """Classes and class shares of every sample as a pandas frame.
 
@@ -28,8 +29,8 @@ def result_frame(
     ----------
     model : fitted classifier of this library
     ids : sequence (n_samples,), optional
-        Identifiers of the samples of ``fit``, as in ``aligned.ids``; row numbers if left out.
-    new : AlignedViews, optional
+        Identifiers of the samples of ``fit``, as in ``data.ids``; row numbers if left out.
+    new : MultiViewData, optional
         Samples that ``fit`` did not see, to be predicted in place of those of ``fit``; views of
         ``fit`` may be missing from it.
 
@@ -44,7 +45,7 @@ def result_frame(
     check_is_fitted(model)
     shares = model.label_distributions_ if new is None else _shares_of_new(model, new)
     told = model.transduction_ if new is None else model.classes_[shares.argmax(axis=1)]
-    rows = ids if new is None else new.ids
+    rows = ids if new is None else new.sample_ids
     index = pd.RangeIndex(len(shares)) if rows is None else identifiers(rows, "ids")
     if len(index) != len(shares):
         msg = (
@@ -61,7 +62,7 @@ def result_frame(
     return pd.DataFrame(columns, index=index)
 
 
-def _shares_of_new(model: Any, new: AlignedViews) -> np.ndarray:
+def _shares_of_new(model: Any, new: MultiViewData) -> np.ndarray:
     # By name, so that views of fit which the new samples lack are missing rather than an error.
-    views = dict(zip(new.data.names, new.data.views, strict=True))
+    views = dict(zip(new.names, new.views, strict=True))
     return np.asarray(model.predict_proba(views))

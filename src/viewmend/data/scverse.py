@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewmend.data.aligned import (
-    AlignedViews,
-    all_ids,
-    check_room,
-    identifiers,
-    join,
-    joined_labels,
-)
 from viewmend.data.arrays import as_table, width
+from viewmend.data.container import MultiViewData
+from viewmend.data.joining import all_ids, check_room, column_labels, identifiers, join
 from viewmend.data.results import result_frame
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.parameters import short
@@ -23,7 +17,7 @@ from viewmend.parameters import short
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["from_anndata", "from_mudata", "write_back"]
+__all__ = ["MAIN_MATRIX", "annotated_tables", "from_anndata", "from_mudata", "write_back"]
 
 # Name of the matrix of an AnnData itself, beside those of its ``obsm``.
 MAIN_MATRIX = "X"
@@ -35,8 +29,8 @@ def from_mudata(
     use_rep: str | Mapping[str, str] | None = None,
     *,
     unlabelled: Any = None,
-    like: AlignedViews | None = None,
-) -> AlignedViews:
+    like: MultiViewData | None = None,
+) -> MultiViewData:
     """One view per modality; observations that a modality does not hold are missing there.
 
     Parameters
@@ -50,12 +44,12 @@ def from_mudata(
         a dict may leave modalities out, which then use ``X``.
     unlabelled : optional
         Value of ``labels`` that means no label, such as "Unknown"; empty cells always do.
-    like : AlignedViews, optional
+    like : MultiViewData, optional
         Views a model was fitted on: variables are put in their order.
 
     Returns
     -------
-    AlignedViews
+    MultiViewData
         Samples in the order of ``mdata.obs_names``.
     """
     if not hasattr(mdata, "mod") or getattr(mdata, "axis", 0) != 0:
@@ -69,7 +63,7 @@ def from_mudata(
     sources = {name: (adata, keys[name]) for name, adata in mdata.mod.items()}
     ids = identifiers(mdata.obs_names, "mdata.obs_names")
     known = None if labels is None else _obs_labels(mdata, labels, unlabelled)
-    return _from_sources(sources, ids, known, like)
+    return _joined(sources, ids, known, like)
 
 
 def from_anndata(
@@ -78,8 +72,8 @@ def from_anndata(
     labels: str | None = None,
     *,
     unlabelled: Any = None,
-    like: AlignedViews | None = None,
-) -> AlignedViews:
+    like: MultiViewData | None = None,
+) -> MultiViewData:
     """One view per named matrix of an AnnData; a missing observation is a row of NaN.
 
     Parameters
@@ -92,7 +86,7 @@ def from_anndata(
 
     Returns
     -------
-    AlignedViews
+    MultiViewData
         Samples in the order of ``adata.obs_names``.
     """
     if not hasattr(adata, "obsm") or hasattr(adata, "mod"):
@@ -110,7 +104,7 @@ def from_anndata(
         raise InvalidViewsError(msg)
     ids = identifiers(adata.obs_names, "adata.obs_names")
     known = None if labels is None else _obs_labels(adata, labels, unlabelled)
-    return _from_sources({name: (adata, key) for name, key in keys.items()}, ids, known, like)
+    return _joined({name: (adata, key) for name, key in keys.items()}, ids, known, like)
 
 
 def write_back(
@@ -118,7 +112,7 @@ def write_back(
     model: Any,
     ids: Sequence[Any] | None = None,
     *,
-    new: AlignedViews | None = None,
+    new: MultiViewData | None = None,
     key: str = "viewmend",
 ) -> None:
     """Write what a fitted model says of the observations into their container, in place.
@@ -135,7 +129,7 @@ def write_back(
     model : fitted classifier of this library
     ids : sequence (n_samples,), optional
         Names of the observations of ``fit``; all of ``container.obs_names`` if left out.
-    new : AlignedViews, optional
+    new : MultiViewData, optional
         Observations that ``fit`` did not see, to be predicted in place of those of ``fit``.
     key : str
         What the entries are named after; those of that name are replaced.
@@ -172,27 +166,44 @@ def _representations(
     return {name: use_rep.get(name, MAIN_MATRIX) for name in modalities}
 
 
-def _from_sources(
+def _joined(
     sources: Mapping[str, tuple[Any, str]],
     ids: pd.Index,
     labels: pd.Series | None,
-    like: AlignedViews | None,
-) -> AlignedViews:
+    like: MultiViewData | None,
+) -> MultiViewData:
     """Views by name from an AnnData and the name of its matrix each, in the order of ``ids``."""
+    tables = annotated_tables(sources)
+    strangers = all_ids({name: table.index for name, table in tables.items()}).difference(ids)
+    if strangers.size:
+        msg = (
+            f"mdata.obs_names must hold the observations of all modalities, but lacks "
+            f"{strangers.size} of them, such as {short(strangers[0])}; call mdata.update()"
+        )
+        raise InvalidViewsError(msg)
+    return join(tables, ids, labels, like)
+
+
+def annotated_tables(sources: Mapping[str, tuple[Any, str]]) -> dict[str, pd.DataFrame]:
+    """Views as tables under the names of their observations.
+
+    Parameters
+    ----------
+    sources : dict of (AnnData, str)
+        By view, where it lies: in ``X`` or under a name of ``obsm``.
+    """
     arrays = {name: _array(adata, key, name) for name, (adata, key) in sources.items()}
     indices = {
         name: identifiers(adata.obs_names, f"obs_names of view {name!r}")
         for name, (adata, _) in sources.items()
     }
-    _check_known(all_ids(indices), ids)
-    check_room(len(ids), {name: width(array, name) for name, array in arrays.items()})
-    tables = {
+    check_room(len(all_ids(indices)), {name: width(arrays[name], name) for name in arrays})
+    return {
         name: as_table(
             arrays[name], indices[name], name, adata.var_names if key == MAIN_MATRIX else None
         )
         for name, (adata, key) in sources.items()
     }
-    return join(tables, ids, labels, like)
 
 
 def _array(adata: Any, key: str, name: str) -> Any:
@@ -207,22 +218,12 @@ def _array(adata: Any, key: str, name: str) -> Any:
     return adata.obsm[key]
 
 
-def _check_known(found: pd.Index, ids: pd.Index) -> None:
-    strangers = found.difference(ids)
-    if strangers.size:
-        msg = (
-            f"mdata.obs_names must hold the observations of all modalities, but lacks "
-            f"{strangers.size} of them, such as {short(strangers[0])}; call mdata.update()"
-        )
-        raise InvalidViewsError(msg)
-
-
 def _obs_labels(container: Any, column: str, unlabelled: Any) -> pd.Series:
     """Labels in the ``obs`` of the container or, failing that, of its modalities."""
     tables = {"obs": container.obs}
     if column not in container.obs.columns:
         tables |= {name: adata.obs for name, adata in getattr(container, "mod", {}).items()}
-    labels = joined_labels(tables, column, "obs").astype(object)
+    labels = column_labels(tables, column, "obs").astype(object)
     if unlabelled is None:
         return labels
     if not (labels == unlabelled).any():

@@ -1,9 +1,10 @@
-"""From user input to checked arrays; every input error is worded here or in `view_arrays`."""
+"""From user input to checked arrays; every input error is worded here or in `input_arrays`."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -20,9 +21,9 @@ from viewmend.data.input_arrays import (
     view_title,
     with_blank_rows,
 )
-from viewmend.exceptions import DataWarning, InvalidViewsError
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 
-__all__ = ["check_new_views", "check_views"]
+__all__ = ["check_complete_data", "check_new_views", "check_views"]
 
 # Warnings come from three calls below the public functions.
 _STACKLEVEL = 4
@@ -43,7 +44,8 @@ def check_views(
     Parameters
     ----------
     X : list or dict of arrays (n_samples, n_features_v), MultiViewData, or one 2-D array
-        Sparse matrices are made dense. Rows given as plain nested lists are one 2-D array.
+        Sparse matrices are made dense. Rows given as plain nested lists are one 2-D array. What a
+        MultiViewData holds beside its views stays with them.
     mask : array (n_samples, n_views) of bool, optional
         False marks a missing sample, whose row is then ignored.
     view_sizes : sequence of int, optional
@@ -62,7 +64,67 @@ def check_views(
     else:
         given = named_arrays(X, view_sizes)
     views = {name: as_matrix(array, view_title(name), dtype) for name, array in given.items()}
-    return _assemble(views, mask, every_view=True)
+    checked = _assemble(views, mask, every_view=True)
+    if not isinstance(X, MultiViewData):
+        return checked
+    return replace(X, views=checked.views, observed=checked.observed)
+
+
+def check_complete_data(X: object, y: ArrayLike | None) -> MultiViewData:
+    """Data to hide parts of: every sample in every view, and a class for each.
+
+    Parameters
+    ----------
+    X : list or dict of arrays (n_samples, n_features_v), or MultiViewData
+        Finite numbers. Rows of zeros are kept as they are.
+    y : array-like (n_samples,) of int
+        True classes, non-negative.
+
+    Returns
+    -------
+    MultiViewData
+        Float64 views, which may share memory with the input, and int64 labels.
+    """
+    given = named_arrays(X, None)
+    views = {key: as_matrix(array, view_title(key), np.float64) for key, array in given.items()}
+    n_samples = common_rows(views)
+    for key, view in views.items():
+        n_bad = np.count_nonzero(~np.isfinite(view))
+        if n_bad:
+            msg = (
+                f"{view_title(key)} must be complete but {n_bad} of its values are NaN or infinite;"
+                " fill or remove these first: only whole rows are hidden, and only from complete "
+                "data"
+            )
+            raise InvalidViewsError(msg)
+    observed = np.ones((n_samples, len(views)), dtype=bool)
+    classes = _check_class_numbers(y, n_samples)
+    data = X if isinstance(X, MultiViewData) else MultiViewData((), observed, tuple(views))
+    return replace(data, views=tuple(views.values()), observed=observed, y=classes)
+
+
+def _check_class_numbers(y: ArrayLike | None, n_samples: int) -> np.ndarray:
+    """One non-negative integer per sample, (n_samples,) of int64."""
+    classes = np.asarray(y)
+    if classes.dtype.kind not in "iu":
+        msg = (
+            f"y must hold integers but has dtype {classes.dtype}; "
+            "number the classes with np.unique(y, return_inverse=True)[1]"
+        )
+        raise InvalidLabelsError(msg)
+    if classes.shape != (n_samples,):
+        msg = (
+            f"y must have one label per row, shape ({n_samples},), but has shape {classes.shape}; "
+            "pass the true labels of all samples as a 1-D array"
+        )
+        raise InvalidLabelsError(msg)
+    if classes.min() < 0:
+        msg = (
+            f"y must be non-negative but holds {classes.min()}; a negative number marks a sample "
+            "without label, so give every sample its true class, numbered from 0"
+        )
+        raise InvalidLabelsError(msg)
+    return classes.astype(np.int64)
 
 
 def check_new_views(
@@ -102,15 +164,15 @@ def check_new_views(
         given = named_arrays(X, view_sizes)
     same_names = isinstance(X, MultiViewData) and set(given) == set(names)
     match = _match_names if isinstance(X, Mapping) or same_names else _match_positions
-    found = {
+    given_views = {
         name: as_matrix(array, view_title(name), dtype)
         for name, array in zip(names, match(given, names), strict=True)
         if array is not None
     }
-    n_samples = common_rows(found)
+    n_samples = common_rows(given_views)
     views = {}
     for name, columns in zip(names, n_features, strict=True):
-        views[name] = found.get(name, np.full((n_samples, columns), np.nan, dtype))
+        views[name] = given_views.get(name, np.full((n_samples, columns), np.nan, dtype))
         if views[name].shape[1] != columns:
             msg = (
                 f"{view_title(name)} has {views[name].shape[1]} columns but had {columns} in fit; "

@@ -5,26 +5,27 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.io.folders import IncompleteDataset, load_folder
-from viewmend.data.io.mat import load_mat
-from viewmend.datasets import MultiViewDataset, load_npz, load_uci_digits
+from viewmend.data.io import load_folder, load_mat, load_npz
+from viewmend.data.labels import check_labels
+from viewmend.datasets.uci_digits import load_uci_digits
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
+from viewmend.moved import old_names
 
 __all__ = [
     "DATA_VARIABLE",
     "EMBEDDED",
     "FILES",
     "DataAbsentError",
-    "Source",
     "absent",
     "data_directory",
+    "digest",
     "find",
     "load",
 ]
@@ -49,42 +50,13 @@ FILES: Mapping[str, tuple[str, ...]] = {
 }
 
 # Data that the package carries with it.
-EMBEDDED: Mapping[str, Callable[[], MultiViewDataset]] = {
+EMBEDDED: Mapping[str, Callable[[], MultiViewData]] = {
     "UCI-Digit (embedded)": load_uci_digits,
 }
 
 
 class DataAbsentError(FileNotFoundError):
     """A data set is not in the data directory."""
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Data to hide views and labels of, with its rows sorted by class.
-
-    The paper's files are sorted by class, and its masks and its method go by the number of the
-    row; a file that is not is brought into that order, so that "the paper's order" means the same
-    for all data.
-
-    Attributes
-    ----------
-    name : str
-    data : MultiViewData
-        Pairs of sample and view may be missing from the start.
-    y : array (n_samples,) of int
-        True classes, counted from 0. For scoring and for drawing labels, never for a model.
-    digest : str
-        Sixteen hexadecimal digits that stand for all values.
-    """
-
-    name: str
-    data: MultiViewData
-    y: np.ndarray
-    digest: str
-
-    @property
-    def n_classes(self) -> int:
-        return np.unique(self.y).size
 
 
 def data_directory(given: str | Path | None = None) -> Path:
@@ -163,8 +135,12 @@ def absent(names: Iterable[str], data_dir: str | Path) -> dict[str, str]:
     return reasons
 
 
-def load(name: str, data_dir: str | Path) -> Source:
-    """A data set by its name; kept in memory until two others have been asked for.
+def load(name: str, data_dir: str | Path) -> MultiViewData:
+    """A data set by its name, sorted by class; in memory until two others have been asked for.
+
+    The paper's files are sorted by class, and its masks and its method go by the number of the
+    row; a file that is not is brought into that order, so that "the paper's order" means the same
+    for all data.
 
     Parameters
     ----------
@@ -174,17 +150,19 @@ def load(name: str, data_dir: str | Path) -> Source:
 
     Returns
     -------
-    Source
+    MultiViewData
+        Pairs of sample and view may be missing from the start. Its labels are the true classes,
+        counted from 0: for scoring and for drawing labels, never for a model.
     """
     if name in EMBEDDED:
-        return _source(name, EMBEDDED[name]())
+        return _sorted_by_class(name, EMBEDDED[name]())
     path = find(name, data_dir)
     return _load_file(name, path, _last_change(path))
 
 
 @lru_cache(maxsize=2)
-def _load_file(name: str, path: Path, _changed: int) -> Source:
-    return _source(name, READERS.get(path.suffix, load_folder)(path))
+def _load_file(name: str, path: Path, _changed: int) -> MultiViewData:
+    return _sorted_by_class(name, READERS.get(path.suffix, load_folder)(path))
 
 
 def _last_change(path: Path) -> int:
@@ -192,37 +170,41 @@ def _last_change(path: Path) -> int:
     return max(part.stat().st_mtime_ns for part in (path, *path.glob("*")))
 
 
-READERS: Mapping[str, Callable[[Path], MultiViewDataset | IncompleteDataset]] = {
-    ".npz": load_npz,
-    ".mat": load_mat,
-}
+READERS: Mapping[str, Callable[[Path], MultiViewData]] = {".npz": load_npz, ".mat": load_mat}
 
 
-def _source(name: str, dataset: MultiViewDataset | IncompleteDataset) -> Source:
+def _sorted_by_class(name: str, data: MultiViewData) -> MultiViewData:
     """Rows sorted by class, those of a class in the order of the file."""
-    data = _container(dataset)
-    n_unknown = int(np.sum(dataset.y < 0))
+    n_unknown = data.n_samples - data.n_labelled
     if n_unknown:
         msg = (
             f"{n_unknown} samples of {name!r} have no label, and a benchmark must know all to "
             "score what was hidden; remove these samples or complete the labels"
         )
         raise InvalidLabelsError(msg)
-    by_class = np.argsort(dataset.y, kind="stable")
-    data, y = data[by_class], dataset.y[by_class]
-    return Source(name, data, y, _digest([*data.views, data.observed, y]))
+    codes = check_labels(data.y, data.n_samples).codes
+    return replace(data, y=codes, name=name)[np.argsort(codes, kind="stable")]
 
 
-def _container(dataset: MultiViewDataset | IncompleteDataset) -> MultiViewData:
-    if isinstance(dataset, IncompleteDataset):
-        return dataset.data
-    everywhere = np.ones((dataset.y.size, len(dataset.views)), dtype=bool)
-    return MultiViewData(dataset.views, everywhere, dataset.view_names)
+# The data is told by its identity, and as much of it kept as `load` does.
+@lru_cache(maxsize=2)
+def digest(data: MultiViewData) -> str:
+    """Sixteen hexadecimal digits that stand for all values of the views, and for the labels.
+
+    Parameters
+    ----------
+    data : MultiViewData
+
+    Returns
+    -------
+    str
+    """
+    hashed = hashlib.blake2b(digest_size=8)
+    labels = () if data.y is None else (data.y,)
+    for array in (*data.views, data.observed, *labels):
+        hashed.update(repr((array.shape, array.dtype.str)).encode())
+        hashed.update(np.ascontiguousarray(array))
+    return hashed.hexdigest()
 
 
-def _digest(arrays: Iterable[np.ndarray]) -> str:
-    found = hashlib.blake2b(digest_size=8)
-    for array in arrays:
-        found.update(repr((array.shape, array.dtype.str)).encode())
-        found.update(np.ascontiguousarray(array))
-    return found.hexdigest()
+__getattr__ = old_names(__name__, {"Source": MultiViewData})

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from viewmend.data.complete import MultiViewDataset, check_view_names
 from viewmend.data.container import MultiViewData
 from viewmend.datasets.task import Task, make_task
 from viewmend.exceptions import InvalidParameterError
@@ -28,7 +27,7 @@ def make_multiview_blobs(
     n_features: int | Sequence[int] = 8,
     noise: float = 1.0,
     random_state: int | np.random.Generator | None = None,
-) -> MultiViewDataset:
+) -> MultiViewData:
     """Draw classes as isotropic Gaussian blobs, independent between views given the class.
 
     In every view a class has a centre with coordinates from N(0, 9), and its samples scatter
@@ -47,7 +46,7 @@ def make_multiview_blobs(
 
     Returns
     -------
-    MultiViewDataset
+    MultiViewData
     """
     _check_at_least("n_views", n_views, 1)
     _check_at_least("n_classes", n_classes, 1)
@@ -67,11 +66,12 @@ def make_multiview_blobs(
     for d in n_features:
         centres = rng.normal(scale=CENTRE_SPREAD, size=(n_classes, d))
         views.append(centres[y] + rng.normal(scale=noise, size=(n_samples, d)))
-    return MultiViewDataset(
-        name="blobs",
-        views=tuple(views),
+    return MultiViewData(
+        tuple(views),
+        observed=np.ones((n_samples, n_views), dtype=bool),
+        names=tuple(f"view {v}" for v in range(n_views)),
         y=y,
-        view_names=check_view_names(None, n_views),
+        name="blobs",
         description=f"{n_classes} Gaussian blobs in each of {n_views} views, noise {noise}",
     )
 
@@ -127,8 +127,8 @@ def make_broken_moons(
     views = (moons, turned @ np.array([[0.0, 1.0], [-1.0, 0.0]]))
     observed = np.column_stack([np.abs(place - middle) > gap / 2 for middle in GAP_MIDDLES])
     order = rng.permutation(n_samples) if shuffle else np.arange(n_samples)
-    data = MultiViewData(views, observed, ("moons", "turned moons"))
-    return make_task(data, y, np.flatnonzero(rank < n_labelled), order)
+    data = MultiViewData(views, observed, ("moons", "turned moons"), y=y)
+    return make_task(data, np.flatnonzero(rank < n_labelled), order)
 
 
 def _moon_points(

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.data.complete import (
-    check_complete_views,
-    check_integer_labels,
-    check_view_names,
-    choose,
-)
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import UNLABELLED
+from viewmend.data.validation import check_complete_data
 from viewmend.datasets.labels import LABEL_PROTOCOLS
 from viewmend.datasets.missing import MISSING_PROTOCOLS
+from viewmend.exceptions import InvalidParameterError
+from viewmend.parameters import choose
 
 __all__ = ["Task", "hide"]
 
@@ -26,12 +23,13 @@ __all__ = ["Task", "hide"]
 class Task:
     """Incomplete data with few labels, and the answers for scoring.
 
-    Fit on ``data`` and ``y``; score the prediction on the rows ``unlabelled`` against ``y_true``.
+    Fit on ``data``; score the prediction on the rows ``unlabelled`` against ``y_true``.
 
     Attributes
     ----------
     data : MultiViewData
-        Float64 views; rows of missing (sample, view) pairs are NaN.
+        Float64 views; rows of missing (sample, view) pairs are NaN. Its labels are those of ``y``,
+        whatever labels it came with: nothing leads from here to ``y_true``.
     y : array (n_samples,) of int
         Class of the labelled samples, -1 for all others.
     y_true : array (n_samples,) of int
@@ -45,6 +43,10 @@ class Task:
     y: np.ndarray
     y_true: np.ndarray
     order: np.ndarray
+
+    def __post_init__(self) -> None:
+        # A model is handed the data, and must not find in it what it is to predict.
+        object.__setattr__(self, "data", replace(self.data, y=self.y))
 
     @property
     def labelled(self) -> np.ndarray:
@@ -63,8 +65,8 @@ class Task:
 
 
 def hide(  # noqa: PLR0913 - the two rates, their protocols and the row order are one experiment
-    views: Sequence[ArrayLike],
-    y: ArrayLike,
+    views: MultiViewData | Sequence[ArrayLike],
+    y: ArrayLike | None = None,
     *,
     missing_rate: float,
     label_rate: float,
@@ -82,10 +84,10 @@ def hide(  # noqa: PLR0913 - the two rates, their protocols and the row order ar
 
     Parameters
     ----------
-    views : sequence of array-like (n_samples, n_features_v)
+    views : MultiViewData, or sequence of array-like (n_samples, n_features_v)
         Complete data: finite numbers, the same samples in the same rows of every view.
-    y : array-like (n_samples,) of int
-        True classes, non-negative integers.
+    y : array-like (n_samples,) of int, optional
+        True classes, non-negative integers; those of a MultiViewData if left out.
     missing_rate : float in [0, 1)
         How much goes missing; the protocol ``missing`` says of what it is a share.
     label_rate : float in (0, 1]
@@ -103,16 +105,14 @@ def hide(  # noqa: PLR0913 - the two rates, their protocols and the row order ar
     random_state : int, numpy Generator or None
         An int gives the same task every time. A Generator gives a new task on every call.
     view_names : sequence of str, optional
-        One name per view; ``view 0``, ``view 1``, ... by default.
+        One name per view; by default those of a MultiViewData, or ``view 0``, ``view 1``, ...
 
     Returns
     -------
     Task
     """
-    complete = check_complete_views(views)
-    n_samples, n_views = complete[0].shape[0], len(complete)
-    classes = check_integer_labels(y, n_samples)
-    names = check_view_names(view_names, n_views)
+    complete = _complete_data(views, y, view_names)
+    n_samples, n_views = complete.observed.shape
     drop = choose(MISSING_PROTOCOLS, missing, "missing")
     select = choose(LABEL_PROTOCOLS, labels, "labels")
     arrange = choose(ROW_ORDERS, order, "order")
@@ -120,21 +120,39 @@ def hide(  # noqa: PLR0913 - the two rates, their protocols and the row order ar
     # One stream per choice, so that changing one leaves the others as they were.
     order_rng, missing_rng, label_rng = np.random.default_rng(random_state).spawn(3)
     observed = drop(n_samples, n_views, missing_rate, missing_rng)
-    labelled = select(classes, label_rate, observed, label_rng)
-    seen = MultiViewData(complete, observed, names)
-    return make_task(seen, classes, labelled, arrange(n_samples, labelled, order_rng))
+    labelled = select(complete.required_labels(), label_rate, observed, label_rng)
+    rows = arrange(n_samples, labelled, order_rng)
+    return make_task(replace(complete, observed=observed), labelled, rows)
 
 
-def make_task(
-    complete: MultiViewData, y_true: np.ndarray, labelled: np.ndarray, order: np.ndarray
-) -> Task:
+def _complete_data(
+    views: MultiViewData | Sequence[ArrayLike],
+    y: ArrayLike | None,
+    view_names: Sequence[str] | None,
+) -> MultiViewData:
+    """All that is to be hidden from, under the names asked for."""
+    if y is None and isinstance(views, MultiViewData):
+        y = views.y
+    complete = check_complete_data(views, y)
+    if view_names is None:
+        return complete
+    if isinstance(view_names, str) or len(view_names) != complete.n_views:
+        msg = (
+            f"view_names must be a sequence of {complete.n_views} names, one per view, but is "
+            f"{view_names!r}; pass that many names or None"
+        )
+        raise InvalidParameterError(msg)
+    return replace(complete, names=tuple(view_names))
+
+
+def make_task(complete: MultiViewData, labelled: np.ndarray, order: np.ndarray) -> Task:
     """Blank the unobserved rows and the labels of unlabelled samples, then reorder the rows.
 
     Parameters
     ----------
     complete : MultiViewData
-        Views still filled where ``observed`` says they are missing; not modified.
-    y_true : array (n_samples,) of int
+        Views still filled where ``observed`` says they are missing, and the true classes; not
+        modified.
     labelled : array (n_labelled,) of int
         Rows that keep their label.
     order : array (n_samples,) of int
@@ -144,6 +162,7 @@ def make_task(
     -------
     Task
     """
+    y_true = complete.required_labels()
     y = np.full_like(y_true, UNLABELLED)
     y[labelled] = y_true[labelled]
     data = complete[order]  # indexing copies, so the caller's arrays stay whole

@@ -7,7 +7,7 @@ from importlib import resources
 
 import numpy as np
 
-from viewmend.data.complete import MultiViewDataset
+from viewmend.data.container import MultiViewData
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["load_uci_digits"]
@@ -22,7 +22,7 @@ VIEW_CONTENTS = {
 }
 
 
-def load_uci_digits(views: Sequence[str] = ("fou", "fac", "kar")) -> MultiViewDataset:
+def load_uci_digits(views: Sequence[str] = ("fou", "fac", "kar")) -> MultiViewData:
     """Load 2000 handwritten digits, 200 of each class, from Dutch utility maps.
 
     The rows are sorted by class, as in the original files: rows 0-199 are zeros, rows 200-399
@@ -41,7 +41,7 @@ def load_uci_digits(views: Sequence[str] = ("fou", "fac", "kar")) -> MultiViewDa
 
     Returns
     -------
-    MultiViewDataset
+    MultiViewData
         The values are those of the source to its last printed digit.
 
     Notes
@@ -64,11 +64,12 @@ def load_uci_digits(views: Sequence[str] = ("fou", "fac", "kar")) -> MultiViewDa
         arrays = tuple(_decoded(stored[name], stored[f"{name}_decimals"]) for name in names)
         y = stored["y"].astype(np.int64)
     contents = "; ".join(f"{name}: {VIEW_CONTENTS[name]}" for name in names)
-    return MultiViewDataset(
-        name="UCI digits",
-        views=arrays,
+    return MultiViewData(
+        arrays,
+        observed=np.ones((y.size, len(names)), dtype=bool),
+        names=names,
         y=y,
-        view_names=names,
+        name="UCI digits",
         description=(
             f"Handwritten digits through {contents}. "
             "R. Duin, Multiple Features, UCI dataset 72, CC BY 4.0. Rows are sorted by class."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -113,4 +114,4 @@ def _completed(data: MultiViewData, filled: Sequence[np.ndarray]) -> MultiViewDa
         np.where(seen[:, None], view, fill)
         for seen, view, fill in zip(data.observed.T, data.views, filled, strict=True)
     )
-    return MultiViewData(views, np.ones_like(data.observed), data.names)
+    return replace(data, views=views, observed=np.ones_like(data.observed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -104,9 +105,10 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
 
     def _check_fit(self, X, y, mask, dtype=np.float64) -> tuple[MultiViewData, Labels]:
         data = check_views(X, mask=mask, view_sizes=self.view_sizes, dtype=dtype)
-        labels = check_labels(y, data.n_samples)
+        labels = check_labels(data.y if y is None else y, data.n_samples)
         self._remember_layout(data, labels)
-        return data, labels
+        # Fits on a part of the labels must not find the others beside the views.
+        return replace(data, y=None), labels
 
     def _remember_layout(self, data: MultiViewData, labels: Labels) -> None:
         self.classes_ = labels.classes
@@ -163,7 +165,7 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
     _search_overrides: ClassVar[Mapping[str, Any]] = {}
 
     @with_callbacks
-    def fit(self, X, y, mask: ArrayLike | None = None):
+    def fit(self, X, y=None, mask: ArrayLike | None = None):
         """Fit on labelled and unlabelled samples together.
 
         After an error, or Ctrl-C, the estimator is not fitted.
@@ -173,8 +175,9 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
             A sample missing from a view is a row of NaN there. One 2-D array is split by
             ``view_sizes``, or is a single view.
-        y : array (n_samples,)
-            -1, None or NaN for unlabelled samples, any hashable labels otherwise.
+        y : array (n_samples,), optional
+            -1, None or NaN for unlabelled samples, any hashable labels otherwise; the labels of a
+            MultiViewData if left out.
         mask : array (n_samples, n_views) of bool, optional
             False where a sample is missing from a view, in place of NaN rows.
 

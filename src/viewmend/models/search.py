@@ -146,7 +146,7 @@ class LabelSearchCV(
         self.margin = margin
 
     @with_callbacks
-    def fit(self, X, y, mask: ArrayLike | None = None) -> LabelSearchCV:
+    def fit(self, X, y=None, mask: ArrayLike | None = None) -> LabelSearchCV:
         """Search, then fit the best on all labels; input as for the estimator."""
         check_parameters(self, self._rules)
         runs = [Run(point) for point in self._points()]

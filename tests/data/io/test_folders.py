@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from viewmend.data.io.folders import load_folder
+from viewmend.data import load_folder
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 
 PHOTO = pd.DataFrame({"id": ["a", "b", "007"], "x": [1.0, 2.0, 3.0], "y": [4, 5, 6]})
@@ -29,22 +29,22 @@ def test_an_outer_join_worked_out_by_hand(tmp_path):
     found = load_folder(folder_of(tmp_path / "pets", photo=PHOTO, text=TEXT, labels=LABELS))
     nan = np.nan
     assert found.ids.tolist() == ["a", "b", "007", "c"]
-    assert found.data.names == ("photo", "text")
-    assert_array_equal(found.data.views[0], [[1, 4], [2, 5], [3, 6], [nan, nan]])
-    assert_array_equal(found.data.views[1], [[nan], [8], [nan], [7]])
-    assert_array_equal(found.data.observed.T, [[1, 1, 1, 0], [0, 1, 0, 1]])
+    assert found.names == ("photo", "text")
+    assert_array_equal(found.views[0], [[1, 4], [2, 5], [3, 6], [nan, nan]])
+    assert_array_equal(found.views[1], [[nan], [8], [nan], [7]])
+    assert_array_equal(found.observed.T, [[1, 1, 1, 0], [0, 1, 0, 1]])
+    assert found.columns == (("x", "y"), ("w",))
     # The third sample has no label.
-    assert_array_equal(found.y, [0, 1, -1, 0])
-    assert found.classes == ("cat", "dog")
+    assert found.y.tolist() == ["cat", "dog", None, "cat"]
     assert found.name == "pets"
 
 
 @st.composite
 def tables(draw):
-    """Up to three views over up to six samples, every sample in some view."""
-    owners = draw(st.lists(st.sets(st.integers(0, 2), min_size=1), min_size=3, max_size=6))
-    held = [[i for i, views in enumerate(owners) if v in views] for v in range(3)]
-    return [draw(st.permutations(rows)) for rows in held if rows]
+    """Three views over up to seven samples; the first sample is in all of them."""
+    owners = draw(st.lists(st.sets(st.integers(0, 2), min_size=1), min_size=2, max_size=6))
+    held = [[0] + [i for i, views in enumerate(owners, 1) if v in views] for v in range(3)]
+    return [draw(st.permutations(rows)) for rows in held]
 
 
 @settings(max_examples=25, deadline=None)
@@ -61,18 +61,19 @@ def test_every_value_is_found_under_its_identifier_and_nothing_else(held):
     assert sorted(map(int, found.ids)) == everyone
     for row, sample in enumerate(map(int, found.ids)):
         for v, rows in enumerate(held):
-            assert found.data.observed[row, v] == (sample in rows)
+            assert found.observed[row, v] == (sample in rows)
             expected = 10.0 * v + sample + 1 if sample in rows else np.nan
-            assert_array_equal(found.data.views[v][row], [expected])
-        assert found.classes[found.y[row]] == sample % 2
+            assert_array_equal(found.views[v][row], [expected])
+        assert found.y[row] == sample % 2
 
 
 def test_labels_may_be_a_column_of_any_view(tmp_path):
     photo = PHOTO.assign(label=["cat", None, None])
     text = TEXT.assign(label=["cat", "dog"])
     found = load_folder(folder_of(tmp_path, photo=photo, text=text))
-    assert found.data.n_features == (2, 1)
-    assert dict(zip(found.ids, found.y, strict=True)) == {"a": 0, "b": 1, "007": -1, "c": 0}
+    assert found.n_features == (2, 1)
+    labels = dict(zip(found.ids, found.y, strict=True))
+    assert labels == {"a": "cat", "b": "dog", "007": None, "c": "cat"}
 
 
 def test_parquet_and_csv_mean_the_same(tmp_path):
@@ -82,7 +83,7 @@ def test_parquet_and_csv_mean_the_same(tmp_path):
     TEXT.to_parquet(mixed / "text.parquet")
     LABELS.to_parquet(mixed / "labels.parquet")
     one, other = load_folder(plain), load_folder(mixed)
-    for a, b in zip(one.data.views, other.data.views, strict=True):
+    for a, b in zip(one.views, other.views, strict=True):
         assert_array_equal(a, b)
     assert_array_equal(one.y, other.y)
     assert_array_equal(one.ids, other.ids)
@@ -91,8 +92,7 @@ def test_parquet_and_csv_mean_the_same(tmp_path):
 def test_other_columns_can_be_named(tmp_path):
     photo = PHOTO.rename(columns={"id": "patient"}).assign(stage=[2, 1, 2])
     found = load_folder(folder_of(tmp_path, photo=photo), id_column="patient", label_column="stage")
-    assert found.classes == (1, 2)
-    assert_array_equal(found.y, [1, 0, 1])
+    assert_array_equal(found.y, [2, 1, 2])
 
 
 def test_labels_of_unknown_samples_are_told_of(tmp_path):
@@ -107,7 +107,11 @@ def test_labels_of_unknown_samples_are_told_of(tmp_path):
     [
         ({}, InvalidViewsError, "one .csv or .parquet file per view but holds nothing"),
         ({"labels": LABELS}, InvalidViewsError, "but holds labels.csv"),
-        ({"photo": PHOTO}, InvalidLabelsError, "no table of .* has a column 'label'"),
+        (
+            {"photo": PHOTO},
+            InvalidLabelsError,
+            "'label' is none of their columns .*a file labels.csv",
+        ),
         (
             {"photo": PHOTO.drop(columns="id"), "labels": LABELS},
             InvalidViewsError,
@@ -131,7 +135,12 @@ def test_labels_of_unknown_samples_are_told_of(tmp_path):
         (
             {"photo": PHOTO.assign(x=[1.0, None, 2.0]), "labels": LABELS[:2]},
             InvalidViewsError,
-            "NaN",
+            r"wholly empty \(NaN\) rows, but 1 are empty in part \(\['b'\]\)",
+        ),
+        (
+            {"photo": PHOTO, "text": TEXT.assign(id=["C", "B"]), "labels": LABELS},
+            InvalidViewsError,
+            "view 'photo' must share an identifier",
         ),
     ],
 )

@@ -8,7 +8,7 @@ import scipy.io
 from numpy.testing import assert_array_equal
 from scipy.sparse import csc_array, issparse
 
-from viewmend.data.io.mat import load_mat
+from viewmend.data import load_mat
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 
 RNG = np.random.default_rng(0)
@@ -87,6 +87,28 @@ def test_sparse_cells_become_dense(write, words):
     assert_array_equal(dataset.views[1], words.toarray())
 
 
+@pytest.mark.parametrize("shape", [(1, 3), (3, 1)])
+def test_cells_may_lie_in_a_row_or_a_column(tmp_path, shape):
+    cells = as_objects(Cells(VIEWS)).reshape(shape)
+    dataset = load_mat(write_version_5(tmp_path / "a.mat", {"X": cells, "gnd": LABELS}))
+    for view, written in zip(dataset.views, VIEWS, strict=True):
+        assert_array_equal(view, written)
+    assert dataset.view_names == ("view 0", "view 1", "view 2")
+
+
+def test_one_view_of_small_integers(write):
+    pixels = np.arange(12, dtype=np.uint8).reshape(6, 2)
+    (view,) = load_mat(write(X=Cells([pixels]), gnd=LABELS)).views
+    assert view.dtype == np.float64
+    assert_array_equal(view, pixels)
+
+
+def test_cells_in_a_square_are_refused(tmp_path):
+    cells = as_objects(Cells(VIEWS[:1] * 4)).reshape(2, 2)
+    with pytest.raises(InvalidViewsError, match=r"shape \(2, 2\)"):
+        load_mat(write_version_5(tmp_path / "a.mat", {"X": cells, "gnd": LABELS}))
+
+
 def test_square_views_are_not_transposed(write):
     square = np.arange(36.0).reshape(6, 6)
     assert_array_equal(load_mat(write(X=Cells([square]), gnd=LABELS)).views[0], square)
@@ -99,8 +121,16 @@ def test_square_views_are_not_transposed(write):
         ({"X": VIEWS[0], "gnd": LABELS}, InvalidViewsError, r"X = \{X1, X2\}"),
         ({"X": Cells(VIEWS)}, InvalidLabelsError, "gnd or Y but holds X;"),
         ({"X": Cells(VIEWS), "gnd": np.eye(6, 3)}, InvalidLabelsError, r"shape \(6, 3\)"),
-        ({"X": Cells(VIEWS), "gnd": LABELS / 2}, InvalidLabelsError, "whole numbers"),
-        ({"X": Cells(VIEWS), "gnd": LABELS[:4]}, InvalidLabelsError, r"has shape \(4,\)"),
+        (
+            {"X": Cells(VIEWS), "gnd": LABELS / 2},
+            InvalidLabelsError,
+            "whole numbers but have dtype float64 and start with",
+        ),
+        (
+            {"X": Cells(VIEWS), "gnd": LABELS[:4]},
+            InvalidLabelsError,
+            r"shape \(6,\), but has shape \(4,\)",
+        ),
         (
             {"X": Cells([VIEWS[0], VIEWS[2].T]), "gnd": LABELS},
             InvalidViewsError,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,23 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewmend.data.aligned import all_ids, check_room, identifiers
-from viewmend.data.arrays import as_table, width
-from viewmend.data.io.folders import LABELS_FILE, table_files
-from viewmend.data.io.mat import load_mat
-from viewmend.data.io.npz import read_npz
+from viewmend.data.arrays import as_table
+from viewmend.data.io.mat import read_mat
 from viewmend.data.io.tables import FORMATS, is_table, read_tables
+from viewmend.data.joining import identifiers
+from viewmend.data.scverse import MAIN_MATRIX, annotated_tables
+from viewmend.data.validation import check_complete_data
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import short
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TABLE_LABELS", "Contents", "Request", "read_contents"]
+__all__ = ["ARRAY_LABELS", "TABLE_LABELS", "Contents", "Request", "read_contents", "read_npz"]
 
 # Column of labels where none is named, by kind of file, and the array of identifiers.
 TABLE_LABELS, ARRAY_LABELS = "label", "y"
 ARRAY_IDS = "ids"
+# File of labels in a folder, whatever its ending.
+LABELS_FILE = "labels"
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,28 @@ def read_contents(path: Path, request: Request) -> Contents:
 
 def _from_folder(path: Path, request: Request) -> Contents:
     answers = request.labels_place()[0]
-    return _from_tables([file for file in table_files(path) if file != answers], request)
+    return _from_tables([file for file in _table_files(path) if file != answers], request)
+
+
+def _table_files(path: Path) -> list[Path]:
+    """Files that hold tables, by name; there is at least one view and no two share a name."""
+    files = sorted(file for file in path.iterdir() if is_table(file))
+    names = [file.stem for file in files]
+    if set(names) <= {LABELS_FILE}:
+        msg = (
+            f"{path} must hold one .csv or .parquet file per view but holds "
+            f"{', '.join(sorted(file.name for file in path.iterdir())) or 'nothing'}; "
+            "save every view as a table of its own"
+        )
+        raise InvalidViewsError(msg)
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        msg = (
+            f"{path} holds several tables named {twice[0]}; a view is named after its file, so "
+            "rename or remove one of them"
+        )
+        raise InvalidViewsError(msg)
+    return files
 
 
 def _from_table(path: Path, request: Request) -> Contents:
@@ -116,16 +140,29 @@ def _from_tables(files: Sequence[Path], request: Request) -> Contents:
     return Contents(views, tables, id_column=id_column)
 
 
+def read_npz(path: str | Path) -> dict[str, np.ndarray]:
+    """All arrays of a NumPy archive by their names; objects, which could hold code, are refused."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    # NumPy's words for pickles, and zipfile's for what is no archive.
+    except (ValueError, zipfile.BadZipFile, EOFError, AttributeError) as error:
+        msg = (
+            f"{path} must be a NumPy archive of plain arrays ({error}); save it with "
+            "np.savez_compressed(path, y=y, view_0=..., ...)"
+        )
+        raise InvalidViewsError(msg) from error
+
+
 def _from_npz(path: Path, _request: Request) -> Contents:
-    content = read_npz(path)
-    views = {name: array for name, array in content.items() if array.ndim == 2}
-    return _from_arrays(views, content.get(ARRAY_LABELS), content.get(ARRAY_IDS), path)
+    arrays = read_npz(path)
+    views = {name: array for name, array in arrays.items() if array.ndim == 2}
+    return _from_arrays(views, arrays.get(ARRAY_LABELS), arrays.get(ARRAY_IDS), path)
 
 
 def _from_mat(path: Path, _request: Request) -> Contents:
-    dataset = load_mat(path)
-    views = dict(zip(dataset.view_names, dataset.views, strict=True))
-    return _from_arrays(views, dataset.y, None, path)
+    data = check_complete_data(*read_mat(path))
+    return _from_arrays(dict(zip(data.names, data.views, strict=True)), data.y, None, path)
 
 
 def _from_arrays(
@@ -155,32 +192,24 @@ def _from_h5mu(path: Path, _request: Request) -> Contents:
     import mudata
 
     mdata = mudata.read_h5mu(path)
-    sources = {name: (adata, adata.X, adata.var_names) for name, adata in mdata.mod.items()}
     obs = {"obs": mdata.obs, **{name: adata.obs for name, adata in mdata.mod.items()}}
-    return _from_annotated(sources, obs)
+    return _from_annotated({name: (adata, MAIN_MATRIX) for name, adata in mdata.mod.items()}, obs)
 
 
 def _from_h5ad(path: Path, request: Request) -> Contents:
     import anndata
 
     adata = anndata.read_h5ad(path)
-    sources = {name: (adata, array, None) for name, array in adata.obsm.items()}
-    if adata.X is not None and (not sources or "X" in request.views):
-        sources["X"] = (adata, adata.X, adata.var_names)
-    return _from_annotated(sources, {"obs": adata.obs})
+    names = list(adata.obsm)
+    if adata.X is not None and (not names or MAIN_MATRIX in request.views):
+        names.append(MAIN_MATRIX)
+    return _from_annotated({name: (adata, name) for name in names}, {"obs": adata.obs})
 
 
 def _from_annotated(
-    sources: Mapping[str, tuple[Any, Any, Any]], obs: Mapping[str, pd.DataFrame]
+    sources: Mapping[str, tuple[Any, str]], obs: Mapping[str, pd.DataFrame]
 ) -> Contents:
-    """Views from an AnnData, its matrix and the names of the columns each."""
-    indices = {name: identifiers(adata.obs_names, name) for name, (adata, _, _) in sources.items()}
-    widths = {name: width(array, name) for name, (_, array, _) in sources.items()}
-    check_room(len(all_ids(indices)), widths)
-    tables = {
-        name: as_table(array, indices[name], name, columns).rename(columns=str)
-        for name, (_, array, columns) in sources.items()
-    }
+    tables = {name: table.rename(columns=str) for name, table in annotated_tables(sources).items()}
     labels = {name: table.set_axis(identifiers(table.index, name)) for name, table in obs.items()}
     return Contents(tables, labels, id_column="obs_names")
 

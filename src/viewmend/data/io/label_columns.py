@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from viewmend.data.aligned import joined_labels
 from viewmend.data.io.contents import TABLE_LABELS, Contents, Request
 from viewmend.data.io.tables import header_of, read_tables
+from viewmend.data.joining import column_labels
 from viewmend.data.labels import as_label_array, find_unlabelled
 from viewmend.exceptions import DataWarning, InvalidLabelsError
 from viewmend.parameters import short
@@ -37,7 +37,7 @@ def find_labels(contents: Contents, request: Request) -> tuple[pd.Series | None,
         column = contents.usual_labels
         if not any(column in table for table in tables.values()):
             return None, column
-    labels = joined_labels(tables, column, place)
+    labels = column_labels(tables, column, place)
     return _without_unlabelled(labels, request.unlabelled, column), column
 
 

@@ -1,4 +1,4 @@
-"""Complete multi-view data from MATLAB files of every version, as benchmarks publish it."""
+"""Views and labels in MATLAB files of every version, as benchmarks publish them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
 from scipy.sparse import csc_array
 
-from viewmend.data.complete import (
-    MultiViewDataset,
-    check_complete_views,
-    check_integer_labels,
-    check_view_names,
-)
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 
-__all__ = ["load_mat"]
+__all__ = ["read_mat"]
 
 VIEWS = "X"
 # The names that labels go by, the first that is there counts.
@@ -28,31 +21,10 @@ HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HDF5_OFFSETS = (0, 512)
 
 
-def load_mat(path: str | Path) -> MultiViewDataset:
-    """Read a MATLAB file in the form multi-view benchmarks are published in.
-
-    Parameters
-    ----------
-    path : str or Path
-        MATLAB file with a cell array ``X`` (1 x V or V x 1) of matrices (n_samples, n_features_v),
-        dense or sparse, and a vector ``gnd`` or ``Y`` with one whole number per sample. Version
-        7.3 needs h5py.
-
-    Returns
-    -------
-    MultiViewDataset
-        Dense float64 views; labels renumbered 0 ... n_classes - 1 in ascending order.
-    """
-    path = Path(path)
+def read_mat(path: Path) -> tuple[list[np.ndarray], np.ndarray]:
+    """Views (n_samples, n_features_v), dense, and labels (n_samples,) renumbered from 0."""
     cells, labels = _read_hdf5(path) if _is_hdf5(path) else _read_version_5(path)
-    views = check_complete_views([_dense(cell) for cell in cells])
-    return MultiViewDataset(
-        name=path.stem,
-        views=views,
-        y=check_integer_labels(_renumbered(_dense(labels), path), len(views[0])),
-        view_names=check_view_names(None, len(views)),
-        description=f"{len(views)} views read from {path.name}",
-    )
+    return [_dense(cell) for cell in cells], _renumbered(_dense(labels), path)
 
 
 def _is_hdf5(path: Path) -> bool:
@@ -63,6 +35,8 @@ def _is_hdf5(path: Path) -> bool:
 
 def _read_version_5(path: Path) -> tuple[list[Any], Any]:
     """Cells of ``X`` and labels, by SciPy."""
+    import scipy.io
+
     try:
         content = scipy.io.loadmat(path, appendmat=False)
     # The second stands for a header of version 7.3 without what must follow it.

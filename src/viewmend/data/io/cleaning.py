@@ -1,4 +1,4 @@
-"""Tables of numbers out of tables of anything."""
+"""Tables of numbers out of tables of anything; what is left out or filled is told of."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "check_columns",
-    "chosen",
-    "filled",
-    "held_to",
-    "numeric",
-    "with_numbers",
-    "with_some_view",
+    "check_columns_exist",
+    "drop_empty_samples",
+    "drop_text_columns",
+    "fill_empty_cells",
+    "match_layout",
+    "select_views",
+    "to_numbers",
 ]
 
 
-def chosen(tables: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, Any]:
+def select_views(tables: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, Any]:
     """The views of these names, or all where none is named."""
     absent = [name for name in names if name not in tables]
     if absent:
@@ -34,7 +34,7 @@ def chosen(tables: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, Any]
     return {name: tables[name] for name in names} if names else tables
 
 
-def check_columns(tables: Mapping[str, pd.DataFrame], names: Sequence[str]) -> None:
+def check_columns_exist(tables: Mapping[str, pd.DataFrame], names: Sequence[str]) -> None:
     """Refuse names of columns that no table has, which are most likely misspelt."""
     for name in names:
         if not any(name in table for table in tables.values()):
@@ -43,9 +43,9 @@ def check_columns(tables: Mapping[str, pd.DataFrame], names: Sequence[str]) -> N
             raise InvalidViewsError(msg)
 
 
-def with_numbers(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+def drop_text_columns(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Tables without the columns that hold no number at all, which are told of."""
-    kept = {}
+    numeric = {}
     for name, table in tables.items():
         useless = [column for column in table if not _numbers(table[column]).notna().any()]
         if useless:
@@ -55,23 +55,23 @@ def with_numbers(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
             )
             warnings.warn(msg, DataWarning, stacklevel=3)
         if len(useless) < table.shape[1]:
-            kept[name] = table.drop(columns=useless)
-    if not kept:
+            numeric[name] = table.drop(columns=useless)
+    if not numeric:
         msg = f"no view has a column of numbers, among {short(list(tables))}; encode the columns"
         raise InvalidViewsError(msg)
-    return kept
+    return numeric
 
 
-def held_to(
+def match_layout(
     tables: Mapping[str, pd.DataFrame], columns: Mapping[str, Sequence[str]]
 ) -> dict[str, pd.DataFrame]:
     """The views and columns of a fit, in its order; views may be missing, others are told of."""
-    strangers = [name for name in tables if name not in columns]
-    told = f"the model was fitted on the views {short(list(columns))} and not on {short(strangers)}"
-    if len(strangers) == len(tables):
+    unknown = [name for name in tables if name not in columns]
+    told = f"the model was fitted on the views {short(list(columns))} and not on {short(unknown)}"
+    if len(unknown) == len(tables):
         msg = f"{told}; name the files after the views"
         raise InvalidViewsError(msg)
-    if strangers:
+    if unknown:
         warnings.warn(f"{told}, which were left out", DataWarning, stacklevel=3)
     return {
         name: _with_columns(tables[name], columns[name], name) for name in columns if name in tables
@@ -98,7 +98,7 @@ def _numbers(column: pd.Series) -> pd.Series:
     return pd.to_numeric(column.astype(object).astype(str), errors="coerce")
 
 
-def numeric(table: pd.DataFrame, name: str) -> pd.DataFrame:
+def to_numbers(table: pd.DataFrame, name: str) -> pd.DataFrame:
     """All columns as floats; a cell that is neither empty nor a number is an error."""
     import pandas as pd
 
@@ -116,24 +116,24 @@ def numeric(table: pd.DataFrame, name: str) -> pd.DataFrame:
     return pd.DataFrame(values, index=table.index, columns=table.columns)
 
 
-def with_some_view(tables: Mapping[str, pd.DataFrame]) -> Mapping[str, pd.DataFrame]:
+def drop_empty_samples(tables: Mapping[str, pd.DataFrame]) -> Mapping[str, pd.DataFrame]:
     """Tables without the samples of which no view holds a value; they are told of."""
-    everyone = {sample for table in tables.values() for sample in table.index}
+    samples = {sample for table in tables.values() for sample in table.index}
     seen = {
         sample for table in tables.values() for sample in table.index[table.notna().any(axis=1)]
     }
-    lost = sorted(everyone - seen)
-    if not lost:
+    unseen = sorted(samples - seen)
+    if not unseen:
         return tables
     msg = (
-        f"{len(lost)} samples have no value in any view and were left out ({short(lost)}); fill in "
-        "what is known of them"
+        f"{len(unseen)} samples have no value in any view and were left out ({short(unseen)}); "
+        "fill in what is known of them"
     )
     warnings.warn(msg, DataWarning, stacklevel=3)
-    return {name: table.drop(index=lost, errors="ignore") for name, table in tables.items()}
+    return {name: table.drop(index=unseen, errors="ignore") for name, table in tables.items()}
 
 
-def filled(table: pd.DataFrame, fills: Mapping[str, float], name: str) -> pd.DataFrame:
+def fill_empty_cells(table: pd.DataFrame, fills: Mapping[str, float], name: str) -> pd.DataFrame:
     """The table with empty cells filled, except in rows that are empty altogether."""
     empty = table.isna()
     gaps = empty.loc[~empty.all(axis=1)]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from viewmend.data.io import Request, read_views
+from viewmend.data import Request, read_view_tables, read_views
 from viewmend.data.io.tables import shared_id_column
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 
@@ -32,24 +32,25 @@ def folder_of(path, labs=LABS, scan=SCAN, **options):
 def same(one, other):
     """Whether two joins hold the same samples, values and labels."""
     assert one.ids.tolist() == other.ids.tolist()
-    assert one.data.names == other.data.names
-    for a, b in zip(one.data.views, other.data.views, strict=True):
+    assert one.names == other.names
+    for a, b in zip(one.views, other.views, strict=True):
         assert_array_equal(a, b)
     assert one.y.tolist() == other.y.tolist()
 
 
 def joined(path, **request):
-    source = read_views(path, Request(**request))
-    return source.aligned(source.medians())
+    return read_views(path, Request(**request))
 
 
 def test_a_join_worked_out_by_hand(tmp_path):
     found = joined(folder_of(tmp_path), labels="stage")
     nan = np.nan
     assert found.ids.tolist() == ["P-03", "007", "P-01", "P-02", "P-09"]
-    assert_array_equal(found.data.views[0][:, 0], [1.5, 2.0, -0.25, 4.0, nan])
-    assert_array_equal(found.data.views[1][:, 0], [nan, 3.0, 1.0, nan, 2.0])
+    assert_array_equal(found.views[0][:, 0], [1.5, 2.0, -0.25, 4.0, nan])
+    assert_array_equal(found.views[1][:, 0], [nan, 3.0, 1.0, nan, 2.0])
     assert found.y.tolist() == ["sévère", None, "léger", None, None]
+    assert found.columns == (("hb", "crp"), ("v1",))
+    assert found.name == tmp_path.name
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_text_columns_and_row_numbers_are_left_out_and_told_of(tmp_path):
     labs = LABS.assign(site=["n", "s", "n", "s"], empty=[None] * 4)
     labs.insert(0, "", range(4))
     with pytest.warns(DataWarning) as notes:
-        source = read_views(folder_of(tmp_path, labs=labs), Request("patient", "stage"))
+        source = read_view_tables(folder_of(tmp_path, labs=labs), Request("patient", "stage"))
     assert source.columns() == {"labs": ["hb", "crp"], "scan": ["v1"]}
     told = " ".join(str(note.message) for note in notes)
     assert "1 columns of labs.csv have no name" in told
@@ -142,7 +143,7 @@ def test_a_table_of_text_alone_is_no_view(tmp_path):
     folder = folder_of(tmp_path)
     pd.DataFrame({"patient": ["P-01"], "remark": ["ok"]}).to_csv(folder / "notes.csv", index=False)
     with pytest.warns(DataWarning, match="1 of 1 columns of view 'notes' hold no number"):
-        source = read_views(folder, Request(labels="stage"))
+        source = read_view_tables(folder, Request(labels="stage"))
     assert list(source.tables) == ["labs", "scan"]
 
 
@@ -157,10 +158,10 @@ def test_empty_cells_get_the_median_and_empty_rows_stay_missing(tmp_path):
     labs = LABS.copy()
     labs.loc[0, "crp"] = None
     labs.loc[1:2, ["hb", "crp"]] = None
-    source = read_views(folder_of(tmp_path, labs=labs), Request(labels="stage"))
+    source = read_view_tables(folder_of(tmp_path, labs=labs), Request(labels="stage"))
     with pytest.warns(DataWarning, match=r"1 empty cell\(s\) in 1 row\(s\) of view 'labs'.*'crp'"):
         found = source.aligned(source.medians())
-    filled = dict(zip(found.ids, found.data.views[0].tolist(), strict=True))
+    filled = dict(zip(found.ids, found.views[0].tolist(), strict=True))
     assert (filled["P-03"], filled["P-02"]) == ([1.5, 40.5], [4.0, 40.5])
     assert np.isnan([filled["007"], filled["P-01"], filled["P-09"]]).all()
     views, y, ids = source.unmended()
@@ -200,21 +201,21 @@ def test_a_file_of_labels_inside_the_folder_is_no_view(tmp_path):
     answers["stage"] = answers["stage"].map({"sévère": 3, "léger": 1})
     answers.to_csv(folder / "answers.csv", index=False)
     found = joined(folder, labels=str(folder / "answers.csv"))
-    assert found.data.names == ("labs", "scan")
+    assert found.names == ("labs", "scan")
     assert found.y.tolist() == [3.0, None, 1.0, None, None]
 
 
 def test_a_column_called_label_is_never_a_feature(tmp_path):
     folder = folder_of(tmp_path / "data", labs=LABS.assign(label=[0, 1, 0, 1]))
-    source = read_views(folder, Request(labels="stage"))
+    source = read_view_tables(folder, Request(labels="stage"))
     assert source.columns()["labs"] == ["hb", "crp"]
     with pytest.warns(DataWarning, match="'stage'"):
-        assert read_views(folder).labels.tolist() == [0, 1, 0, 1]
+        assert read_view_tables(folder).labels.tolist() == [0, 1, 0, 1]
 
 
 def test_columns_to_leave_out(tmp_path):
     folder = folder_of(tmp_path)
-    assert read_views(folder, Request(labels="stage", leave_out=("crp",))).columns() == {
+    assert read_view_tables(folder, Request(labels="stage", leave_out=("crp",))).columns() == {
         "labs": ["hb"],
         "scan": ["v1"],
     }
@@ -237,18 +238,18 @@ def test_values_that_mean_no_label(tmp_path):
 
 def test_views_that_a_fit_left_out_are_left_out_again(tmp_path):
     with pytest.warns(DataWarning, match=r"views \['labs'\] and not on \['scan'\], .* left out"):
-        source = read_views(folder_of(tmp_path), Request(columns={"labs": ["hb"]}))
+        source = read_view_tables(folder_of(tmp_path), Request(columns={"labs": ["hb"]}))
     assert source.columns() == {"labs": ["hb"]}
 
 
 def test_data_is_held_to_the_columns_of_a_fit(tmp_path):
     columns = {"labs": ["crp", "hb"], "scan": ["v1"], "third": ["q"]}
     folder = folder_of(tmp_path, labs=LABS.assign(site="n", crp=None))
-    source = read_views(folder, Request(columns=columns))
+    source = read_view_tables(folder, Request(columns=columns))
     with pytest.warns(DataWarning, match="4 empty cell"):
         found = source.aligned({"labs": {"crp": 7.0, "hb": 0.0}, "scan": {"v1": 0.0}})
-    assert found.data.names == ("labs", "scan")
-    assert_array_equal(found.data.views[0][:2], [[7, 1.5], [7, 2]])
+    assert found.names == ("labs", "scan")
+    assert_array_equal(found.views[0][:2], [[7, 1.5], [7, 2]])
 
 
 @pytest.mark.filterwarnings("ignore::viewmend.exceptions.DataWarning")
@@ -270,11 +271,11 @@ def test_archives_of_arrays(tmp_path):
     photo[1] = np.nan
     np.savez(tmp_path / "d.npz", photo=photo, text=text, y=[0, 1, -1, 1], ids=["a", "b", "c", "d"])
     found = joined(tmp_path / "d.npz")
-    assert_array_equal(found.data.views[0], photo)
+    assert_array_equal(found.views[0], photo)
     assert found.ids.tolist() == ["a", "b", "c", "d"]
     assert found.y.tolist() == [0, 1, None, 1]
     np.savez(tmp_path / "plain.npz", photo=photo, text=text)
-    source = read_views(tmp_path / "plain.npz", Request(views=("text",)))
+    source = read_view_tables(tmp_path / "plain.npz", Request(views=("text",)))
     assert (source.id_column, source.labels, list(source.tables)) == (None, None, ["text"])
 
 
@@ -295,10 +296,10 @@ def test_mudata_and_anndata(tmp_path):
         cells = joined(tmp_path / "d.h5ad")
         both = joined(tmp_path / "d.h5ad", views=("X", "X_pca"))
     assert found.y.tolist() == ["x", "y", None]
-    assert_array_equal(found.data.observed, [[1, 1], [1, 0], [1, 1]])
-    assert_array_equal(found.data.views[1][0], atac.X[1])
-    assert_array_equal(cells.data.views[0], rna.obsm["X_pca"])
-    assert both.data.names == ("X", "X_pca")
+    assert_array_equal(found.observed, [[1, 1], [1, 0], [1, 1]])
+    assert_array_equal(found.views[1][0], atac.X[1])
+    assert_array_equal(cells.views[0], rna.obsm["X_pca"])
+    assert both.names == ("X", "X_pca")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,217 @@
+"""The ways into the library from a file: with what is wrong mended, or strictly as it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from viewmend.data.container import MultiViewData
+from viewmend.data.frames import from_frames
+from viewmend.data.io.cleaning import (
+    check_columns_exist,
+    drop_empty_samples,
+    drop_text_columns,
+    fill_empty_cells,
+    match_layout,
+    select_views,
+    to_numbers,
+)
+from viewmend.data.io.contents import ARRAY_LABELS, Request, read_contents, read_npz
+from viewmend.data.io.label_columns import find_labels
+from viewmend.data.io.mat import read_mat
+from viewmend.data.joining import all_ids, column_labels, without_columns
+from viewmend.data.validation import check_complete_data
+from viewmend.exceptions import InvalidViewsError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "ViewTables",
+    "load_folder",
+    "load_mat",
+    "load_npz",
+    "read_view_tables",
+    "read_views",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class ViewTables:
+    """Views as numeric tables that are not joined yet, and the labels found.
+
+    Attributes
+    ----------
+    tables : dict of DataFrame
+        Views under the identifiers of their rows; cells may be empty.
+    labels : Series or None
+        Labels by identifier.
+    id_column : str or None
+        What the identifiers are called; None where rows are just counted.
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    labels: pd.Series | None
+    id_column: str | None
+
+    def medians(self) -> dict[str, dict[str, float]]:
+        """The medians of all columns by view, with which empty cells can be filled."""
+        return {name: table.median().to_dict() for name, table in self.tables.items()}
+
+    def columns(self) -> dict[str, list[str]]:
+        """Names of the columns by view."""
+        return {name: [str(column) for column in table] for name, table in self.tables.items()}
+
+    def aligned(self, fills: Mapping[str, Mapping[str, float]]) -> MultiViewData:
+        """The views joined by their identifiers, empty cells filled.
+
+        Rows without any value are missing samples; those that miss all views are left out.
+        """
+        whole = {
+            name: fill_empty_cells(table, fills[name], name) for name, table in self.tables.items()
+        }
+        return from_frames(drop_empty_samples(whole), self.labels)
+
+    def unmended(self) -> tuple[dict[str, pd.DataFrame], np.ndarray | None, np.ndarray]:
+        """Views with all their flaws, labels and identifiers in one order, for an inspection."""
+        ids = all_ids({name: table.index for name, table in self.tables.items()})
+        views = {name: table.reindex(ids) for name, table in self.tables.items()}
+        y = None if self.labels is None else self.labels.astype(object).reindex(ids).to_numpy()
+        return views, y, ids.to_numpy()
+
+
+def read_views(path: str | Path, request: Request | None = None) -> MultiViewData:
+    """Read views, and labels where there are some, and mend what can be.
+
+    Columns that hold no number are left out, single empty cells filled with the median of their
+    column, and the views joined by the identifiers of their rows; warnings say so.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder of CSV and Parquet files, one per view, or one such file; .npz with one 2-D array
+        per view and, if there are some, ``y`` and ``ids``; .mat as `load_mat` reads it; .h5mu,
+        with one view per modality; .h5ad, with one view per entry of ``obsm``, or ``X`` if it has
+        none.
+    request : Request, optional
+
+    Returns
+    -------
+    MultiViewData
+        Samples in the order in which their identifiers appear, view by view.
+
+    Raises
+    ------
+    InvalidViewsError, InvalidLabelsError, OSError
+    """
+    tables = read_view_tables(path, request)
+    return _described(tables.aligned(tables.medians()), Path(path))
+
+
+def read_view_tables(path: str | Path, request: Request | None = None) -> ViewTables:
+    """Read views without joining them, to look at what is wrong or to fill cells otherwise.
+
+    Parameters
+    ----------
+    path, request
+        As in `read_views`.
+
+    Returns
+    -------
+    ViewTables
+    """
+    request = request or Request()
+    contents = read_contents(Path(path), request)
+    labels, label_column = find_labels(contents, request)
+    views = select_views(contents.tables, request.views)
+    check_columns_exist(views, request.leave_out)
+    views = without_columns(views, contents.usual_labels, label_column, *request.leave_out)
+    layout = request.columns
+    views = drop_text_columns(views) if layout is None else match_layout(views, layout)
+    tables = {name: to_numbers(table, name) for name, table in views.items()}
+    return ViewTables(tables, labels, contents.id_column)
+
+
+def load_folder(
+    path: str | Path, *, id_column: str = "id", label_column: str = "label"
+) -> MultiViewData:
+    """Read a folder with one CSV or Parquet file per view, and change nothing.
+
+    The views are joined by the identifiers of their rows: a sample is any identifier that some
+    view holds, and it misses the views that do not hold it. Labels are a file of their own,
+    ``labels.csv`` or ``labels.parquet``, or a column of one or more views. Needs pandas, and for
+    Parquet what pandas needs.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder. Views are named after their files and ordered by name.
+    id_column : str
+        Column that tells which sample a row is, once per file.
+    label_column : str
+        Column of labels; empty cells are samples without label.
+
+    Returns
+    -------
+    MultiViewData
+        Samples in the order in which their identifiers appear, view by view.
+    """
+    contents = read_contents(Path(path), Request(id_column, label_column))
+    labels = column_labels(contents.label_tables, label_column, str(path))
+    return _described(from_frames(without_columns(contents.tables, label_column), labels), path)
+
+
+def load_npz(path: str | Path) -> MultiViewData:
+    """Read a NumPy archive with the arrays ``view_0`` ... ``view_{V-1}`` and ``y``.
+
+    Parameters
+    ----------
+    path : str or Path
+        Archive whose views are (n_samples, n_features_v) of any real dtype, complete, and whose
+        ``y`` (n_samples,) holds non-negative integers.
+
+    Returns
+    -------
+    MultiViewData
+        Float64 views; named after the file.
+    """
+    arrays = read_npz(path)
+    numbers = sorted(int(key[5:]) for key in arrays if re.fullmatch(r"view_(0|[1-9]\d*)", key))
+    if ARRAY_LABELS not in arrays or not numbers or numbers != list(range(len(numbers))):
+        msg = (
+            f"{path} must hold y and view_0, view_1, ... without a break but holds "
+            f"{', '.join(sorted(arrays)) or 'nothing'}; save it with "
+            "np.savez_compressed(path, y=y, view_0=..., ...)"
+        )
+        raise InvalidViewsError(msg)
+    views = {f"view_{v}": arrays[f"view_{v}"] for v in numbers}
+    return _described(check_complete_data(views, arrays[ARRAY_LABELS]), path)
+
+
+def load_mat(path: str | Path) -> MultiViewData:
+    """Read a MATLAB file in the form multi-view benchmarks are published in.
+
+    Parameters
+    ----------
+    path : str or Path
+        MATLAB file with a cell array ``X`` (1 x V or V x 1) of matrices (n_samples, n_features_v),
+        dense or sparse, and a vector ``gnd`` or ``Y`` with one whole number per sample. Version
+        7.3 needs h5py.
+
+    Returns
+    -------
+    MultiViewData
+        Dense float64 views; labels renumbered 0 ... n_classes - 1 in ascending order.
+    """
+    return _described(check_complete_data(*read_mat(Path(path))), path)
+
+
+def _described(data: MultiViewData, path: str | Path) -> MultiViewData:
+    path = Path(path)
+    name = path.name if path.is_dir() else path.stem
+    return replace(data, name=name, description=f"{data.n_views} views read from {path.name}")
