@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.datasets import MultiViewDataset, Task, hide, most_complete_first
+from viewmend.data import MultiViewData
+from viewmend.datasets import Task, hide, most_complete_first
 from viewmend.datasets.task import UNLABELLED
 
 MAIN = {
@@ -124,12 +125,12 @@ PROTOCOLS: dict[str, Protocol] = {
 }
 
 
-def pose(dataset: MultiViewDataset, name: str, rate: float, seed: int) -> Task:
+def pose(dataset: MultiViewData, name: str, rate: float, seed: int) -> Task:
     """The learning problem of one protocol, missing rate and seed.
 
     Parameters
     ----------
-    dataset : MultiViewDataset
+    dataset : MultiViewData
     name : str
         Row of `PROTOCOLS`.
     rate : float in [0, 1)

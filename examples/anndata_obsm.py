@@ -28,10 +28,10 @@ print(cells)
 
 # %%
 
-aligned = from_anndata(
+data = from_anndata(
     cells, {"rna": "X_rna", "protein": "X_protein"}, labels="cell_type", unlabelled="Unknown"
 )
-model = MendClassifier().fit(aligned.data, aligned.y)
+model = MendClassifier().fit(data)
 
 # %%
 # `write_back` puts classes, confidences and shares where other tools look for them. The object

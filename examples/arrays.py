@@ -18,7 +18,7 @@ task = hide(views, digits.y[::5], missing_rate=0.5, label_rate=0.1, random_state
 # one array per view with a row for every sample, and labels that are -1 where there is none.
 
 X, y = list(task.data.views), task.y
-for name, view in zip(digits.view_names, X, strict=True):
+for name, view in zip(digits.names, X, strict=True):
     missing = np.isnan(view).all(axis=1).mean()
     print(f"{name}: {view.shape[0]} rows, {view.shape[1]} columns, {missing:.0%} missing")
 print(f"{(y != -1).sum()} labels")

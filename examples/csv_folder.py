@@ -11,8 +11,7 @@ import pandas as pd
 
 import viewmend
 from viewmend import MendClassifier, inspect_data
-from viewmend.data import result_frame
-from viewmend.data.io import read_views
+from viewmend.data import read_view_tables, read_views, result_frame
 from viewmend.datasets import hide, make_multiview_blobs
 
 blobs = make_multiview_blobs(150, n_views=2, n_features=(3, 4), random_state=9)
@@ -36,24 +35,23 @@ print(*(folder / "serum.csv").read_text().splitlines()[:6], sep="\n")
 # %%
 # `viewmend inspect study` shows this first: is anything wrong with the data?
 
-source = read_views(folder)
-views, y, ids = source.unmended()
+views, y, ids = read_view_tables(folder).unmended()
 for finding in inspect_data(views, y, ids=ids).findings:
     print(f"{finding.severity}: {finding.subject}: {finding.message}")
 
 # %%
 # Single empty cells are filled with the median of their column, and the tables joined. A warning
-# says so.
+# says so. The data carries its labels, so `fit` needs nothing else.
 
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
-    aligned = source.aligned(source.medians())
+    data = read_views(folder)
 print(told[0].message)
-model = MendClassifier().fit(aligned.data, aligned.y)
-answer = result_frame(model, aligned.ids)
+model = MendClassifier().fit(data)
+answer = result_frame(model, data.ids)
 answer.to_csv("classes.csv")
 print(answer.head(3).round(3))
-truth = np.array(["a", "b", "c"])[[task.y_true[int(name[1:])] for name in aligned.ids]]
+truth = np.array(["a", "b", "c"])[[task.y_true[int(name[1:])] for name in data.ids]]
 accuracy = (answer["prediction"].astype(str) == truth).mean()
 assert accuracy > 0.9
 
@@ -62,5 +60,5 @@ assert accuracy > 0.9
 
 viewmend.save(model, "model.vm")
 again = viewmend.load("model.vm")
-assert np.array_equal(again.predict_proba(aligned.data), model.predict_proba(aligned.data))
+assert np.array_equal(again.predict_proba(data), model.predict_proba(data))
 print(f"{accuracy:.1%} right")

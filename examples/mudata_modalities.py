@@ -38,9 +38,9 @@ print({name: modality.n_obs for name, modality in cells.mod.items()}, cells.n_ob
 
 # %%
 
-aligned = from_mudata(cells, labels="cell_type")
-print(aligned)
-model = MendClassifier().fit(aligned.data, aligned.y)
+data = from_mudata(cells, labels="cell_type")
+print(data)
+model = MendClassifier().fit(data)
 write_back(cells, model)
 truth = pd.Series(kinds[task.y_true], index=names)[cells.obs_names]
 accuracy = (cells.obs["viewmend"].astype(str) == truth).mean()

@@ -34,14 +34,14 @@ print(blood.iloc[:3, :3].round(2))
 # A sample is any identifier that some table holds; it misses the views whose table does not hold
 # it.
 
-aligned = from_frames({"blood": blood, "scan": scan}, labels=known)
-print(aligned)
-model = MendClassifier().fit(aligned.data, aligned.y)
+data = from_frames({"blood": blood, "scan": scan}, labels=known)
+print(data)
+model = MendClassifier().fit(data)
 
 # %%
 # The answer is a frame under the same identifiers.
 
-answer = result_frame(model, aligned.ids)
+answer = result_frame(model, data.ids)
 print(answer.head(4).round(3))
 truth = pd.Series(stages[task.y_true], index=names)
 accuracy = (answer["prediction"].astype(str) == truth[answer.index]).mean()
@@ -51,6 +51,6 @@ assert accuracy > 0.9
 # New tables are held to the columns of the fit by `like=`, whatever their order, and may lack a
 # view altogether.
 
-new = from_frames({"scan": scan.iloc[:5, ::-1]}, like=aligned)
+new = from_frames({"scan": scan.iloc[:5, ::-1]}, like=data)
 print(result_frame(model, new=new)[["prediction", "confidence"]].round(3))
 assert list(new.ids) == list(scan.index[:5])

@@ -29,11 +29,11 @@ print(frames["sound"].select("clip", "sound_0", "genre").head(3))
 
 # %%
 
-aligned = from_frames(
+data = from_frames(
     {"sound": frames["sound"].lazy(), "video": frames["video"]}, labels="genre", on="clip"
 )
-model = MendClassifier().fit(aligned.data, aligned.y)
-answer = pl.from_pandas(result_frame(model, aligned.ids).reset_index(names="clip"))
+model = MendClassifier().fit(data)
+answer = pl.from_pandas(result_frame(model, data.ids).reset_index(names="clip"))
 print(answer.head(3))
 
 # %%

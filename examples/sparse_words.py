@@ -32,14 +32,14 @@ for name, counts in words.items():
 numbers = np.arange(180)
 rows = {"english": numbers[numbers % 3 != 0], "french": numbers[numbers % 3 != 1]}
 labels = {int(i): f"topic {topics[i]}" for i in range(0, 180, 10)}
-aligned = from_arrays({name: words[name][rows[name]] for name in words}, labels=labels, ids=rows)
-print(aligned)
+data = from_arrays({name: words[name][rows[name]] for name in words}, labels=labels, ids=rows)
+print(data)
 
 # %%
 
-model = MendClassifier().fit(aligned.data, aligned.y)
-truth = np.array([f"topic {topics[i]}" for i in aligned.ids])
-unlabelled = np.array([label is None for label in aligned.y])
+model = MendClassifier().fit(data)
+truth = np.array([f"topic {topics[i]}" for i in data.ids])
+unlabelled = np.array([label is None for label in data.y])
 accuracy = (model.transduction_ == truth)[unlabelled].mean()
 print(f"{accuracy:.1%} of the unlabelled documents are right")
 assert accuracy > 0.8

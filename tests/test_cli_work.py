@@ -348,7 +348,7 @@ def test_an_interrupt_is_no_error_of_ours(work, monkeypatch):
     def interrupted(*_args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("viewmend.cli.fit.read_views", interrupted)
+    monkeypatch.setattr("viewmend.cli.fit.read_view_tables", interrupted)
     result = invoke("fit", work / "data", "-l", "stage", "-o", work / "never.vm")
     assert result.exit_code == 130
     assert "Traceback" not in result.output

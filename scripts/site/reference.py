@@ -24,8 +24,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "baselines": ("viewmend.baselines", "viewmend.baselines.registry"),
     "impute": ("viewmend.impute",),
     "datasets": ("viewmend.datasets",),
-    "interop": ("viewmend.data",),
-    "reading": ("viewmend.data.io",),
+    "data": ("viewmend.data",),
     "model_selection": ("viewmend.model_selection",),
     "models": (
         "viewmend.models.calibrated",

@@ -12,17 +12,10 @@ from sklearn.base import clone
 from viewmend.bench import completion as module
 from viewmend.bench.completion import FixedCompletion, completed, imputer_of
 from viewmend.bench.protocols import observed_pairs, pose
-from viewmend.data.container import MultiViewData
 from viewmend.datasets import make_multiview_blobs
-from viewmend.datasets.catalogue import Source
 
 BLOBS = make_multiview_blobs(40, n_views=2, n_classes=2, random_state=0)
-SOURCE = Source(
-    "blobs",
-    MultiViewData(BLOBS.views, np.ones((40, 2), dtype=bool), ("a", "b")),
-    BLOBS.y,
-    "digest of the blobs",
-)
+SOURCE = replace(BLOBS, names=("a", "b"))
 RATE, SEED = 0.5, 11
 
 
@@ -74,7 +67,7 @@ def test_all_it_depends_on_tells_files_apart(tmp_path, calls):
     complete(tmp_path)
     complete(tmp_path, seed=SEED + 1)
     complete(tmp_path, rate=0.3)
-    complete(tmp_path, source=replace(SOURCE, digest="other values"))
+    complete(tmp_path, source=replace(SOURCE, views=(BLOBS.views[0] + 1, BLOBS.views[1])))
     assert len(calls) == 4
     assert len(list(tmp_path.rglob("*.npz"))) == 4
 
@@ -115,10 +108,18 @@ def test_rows_of_zeros_count_as_missing_and_are_told_of(tmp_path):
     observed = observed_pairs(SOURCE, "independent", RATE, SEED)
     row = np.flatnonzero(observed.all(axis=1))[0]
     views[0][row] = 0
-    source = replace(SOURCE, data=replace(SOURCE.data, views=tuple(views)), digest="zeros")
-    found = complete(tmp_path, source)
+    found = complete(tmp_path, replace(SOURCE, views=tuple(views)))
     assert found.warned == ("DataWarning",)
     assert np.any(found.data.views[0][row] != 0)
+
+
+def test_the_imputer_and_what_it_completes_know_no_class(tmp_path, monkeypatch):
+    real, given = module._complete, []
+    monkeypatch.setattr(
+        module, "_complete", lambda data, imputer: given.append(data) or real(data, imputer)
+    )
+    assert complete(tmp_path).data.y is None
+    assert [data.y for data in given] == [None]
 
 
 def test_complete_views_are_left_alone(tmp_path):
@@ -139,5 +140,5 @@ def test_it_serves_every_order_of_the_rows(tmp_path):
 
 
 def test_a_copy_of_the_fixed_imputer_shares_the_views():
-    imputer = FixedCompletion(SOURCE.data)
-    assert clone(imputer).fit_transform(None) is SOURCE.data
+    imputer = FixedCompletion(SOURCE)
+    assert clone(imputer).fit_transform(None) is SOURCE

@@ -11,7 +11,6 @@ from numpy.testing import assert_array_equal
 from viewmend.bench.protocols import PROTOCOLS, observed_pairs, pose
 from viewmend.data.container import MultiViewData
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.datasets.catalogue import Source
 from viewmend.exceptions import InvalidParameterError
 
 BLOBS = make_multiview_blobs(150, n_views=3, n_classes=3, random_state=0)
@@ -21,7 +20,7 @@ BY_CLASS = np.argsort(BLOBS.y, kind="stable")
 def source_of(present=None):
     views = tuple(view[BY_CLASS] for view in BLOBS.views)
     present = np.ones((150, 3), dtype=bool) if present is None else present
-    return Source("blobs", MultiViewData(views, present, ("a", "b", "c")), BLOBS.y[BY_CLASS], "-")
+    return MultiViewData(views, present, ("a", "b", "c"), y=BLOBS.y[BY_CLASS])
 
 
 COMPLETE = source_of()

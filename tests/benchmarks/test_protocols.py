@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from protocols import IMBALANCE, PROTOCOLS, imbalanced, pose, uniform_rows
 
-from viewmend.datasets import MultiViewDataset, make_multiview_blobs
+from viewmend.data import MultiViewData
+from viewmend.datasets import make_multiview_blobs
 
 BLOBS = make_multiview_blobs(240, n_views=3, n_classes=4, random_state=0)
 
@@ -109,9 +110,8 @@ def test_the_useless_view_knows_nothing_and_the_others_are_untouched():
 
 
 def test_every_view_is_useless_for_some_seed():
-    marked = MultiViewDataset(
-        "marked", tuple(np.full((60, 2), 1e6) for _ in range(3)), np.arange(60) % 3, (), ""
-    )
+    views = tuple(np.full((60, 2), 1e6) for _ in range(3))
+    marked = MultiViewData(views, np.ones((60, 3), dtype=bool), tuple("abc"), y=np.arange(60) % 3)
     spoilt = set()
     for seed in range(12):
         views = pose(marked, "useless_view", 0.0, seed).data.views

@@ -55,7 +55,8 @@ def inspect_data(
     ----------
     X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
         Rows of NaN are missing samples. One 2-D array is a single view. Frames are accepted for
-        arrays; findings then name their columns.
+        arrays; findings then name their columns. The labels, identifiers and names of columns of a
+        MultiViewData are used unless others are given.
     y : array (n_samples,), optional
         -1, None or NaN for unlabelled samples.
     mask : array (n_samples, n_views) of bool, optional
@@ -78,10 +79,14 @@ def inspect_data(
     '1 row(s) are all zero, which a fit takes for missing (1)'
     """
     given = {"view 0": X} if is_one_array(X) else named_arrays(X, None)
+    columns = [_columns(array) for array in given.values()]
+    if isinstance(X, MultiViewData):
+        y, ids = X.y if y is None else y, X.ids if ids is None else ids
+        columns = columns if X.columns is None else [list(view) for view in X.columns]
     data = _read(given, mask, names)
     labels, refused = _read_labels(y, data.n_samples)
     called = np.arange(data.n_samples) if ids is None else np.asarray(ids)
-    measured = measure(data, labels, called, [_columns(array) for array in given.values()])
+    measured = measure(data, labels, called, columns)
     return replace(measured, findings=judge(measured, refused))
 
 
