@@ -1,5 +1,7 @@
 """Row indexing of the container, alone and through scikit-learn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,19 +11,28 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from viewmend import MultiViewData, check_views
-from viewmend.exceptions import InvalidViewsError
+from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 
 N_SAMPLES = 7
 
 
 def make_data(n_samples=N_SAMPLES):
-    """Rows tell their own index: row i is i + 1 in view "a" and -(i + 1) in view "b"."""
+    """Rows tell their own index: row i is i + 1 in view "a", -(i + 1) in view "b", called s<i>."""
     index = np.arange(1.0, n_samples + 1)
     observed = np.column_stack([index % 3 != 0, index % 2 != 0])
     observed[~observed.any(axis=1)] = True
     views = (np.column_stack([index, index]), -index[:, None])
     missing = [np.where(observed[:, [v]], view, np.nan) for v, view in enumerate(views)]
-    return MultiViewData(tuple(missing), observed, ("a", "b"))
+    return MultiViewData(
+        tuple(missing),
+        observed,
+        ("a", "b"),
+        ids=np.array([f"s{i}" for i in range(n_samples)]),
+        columns=(("p", "q"), ("r",)),
+        y=np.array([None, "odd"] * n_samples, dtype=object)[:n_samples],
+        name="counted",
+        description="rows that tell their index",
+    )
 
 
 def assert_rows(data, rows):
@@ -30,7 +41,10 @@ def assert_rows(data, rows):
     np.testing.assert_array_equal(data.observed, whole.observed[rows])
     for view, expected in zip(data.views, whole.views, strict=True):
         np.testing.assert_array_equal(view, expected[rows])
-    assert data.names == whole.names
+    np.testing.assert_array_equal(data.ids, whole.ids[rows])
+    assert data.y.tolist() == whole.y[rows].tolist()
+    for about in ("names", "columns", "name", "description"):
+        assert getattr(data, about) == getattr(whole, about)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +169,50 @@ def test_rows_seen_are_the_rows_that_are_not_nan():
 
 
 def test_repr_tells_names_columns_and_shares():
-    assert repr(make_data()[[0, 1]]) == (
-        "MultiViewData(2 samples; a: 2 columns, 100% seen, b: 1 columns, 50% seen)"
-    )
+    seen = "a: 2 columns, 100% seen, b: 1 columns, 50% seen"
+    data = make_data()[[0, 1]]
+    assert repr(data) == f"MultiViewData(counted: 2 samples, 1 labelled; {seen})"
+    bare = MultiViewData(data.views, data.observed, data.names)
+    assert repr(bare) == f"MultiViewData(2 samples; {seen})"
+
+
+def test_rows_without_labels_and_identifiers_can_be_taken_too():
+    data = make_data()
+    bare = MultiViewData(data.views, data.observed, data.names)[[4, 2]]
+    assert (bare.ids, bare.y, bare.columns) == (None, None, None)
+    np.testing.assert_array_equal(bare.sample_ids, [0, 1])
+    np.testing.assert_array_equal(bare.views[1][:, 0], [-5, -3])
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("ids", ["s0"], "ids must have one row per sample, 7 as in observed, but has 1"),
+        ("y", [0] * 8, "y must have one row per sample, 7 as in observed, but has 8"),
+        ("views", (np.ones((7, 2)), np.ones((6, 1))), r"views\[1\] must .* but has 6"),
+        ("names", ("a",), "names must have one entry per view, 2 as in observed, but has 1"),
+        ("columns", ((),), "columns must have one entry per view"),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_refused(part, value, message):
+    with pytest.raises(InvalidViewsError, match=message):
+        replace(make_data(), **{part: value})
+
+
+@pytest.mark.parametrize(
+    ("labels", "n_labelled"),
+    [(None, 0), ([-1, 0, 1, 1, 0, -1, -1], 4), ([None, "a", "b", np.nan, "a", None, "c"], 4)],
+)
+def test_labelled_samples_are_counted_whatever_marks_the_others(labels, n_labelled):
+    y = None if labels is None else np.array(labels, dtype=object)
+    assert replace(make_data(), y=y).n_labelled == n_labelled
+
+
+def test_labels_that_must_be_there_are_missed_by_name():
+    assert make_data().required_labels() is not None
+    with pytest.raises(InvalidLabelsError, match="the data 'counted' must have labels"):
+        replace(make_data(), y=None).required_labels()
+
+
+def test_a_check_keeps_what_lies_beside_the_views():
+    assert_rows(check_views(make_data()), np.arange(N_SAMPLES))

@@ -1,11 +1,20 @@
 """hide: what is taken away, what stays, and in which order the rows come."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewmend.datasets import LABEL_PROTOCOLS, MISSING_PROTOCOLS, hide, make_multiview_blobs
+from viewmend import MendClassifier
+from viewmend.datasets import (
+    LABEL_PROTOCOLS,
+    MISSING_PROTOCOLS,
+    hide,
+    make_broken_moons,
+    make_multiview_blobs,
+)
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError, InvalidViewsError
 
 ORDERS = ["shuffled", "file", "released"]
@@ -138,6 +147,40 @@ def test_integer_views_become_float_and_names_are_kept():
         task.data.rows_seen(0), counts[task.order][task.data.observed[:, 0]]
     )
     assert set(task.y) == {-1, 0, 5}
+
+
+def arrays_reached_from(thing):
+    """All arrays that the attributes of an object lead to, whatever they are called."""
+    if isinstance(thing, np.ndarray):
+        return [thing, *arrays_reached_from(thing.base)]
+    parts = list(vars(thing).values()) if hasattr(thing, "__dict__") else ()
+    parts = list(thing) if isinstance(thing, (tuple, list)) else parts
+    return [array for part in parts for array in arrays_reached_from(part)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_nothing_leads_from_the_data_to_the_hidden_classes(order):
+    """Neither labels, identifiers nor views: every array that is reached is about what is seen."""
+    blobs = make_multiview_blobs(40, n_views=2, random_state=1)
+    named = replace(blobs, ids=np.array([f"s{i}" for i in range(40)]))
+    task = hide_half(named, None, order=order)
+    np.testing.assert_array_equal(task.data.y, task.y)
+    assert task.data.ids.tolist() == [f"s{i}" for i in task.order]
+    for array in arrays_reached_from(task.data):
+        if array.shape == (40,) and array.dtype.kind in "iu":
+            assert (array[task.unlabelled] == -1).all()
+        assert not np.shares_memory(array, task.y_true)
+        assert not any(np.shares_memory(array, given) for given in (*blobs.views, blobs.y))
+    # Labels that were in the data before are put out of reach too.
+    again = replace(task, data=replace(task.data, y=task.y_true))
+    np.testing.assert_array_equal(again.data.y, task.y)
+
+
+def test_a_task_is_fitted_by_its_data_alone():
+    task = make_broken_moons(random_state=0)
+    told = MendClassifier(n_rounds=0).fit(task.data)
+    given = MendClassifier(n_rounds=0).fit(task.data, task.y)
+    np.testing.assert_array_equal(told.label_distributions_, given.label_distributions_)
 
 
 @pytest.mark.parametrize(

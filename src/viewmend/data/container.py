@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from viewmend.data.labels import as_label_array, find_unlabelled
-from viewmend.exceptions import InvalidLabelsError
+from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.html_repr import card
 
 __all__ = ["MultiViewData"]
@@ -56,6 +56,14 @@ class MultiViewData:
     y: np.ndarray | None = None
     name: str = ""
     description: str = ""
+
+    def __post_init__(self) -> None:
+        n_samples, n_views = self.observed.shape
+        views = {"views": self.views, "names": self.names, "columns": self.columns}
+        rows = {f"views[{v}]": view for v, view in enumerate(self.views)}
+        rows |= {"ids": self.ids, "y": self.y}
+        _check_lengths(views, n_views, "entry per view")
+        _check_lengths(rows, n_samples, "row per sample")
 
     @property
     def n_samples(self) -> int:
@@ -164,3 +172,13 @@ class MultiViewData:
     def view_names(self) -> tuple[str, ...]:
         """The same as ``names``, which complete data of version 0.1 had under this name."""
         return self.names
+
+
+def _check_lengths(parts: Mapping[str, Any], expected: int, each: str) -> None:
+    for name, part in parts.items():
+        if part is not None and len(part) != expected:
+            msg = (
+                f"{name} must have one {each}, {expected} as in observed, but has {len(part)}; "
+                f"change all parts of the data together, rows as with data[rows]"
+            )
+            raise InvalidViewsError(msg)

@@ -64,10 +64,7 @@ def check_views(
     else:
         given = named_arrays(X, view_sizes)
     views = {name: as_matrix(array, view_title(name), dtype) for name, array in given.items()}
-    checked = _assemble(views, mask, every_view=True)
-    if not isinstance(X, MultiViewData):
-        return checked
-    return replace(X, views=checked.views, observed=checked.observed)
+    return _with_the_rest(X, _assemble(views, mask, every_view=True))
 
 
 def check_complete_data(X: object, y: ArrayLike | None) -> MultiViewData:
@@ -98,9 +95,15 @@ def check_complete_data(X: object, y: ArrayLike | None) -> MultiViewData:
             )
             raise InvalidViewsError(msg)
     observed = np.ones((n_samples, len(views)), dtype=bool)
-    classes = _check_class_numbers(y, n_samples)
-    data = X if isinstance(X, MultiViewData) else MultiViewData((), observed, tuple(views))
-    return replace(data, views=tuple(views.values()), observed=observed, y=classes)
+    checked = _with_the_rest(X, MultiViewData(tuple(views.values()), observed, tuple(views)))
+    return replace(checked, y=_check_class_numbers(y, n_samples))
+
+
+def _with_the_rest(X: object, checked: MultiViewData) -> MultiViewData:
+    """Checked views, with what a MultiViewData that they came from holds beside its views."""
+    if not isinstance(X, MultiViewData):
+        return checked
+    return replace(X, views=checked.views, observed=checked.observed)
 
 
 def _check_class_numbers(y: ArrayLike | None, n_samples: int) -> np.ndarray:
