@@ -8,8 +8,8 @@ holds, and it misses the views that do not hold it.
 from viewmend.data.arrays import from_arrays
 from viewmend.data.container import MultiViewData
 from viewmend.data.frames import from_frames
-from viewmend.data.io import (
-    Request,
+from viewmend.data.io.contents import Request
+from viewmend.data.io.loading import (
     ViewTables,
     load_folder,
     load_mat,

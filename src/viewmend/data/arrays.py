@@ -6,9 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
 
 from viewmend.data.container import MultiViewData
+from viewmend.data.input_arrays import as_dense
 from viewmend.data.joining import all_ids, check_room, identifiers, join, labels_by_id
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 
@@ -82,17 +82,7 @@ def as_table(
     width(array, name)
     if isinstance(array, pd.DataFrame):
         return array.set_axis(index, axis=0)
-    return pd.DataFrame(_dense(array), index=index, columns=columns)
-
-
-def _dense(array: Any) -> np.ndarray:
-    if scipy.sparse.issparse(array):
-        return array.toarray()
-    if type(array).__module__.partition(".")[0] == "torch":
-        # NumPy has no bfloat16; every other number type of torch fits as well.
-        real = array.detach() if array.is_complex() else array.detach().double()
-        return np.asarray(real.to_dense().cpu())
-    return np.asarray(array)
+    return pd.DataFrame(as_dense(array, f"view {name!r}"), index=index, columns=columns)
 
 
 def _rows(array: Any, name: str, ids: Mapping[str, Sequence[Any]] | None) -> pd.Index:

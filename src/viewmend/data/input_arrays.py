@@ -14,6 +14,7 @@ from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import Each, Integer
 
 __all__ = [
+    "as_dense",
     "as_mask",
     "as_matrix",
     "common_rows",
@@ -121,7 +122,7 @@ def as_matrix(raw: object, title: str, dtype: DTypeLike) -> np.ndarray:
             f"(n_samples, n_features): leave the view out or pass its rows"
         )
         raise InvalidViewsError(msg)
-    array = _as_dense(raw, title)
+    array = as_dense(raw, title)
     if array.ndim != 2:
         msg = (
             f"{title} must be 2-D (n_samples, n_features), got {array.ndim}-D of shape "
@@ -137,9 +138,14 @@ def as_matrix(raw: object, title: str, dtype: DTypeLike) -> np.ndarray:
     return np.ascontiguousarray(_as_floats(array, title, dtype))
 
 
-def _as_dense(raw: Any, title: str) -> np.ndarray:
+def as_dense(raw: Any, title: str) -> np.ndarray:
+    """An array of NumPy from sparse matrices, masked arrays, tensors and nested lists."""
     if scipy.sparse.issparse(raw):
         raw = raw.toarray()
+    if type(raw).__module__.partition(".")[0] == "torch":
+        # NumPy has no bfloat16; every other number type of torch fits as well.
+        real = raw.detach() if raw.is_complex() else raw.detach().double()
+        raw = real.to_dense().cpu()
     if isinstance(raw, np.ma.MaskedArray):
         raw = np.ma.filled(raw.astype(object), np.nan)
     try:

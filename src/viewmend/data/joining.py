@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ __all__ = [
     "all_ids",
     "check_room",
     "column_labels",
+    "columns_of_fit",
     "identifiers",
     "join",
     "labels_by_id",
@@ -184,26 +185,30 @@ def _in_layout_of(
             f"names, or leave the view out"
         )
         raise InvalidViewsError(msg)
-    for name, table in tables.items():
-        _check_layout(table, columns[name], name)
-    return {name: tables[name][list(columns[name])] for name in columns if name in tables}
+    return {
+        name: columns_of_fit(tables[name], columns[name], name)
+        for name in columns
+        if name in tables
+    }
 
 
-def _check_layout(table: pd.DataFrame, columns: tuple[Hashable, ...], name: str) -> None:
+def columns_of_fit(table: pd.DataFrame, columns: Sequence[Hashable], name: str) -> pd.DataFrame:
+    """The columns that a model was fitted on, in their order; others are dropped."""
     absent = [column for column in columns if column not in table.columns]
     if absent:
         msg = (
-            f"view {name!r} must have the {len(columns)} columns of like, but lacks {len(absent)} "
-            f"of them, such as {short(absent[0])}; add them"
+            f"view {name!r} must have the {len(columns)} columns that the model was fitted on, but "
+            f"lacks {len(absent)} of them, {short(absent)}; add them, with empty cells if unknown"
         )
         raise InvalidViewsError(msg)
     # Of columns without names nothing tells which ones are new.
-    if columns == tuple(range(len(columns))) and table.shape[1] != len(columns):
+    if tuple(columns) == tuple(range(len(columns))) and table.shape[1] != len(columns):
         msg = (
             f"view {name!r} must have {len(columns)} columns, as in like, but has "
             f"{table.shape[1]}, none of them named; pass the same columns in the same order"
         )
         raise InvalidViewsError(msg)
+    return table[list(columns)]
 
 
 def _matrix(table: pd.DataFrame, ids: pd.Index, name: str) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Data to learn from, and protocols that hide parts of it."""
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.io import load_folder, load_mat, load_npz
+from viewmend.data.io.loading import load_folder, load_mat, load_npz
 from viewmend.datasets.labels import LABEL_PROTOCOLS, most_complete_first, random_stratified
 from viewmend.datasets.missing import (
     MISSING_PROTOCOLS,

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.io import load_folder, load_mat, load_npz
+from viewmend.data.io.loading import load_folder, load_mat, load_npz
 from viewmend.data.labels import check_labels
 from viewmend.datasets.uci_digits import load_uci_digits
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError

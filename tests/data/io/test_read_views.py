@@ -257,7 +257,7 @@ def test_data_is_held_to_the_columns_of_a_fit(tmp_path):
     ("columns", "message"),
     [
         ({"blood": ["hb"]}, r"fitted on the views \['blood'\] and not on \['labs', 'scan'\]; name"),
-        ({"labs": ["hb", "ldh"], "scan": ["v1"]}, r"view 'labs' .* lacks \['ldh'\]"),
+        ({"labs": ["hb", "ldh"], "scan": ["v1"]}, r"view 'labs' .* lacks 1 of them, \['ldh'\]"),
     ],
 )
 def test_data_of_another_layout_is_refused(tmp_path, columns, message):

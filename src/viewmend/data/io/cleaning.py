@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from viewmend.data.joining import columns_of_fit
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.parameters import short
 
@@ -74,19 +75,10 @@ def match_layout(
     if unknown:
         warnings.warn(f"{told}, which were left out", DataWarning, stacklevel=3)
     return {
-        name: _with_columns(tables[name], columns[name], name) for name in columns if name in tables
+        name: columns_of_fit(tables[name], columns[name], name)
+        for name in columns
+        if name in tables
     }
-
-
-def _with_columns(table: pd.DataFrame, columns: Sequence[str], name: str) -> pd.DataFrame:
-    absent = [column for column in columns if column not in table]
-    if absent:
-        msg = (
-            f"view {name!r} must have the {len(columns)} columns that the model was fitted on, but "
-            f"lacks {short(absent)}; add them, with empty cells if unknown"
-        )
-        raise InvalidViewsError(msg)
-    return table[list(columns)]
 
 
 def _numbers(column: pd.Series) -> pd.Series:
