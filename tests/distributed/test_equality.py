@@ -123,6 +123,13 @@ def test_other_forms_of_the_views_give_the_same_model():
         assert_same_model(model, expected)
 
 
+def test_labels_may_come_with_the_views():
+    views = tuple(lazy(TASK.data.views, 100))
+    data = MultiViewData(views, TASK.data.observed, TASK.data.names, y=TASK.y)
+    expected = AGFTIClassifier(**SETTINGS).fit(TASK.data)
+    assert_same_model(AGFTIClassifier(**SETTINGS).fit(data), expected)
+
+
 def test_data_frames_give_the_same_model():
     dd = pytest.importorskip("dask.dataframe")
     pd = pytest.importorskip("pandas")

@@ -59,11 +59,10 @@ class MultiViewData:
 
     def __post_init__(self) -> None:
         n_samples, n_views = self.observed.shape
-        views = {"views": self.views, "names": self.names, "columns": self.columns}
-        rows = {f"views[{v}]": view for v, view in enumerate(self.views)}
-        rows |= {"ids": self.ids, "y": self.y}
-        _check_lengths(views, n_views, "entry per view")
-        _check_lengths(rows, n_samples, "row per sample")
+        by_view = {"views": self.views, "names": self.names, "columns": self.columns}
+        by_row = {f"views[{v}]": view for v, view in enumerate(self.views)}
+        _check_lengths(by_view, n_views, "entry per view")
+        _check_lengths(by_row | {"ids": self.ids, "y": self.y}, n_samples, "row per sample")
 
     @property
     def n_samples(self) -> int:

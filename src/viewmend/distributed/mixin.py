@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from viewmend.data.container import MultiViewData
 from viewmend.distributed.inputs import is_lazy
 from viewmend.exceptions import InvalidParameterError
 
@@ -30,8 +31,9 @@ class DaskMixin:
             return
         from viewmend.distributed.estimator import fit_blocks
 
+        labels = X.y if y is None and isinstance(X, MultiViewData) else y
         with self._unfitted_on_error():  # type: ignore[attr-defined]
-            fit_blocks(self, X, y, mask)
+            fit_blocks(self, X, labels, mask)
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> Any:
         """Classes of new samples; parameters as in ``predict_proba``.
