@@ -92,7 +92,7 @@ def check_labels(y: object, n_samples: int) -> Labels:
     values = as_label_array(y, n_samples)
     unlabelled = find_unlabelled(values)
     known = _with_native_dtype(values[~unlabelled])
-    classes, found = _classes_and_codes(known)
+    classes, known_codes = _classes_and_codes(known)
     if len(classes) < 2:
         seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no label at all"
         msg = (
@@ -101,7 +101,7 @@ def check_labels(y: object, n_samples: int) -> Labels:
         )
         raise InvalidLabelsError(msg)
     codes = np.full(n_samples, -1, dtype=np.int64)
-    codes[~unlabelled] = found
+    codes[~unlabelled] = known_codes
     return Labels(classes, codes)
 
 

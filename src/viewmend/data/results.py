@@ -43,9 +43,12 @@ def result_frame(
     import pandas as pd
 
     check_is_fitted(model)
-    shares = model.label_distributions_ if new is None else _shares_of_new(model, new)
-    told = model.transduction_ if new is None else model.classes_[shares.argmax(axis=1)]
-    rows = ids if new is None else new.sample_ids
+    if new is None:
+        shares, classes, rows = model.label_distributions_, model.transduction_, ids
+    else:
+        # By name, so that views of fit which the new samples lack are missing and no error.
+        shares = np.asarray(model.predict_proba(dict(zip(new.names, new.views, strict=True))))
+        classes, rows = model.classes_[shares.argmax(axis=1)], new.sample_ids
     index = pd.RangeIndex(len(shares)) if rows is None else identifiers(rows, "ids")
     if len(index) != len(shares):
         msg = (
@@ -53,16 +56,10 @@ def result_frame(
             f"the ids of the views that the model was fitted on"
         )
         raise InvalidViewsError(msg)
-    prediction = pd.Categorical(told, categories=model.classes_)
+    prediction = pd.Categorical(classes, categories=model.classes_)
     columns = {
         "prediction": prediction,
-        "confidence": shares[np.arange(len(told)), prediction.codes],
+        "confidence": shares[np.arange(len(shares)), prediction.codes],
     }
     columns |= {f"share_{label}": shares[:, c] for c, label in enumerate(model.classes_)}
     return pd.DataFrame(columns, index=index)
-
-
-def _shares_of_new(model: Any, new: MultiViewData) -> np.ndarray:
-    # By name, so that views of fit which the new samples lack are missing rather than an error.
-    views = dict(zip(new.names, new.views, strict=True))
-    return np.asarray(model.predict_proba(views))

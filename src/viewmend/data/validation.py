@@ -266,12 +266,12 @@ def _check_every_sample_seen(observed: np.ndarray, zero: np.ndarray) -> None:
     unseen = ~observed.any(axis=1)
     if not unseen.any():
         return
-    lost = np.flatnonzero(unseen)
+    rows = np.flatnonzero(unseen)
     emptied = np.flatnonzero(unseen & zero.any(axis=1))
     cause = f", {len(emptied)} of them for all-zero rows ({some_of(emptied)})"
     cause = cause if len(emptied) else ""
     msg = (
-        f"{len(lost)} sample(s) have no view at all (samples {some_of(lost)}){cause}; every sample "
+        f"{len(rows)} sample(s) have no view at all (samples {some_of(rows)}){cause}; every sample "
         f"needs at least one observed row: drop these samples"
     )
     raise InvalidViewsError(msg)

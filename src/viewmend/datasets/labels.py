@@ -62,13 +62,8 @@ def random_stratified(
 
     Parameters
     ----------
-    y : array (n_samples,) of int
-        True classes.
-    rate : float in (0, 1]
-        Share of every class to label, rounded up.
-    observed : array (n_samples, n_views) of bool
-        Not used.
-    rng : numpy Generator
+    y, rate, observed, rng
+        As in `most_complete_first`; ``observed`` is not used.
 
     Returns
     -------
