@@ -26,6 +26,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from viewmend import AGFTIClassifier, MendClassifier
+from viewmend.bench.environment import check_publishable, environment
 from viewmend.core.common.calibration import (
     BINS,
     calibration_error,
@@ -130,6 +131,7 @@ def run(task: Task, estimator, ways: Sequence[str | None]) -> Iterator[tuple[dic
 
 
 def run_all(args: argparse.Namespace) -> None:
+    check_publishable([environment()], args.out)
     figures, bins = [], []
     for name in DATA:
         source = load(name, args.data)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from viewmend.bench.environment import check_publishable
+
 from . import gpu, growth, hardware, pictures, rounds, tnn, whole_fit
 from .records import Record, line, read, titles
 from .transcription import LINE_SEARCHES
@@ -298,8 +300,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of JSON files")
     parser.add_argument("--out", type=Path, required=True, help="Markdown file to write")
     args = parser.parse_args(argv)
+    records = read(args.data)
+    check_publishable((record.machine for record in records), args.out)
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(page(grouped(read(args.data)), args.out.parent))
+    args.out.write_text(page(grouped(records), args.out.parent))
 
 
 if __name__ == "__main__":

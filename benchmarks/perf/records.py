@@ -6,24 +6,21 @@ import argparse
 import json
 import os
 import platform
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_info
 
-import viewmend
 from viewmend.backend.threads import available_threads
 from viewmend.backend.torch_gpu import import_torch
+from viewmend.bench.environment import environment
 
 from .measuring import DEVICES
 
 __all__ = ["Record", "common_parser", "line", "machine", "read", "titles", "write"]
 
-PACKAGES = ("numpy", "scipy", "numba", "torch")
 # Programs that were running when this one started: above zero, they share in all seconds.
 LOAD_BEFORE = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 # Folders say nothing about a figure, and what is in their names is nobody's business.
@@ -65,10 +62,11 @@ def common_parser(doc: str) -> argparse.ArgumentParser:
 
 
 def machine(device: str) -> dict[str, Any]:
-    """Processor, memory, versions, threads in use, other load, and the GPU if it was used."""
+    """Processor, memory, versions, revision, threads, other load, and the GPU if it was used."""
     blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    found: dict[str, Any] = {
-        "cpu": _cpu_model(),
+    known = environment()
+    facts: dict[str, Any] = {
+        "cpu": known["machine"]["processor"],
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "memory_gb": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9,
         "system": platform.system(),
@@ -76,10 +74,10 @@ def machine(device: str) -> dict[str, Any]:
         "blas": sorted({f"{pool['internal_api']} {pool['version']}" for pool in blas}),
         "blas_threads": max((pool["num_threads"] for pool in blas), default=None),
         "kernel_threads": available_threads(),
-        "versions": {"python": platform.python_version(), "viewmend": viewmend.__version__},
+        "versions": known["versions"],
+        "revision": known["revision"],
     }
-    found["versions"] |= dict(_versions(PACKAGES))
-    return found if device != "cuda" else found | _gpu()
+    return facts if device != "cuda" else facts | _gpu()
 
 
 def write(benchmark: str, args: argparse.Namespace, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -114,23 +112,6 @@ def titles(names: Sequence[str]) -> str:
 def line(cells: Iterable[object]) -> str:
     """Row of a Markdown table."""
     return "| " + " | ".join(map(str, cells)) + " |"
-
-
-def _cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    models = [text.split(":", 1)[1].strip() for text in lines if text.startswith("model name")]
-    return models[0] if models else platform.processor() or platform.machine()
-
-
-def _versions(packages: Iterable[str]) -> Iterable[tuple[str, str]]:
-    for package in packages:
-        try:
-            yield package, version(package)
-        except PackageNotFoundError:
-            # A package on the path without metadata still knows its version.
-            if package in sys.modules:
-                yield package, str(getattr(sys.modules[package], "__version__", "unknown"))
 
 
 def _gpu() -> dict[str, Any]:

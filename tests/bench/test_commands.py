@@ -17,8 +17,8 @@ from viewmend.bench import measures
 from viewmend.bench.experiment import read_experiment
 from viewmend.bench.methods import CONTESTANTS
 from viewmend.bench.plan import Count, final_runs
-from viewmend.bench.progress import remaining_seconds, shown_progress
-from viewmend.bench.runner import Outcome
+from viewmend.bench.progress import shown_progress
+from viewmend.bench.runner import RunOutcome
 from viewmend.bench.runs import Record, RunKey
 from viewmend.bench.store import ResultStore
 from viewmend.datasets import make_multiview_blobs
@@ -229,6 +229,45 @@ def test_export_of_numbers_and_text_in_one_column(tmp_path):
     assert table["result.y"].to_pylist() == [0.0, 0.5, 1.0, 1.5]
 
 
+def test_a_run_out_of_time_leaves_the_rest_to_do(folder):
+    result = invoke(folder, "run", folder / "small.toml", "--time-limit", 0, results="late")
+    assert (result.exit_code, counts(result)["all"]) == (0, [0, 0, 4, 8])
+
+
+def test_paired_differences_are_from_the_subject(folder, tmp_path):
+    out = tmp_path / "paired.md"
+    chosen = ("--kind", "paired", "--only", "honest", "--subject", "union graph")
+    result = invoke(folder, "table", folder / "small.toml", *chosen, "--output", out)
+    assert result.exit_code == 0, result.output
+    text = out.read_text()
+    assert "**union graph against each by ACC under the protocol 'honest'**" in text
+    scores = {
+        (r.key.setting == (), r.key.repetition): 100 * r.result["accuracy"]
+        for r in ResultStore(folder / "results").records()
+        if r.key.protocol == "honest"
+    }
+    gap = np.mean([scores[True, i] - scores[False, i] for i in range(2)])
+    assert re.search(rf"\| blobs \| 40% \| 10% \| {re.escape(f'{gap:+.1f}')} ± ", text)
+
+
+@pytest.mark.parametrize(
+    "command", [("table", "docs/t.md"), ("plot", "docs"), ("report", "docs/r.html")]
+)
+def test_records_of_uncommitted_code_stay_out_of_the_documentation(folder, tmp_path, command):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "mkdocs.yml").touch()
+    for record in ResultStore(folder / "results").records():
+        dirty = {**record.environment, "revision": "abc-dirty"}
+        ResultStore(folder / "dirty").write(replace(record, environment=dirty))
+    name, output = command
+    arguments = (name, folder / "small.toml", "--output", tmp_path / output)
+    result = invoke(folder, *arguments, results="dirty")
+    assert result.exit_code == 2
+    assert "records come from code that cannot be looked up" in message(result)
+    assert "commit the code and do these runs again" in message(result)
+    assert not list((tmp_path / "docs").iterdir())
+
+
 def test_export_to_an_unknown_format_is_refused(folder):
     result = invoke(folder, "export", folder / "all.xlsx")
     assert result.exit_code == 2
@@ -260,8 +299,8 @@ def test_progress_tells_failures_apart(tmp_path):
     with (tmp_path / "screen").open("w") as screen:
         console = Console(file=screen, force_terminal=True, width=120)
         with shown_progress(console, Count(done=5, failed=1, to_do=4)) as watch:
-            watch(Outcome(KEY, "done"))
-            watch(Outcome(KEY, "error"))
+            watch(RunOutcome(KEY, "done"))
+            watch(RunOutcome(KEY, "error"))
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", (tmp_path / "screen").read_text())
     assert "8/10 2 failed" in text
     assert "union graph on blobs, 40% missing" in text
@@ -289,9 +328,3 @@ def test_examples_of_the_documentation_run_and_are_short(tmp_path, monkeypatch):
     records = ResultStore(tmp_path / "results").records()
     assert min(r.result["accuracy"] for r in records) > 0.6
     assert {r.key.setting for r in records} == {(), (("power", 1),), (("power", 2),)}
-
-
-def test_time_left_goes_by_the_pace_of_this_process():
-    assert remaining_seconds(30.0, ended=3, left=7) == 70.0
-    assert remaining_seconds(30.0, ended=0, left=7) is None
-    assert remaining_seconds(30.0, ended=10, left=0) == 0.0

@@ -1,7 +1,6 @@
 """A benchmark that is killed again and again ends with the store of one that was not."""
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -18,21 +17,35 @@ from viewmend.bench.methods import CONTESTANTS
 from viewmend.bench.store import ResultStore
 from viewmend.datasets import make_multiview_blobs
 
-# A method that takes its time, so that there is a middle to be killed in; tuned under "paper".
+# A method that is tuned under "paper", and a death at a defined call, counted over all processes.
 PLUGIN = """
-import time
+import os, signal
 
 from viewmend.baselines import UnionGraphClassifier
 from viewmend.bench.methods import CONTESTANTS, Contestant
 
-
-class SlowUnionGraph(UnionGraphClassifier):
-    def fit(self, X, y):
-        time.sleep(0.03)
-        return super().fit(X, y)
+place, due, counter = os.environ.get("DIE_AT", "nowhere 0 -").split()
 
 
-CONTESTANTS["slow"] = Contestant(f"{__name__}:SlowUnionGraph", thinned={"n_neighbors": [3, 5, 8]})
+def dying(function, name):
+    def call(*arguments, **options):
+        if name == place:
+            with open(counter, "ab", buffering=0) as calls:
+                calls.write(b".")
+                if calls.tell() == int(due):
+                    os.killpg(0, signal.SIGKILL)
+        return function(*arguments, **options)
+
+    return call
+
+
+class Mortal(UnionGraphClassifier):
+    fit = dying(UnionGraphClassifier.fit, "fit")
+
+
+os.fsync = dying(os.fsync, "fsync")
+os.unlink = dying(os.unlink, "unlink")
+CONTESTANTS["mortal"] = Contestant(f"{__name__}:Mortal", thinned={"n_neighbors": [3, 5, 8]})
 """
 TOML = """
 name = "killed"
@@ -40,12 +53,15 @@ protocols = ["paper", "honest"]
 data = ["blobs", "more blobs"]
 missing_rates = [0.2, 0.4]
 label_rates = [0.1]
-methods = ["slow"]
-repetitions = 8
+methods = ["mortal"]
+repetitions = 3
 plugins = ["plugin_of_test_kill.py"]
 """
-N_RUNS = 2 * 2 * (3 + 7) + 2 * 2 * 8
+N_RUNS = 2 * 2 * (3 + 2) + 2 * 2 * 3
 COMMAND = "from viewmend.cli import app; app()"
+# Jobs, and the call that a benchmark does not survive: in the middle of a run, while its record is
+# written (two calls a record), and between the record and the end of its claim.
+DEATHS = [(1, "fit 5"), (2, "fsync 7"), (1, "unlink 4")]
 
 
 @pytest.fixture
@@ -56,8 +72,10 @@ def folder(tmp_path):
         blobs = make_multiview_blobs(60, n_views=2, noise=4.0, random_state=seed)
         views = {f"view_{v}": view for v, view in enumerate(blobs.views)}
         np.savez(tmp_path / f"{name}.npz", y=blobs.y, **views)
+    fsync, unlink = os.fsync, os.unlink
     yield tmp_path
-    CONTESTANTS.pop("slow", None)
+    os.fsync, os.unlink = fsync, unlink
+    CONTESTANTS.pop("mortal", None)
     sys.modules.pop("plugin_of_test_kill", None)
 
 
@@ -66,34 +84,19 @@ def arguments(folder, results, jobs):
     return ["bench", "run", *paths, "--jobs", str(jobs)]
 
 
-def start(folder, results, jobs):
-    """A benchmark in a session of its own, so that its workers can be killed with it."""
-    environment = os.environ | {"PYTHONPATH": str(Path(viewmend.__file__).parents[1])}
-    return subprocess.Popen(
+def run_until_killed(folder, results, jobs, death):
+    """A benchmark in a session of its own, which dies with all its workers."""
+    counter = folder / f"calls {death}".replace(" ", "_")
+    own = {"PYTHONPATH": str(Path(viewmend.__file__).parents[1]), "DIE_AT": f"{death} {counter}"}
+    died = subprocess.run(
         [sys.executable, "-c", COMMAND, *arguments(folder, results, jobs)],
-        env=environment,
+        env=os.environ | own,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        check=False,
     )
-
-
-def wait_until(happened, seconds=120):
-    limit = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < limit, "it did not happen"
-        time.sleep(0.005)
-
-
-def kill_at_a_random_moment(process, store, moments):
-    """Kill a benchmark some records and milliseconds after the first one it wrote."""
-    before = len(list(store.runs.glob("*.json")))
-    n_records, pause = moments.randint(1, 8), moments.uniform(0, 0.1)
-    wait_until(lambda: len(list(store.runs.glob("*.json"))) >= before + n_records)
-    time.sleep(pause)
-    assert process.poll() is None, "it ended by itself"
-    os.killpg(process.pid, signal.SIGKILL)
-    assert process.wait(20) == -signal.SIGKILL
+    assert died.returncode == -signal.SIGKILL
 
 
 def run_to_the_end(folder, results):
@@ -107,19 +110,15 @@ def comparable(store):
 
 
 def test_killed_three_times_and_resumed_ends_as_if_never_killed(folder):
-    store, moments = ResultStore(folder / "killed"), random.Random(2025)
-    for jobs in (1, 2, 1):
-        process = start(folder, store.folder, jobs)
-        try:
-            kill_at_a_random_moment(process, store, moments)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait(20)
-        # The workers of a process that was killed go a moment after it.
-        wait_until(lambda: store.running() == [])
-        records = store.records()  # a record cut short would be a warning, which is an error here
-        assert 0 < len(records) < N_RUNS
+    store, n_records = ResultStore(folder / "killed"), []
+    for jobs, death in DEATHS:
+        run_until_killed(folder, store.folder, jobs, death)
+        while store.running():
+            # The system frees the locks of the workers when it has cleared them away.
+            time.sleep(0.01)
+        # A record cut short would be a warning, which is an error here.
+        n_records.append(len(store.records()))
+    assert 0 < n_records[0] < n_records[1] < n_records[2] < N_RUNS
     resumed = run_to_the_end(folder, store.folder)
     whole = run_to_the_end(folder, folder / "whole")
     assert len(comparable(whole)) == N_RUNS
@@ -127,6 +126,9 @@ def test_killed_three_times_and_resumed_ends_as_if_never_killed(folder):
     # A process killed between the record and the end of its claim leaves a lock of a run that is
     # done, which nobody holds or asks for again.
     done = {path.stem for path in resumed.runs.glob("*.json")}
-    assert {path.stem for path in resumed.claims.iterdir()} <= done
+    left = {path.stem for path in resumed.claims.iterdir()}
+    # At least: two workers may be there at once when the benchmark of two is killed.
+    assert left
+    assert left <= done
     assert resumed.interrupted() == []
     assert not list(resumed.drafts.iterdir())

@@ -13,9 +13,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
-from viewmend.bench.measures import MEASURES, Context, hidden_error, measure
+from viewmend.bench.measures import MEASURES, RunFolders, hidden_error, measure
 from viewmend.bench.methods import CONTESTANTS, Contestant
-from viewmend.bench.protocols import PROTOCOLS, pose
+from viewmend.bench.protocols import PROTOCOLS, altered, pose
 from viewmend.bench.runs import RunKey, derived_seed, setting_of
 from viewmend.core.agfti.tensor_nuclear import prox_tnn, tnn
 from viewmend.data.container import MultiViewData
@@ -39,7 +39,7 @@ def context(tmp_path_factory):
         y=blobs.y,
         **{f"view_{v}": view for v, view in enumerate(blobs.views)},
     )
-    return Context(folder, folder / "cache")
+    return RunFolders(folder, folder / "cache")
 
 
 def key_of(method="union graph", *, data="blobs", setting=None, **fields):
@@ -64,9 +64,14 @@ class Spy(BaseEstimator):
     """Looks up the class in the last column of a view that a sample has."""
 
     seen: ClassVar = []
+    n_anchors_seen: ClassVar = None
+
+    def __init__(self, n_anchors=None):
+        self.n_anchors = n_anchors
 
     def fit(self, data, y):
         Spy.seen.append((data, y))
+        Spy.n_anchors_seen = self.n_anchors
         columns = np.stack([view[:, -1] for view in data.views])
         self.transduction_ = np.nanmax(columns, axis=0).astype(int) - 10
         return self
@@ -110,8 +115,10 @@ def test_a_method_gets_the_task_and_no_hidden_label(context, protocol):
     assert_array_equal(y[task.unlabelled], -1)
     for given, expected in zip(data.views, task.data.views, strict=True):
         assert_array_equal(given, expected)
-    # Its guesses are right, so they were judged against the samples they were made for.
-    assert record.result["accuracy"] == record.result["macro_f1"] == 1.0
+    # Its guesses are right, so they were judged against the samples they were made for; noise in
+    # place of the only view that a sample has tells nothing.
+    useless = PROTOCOLS[protocol].alteration == "one view replaced by noise"
+    assert useless or record.result["accuracy"] == record.result["macro_f1"] == 1.0
 
 
 def test_a_method_that_knows_nothing_scores_what_it_must(context):
@@ -177,6 +184,28 @@ def test_methods_and_settings_share_the_problem_and_repetitions_do_not(context):
     other = done(key_of("AMGL", repetition=1), context)
     assert other.result["seeds"] != records[0].result["seeds"]
     assert other.timings["imputation"] != records[0].timings["imputation"]
+
+
+@pytest.mark.parametrize(("protocol", "n_anchors"), [("paper", 7), ("honest", 3)])
+def test_what_the_paper_sets_by_data_is_for_its_protocol_alone(
+    context, monkeypatch, protocol, n_anchors
+):
+    row = Contestant(Spy, {"n_anchors": 3}, by_data={"marked": {"n_anchors": 7}})
+    monkeypatch.setitem(CONTESTANTS, "Spy", row)
+    done(key_of("Spy", data="marked", protocol=protocol), context)
+    assert Spy.n_anchors_seen == n_anchors
+
+
+@pytest.mark.parametrize("protocol", ["honest-imbalanced", "honest-two-views"])
+def test_a_completion_is_of_the_data_as_the_protocol_alters_it(context, protocol):
+    key = key_of("AMGL", protocol=protocol)
+    result = done(key, context).result
+    source = altered(load("blobs", context.data_dir), protocol, derived_seed(key, "mask"))
+    assert result["n_samples"] == source.y.size
+    # Rows of other samples would be labelled by chance.
+    assert result["macro_recall"] > 1 / N_CLASSES + 0.2
+    error = done(replace(key, measure="completion"), context).result["hidden_error"]
+    assert 0 < error < 1
 
 
 def test_methods_that_need_no_completion_wait_for_none(context):

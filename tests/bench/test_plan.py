@@ -18,6 +18,7 @@ from viewmend.bench.plan import (
     known_runs,
     unfinished_runs,
 )
+from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, derived_seed
 
 GRID = {"a": (1, 2, 3), "b": (0.5, 0.25)}
@@ -117,6 +118,17 @@ def test_grid_and_parameters_of_the_trials():
     experiment = small(settings={"tuned": {"b": 7.0, "c": "x"}})
     found = {key.setting for key in known_runs(experiment, Shelf())}
     assert found == {(("a", a), ("b", 7.0), ("c", "x")) for a in GRID["a"]}
+
+
+def test_runs_say_what_their_protocol_meant(monkeypatch):
+    experiment = replace(EXPERIMENT, protocols=("honest",))
+    before = final_runs(experiment, [])
+    assert {key.rules for key in before} == {PROTOCOLS["honest"].rules}
+    other = replace(PROTOCOLS["honest"], labels="most_complete")
+    monkeypatch.setitem(PROTOCOLS, "honest", other)
+    records = [Record(key, "done", {"accuracy": 1.0, "macro_f1": 1.0}) for key in before]
+    # Runs under the old meaning do not count.
+    assert final_records(experiment, records) == []
 
 
 def test_honest_protocol_knows_all_runs_at_once_and_tunes_nothing():

@@ -2,15 +2,16 @@
 
 import importlib.util
 import threading
-import time
 from dataclasses import replace
 from functools import partial
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
 from viewmend.bench import runner as execute
 from viewmend.bench.experiment import Experiment, Row
-from viewmend.bench.measures import Context
+from viewmend.bench.measures import RunFolders
 from viewmend.bench.methods import CONTESTANTS, Contestant
 from viewmend.bench.plan import counts, final_runs, known_runs
 from viewmend.bench.runner import (
@@ -18,13 +19,13 @@ from viewmend.bench.runner import (
     Worker,
     WorkerLostError,
     carry_out,
-    forget_failures,
     in_turn,
     on_cores,
     on_dask,
     spread_over,
 )
 from viewmend.bench.runs import Record, derived_seed
+from viewmend.bench.session import Session
 from viewmend.bench.store import ResultStore
 
 EXPERIMENT = Experiment(
@@ -61,8 +62,8 @@ def make_measure(fails=lambda _: False, before=lambda _: None):
 
 
 def worker_of(folder, **how):
-    context = Context(folder / "data", folder / "cache")
-    return Worker(ResultStore(folder), context, measure=make_measure(**how))
+    folders = RunFolders(folder / "data", folder / "cache")
+    return Worker(ResultStore(folder), folders, measure=make_measure(**how))
 
 
 def results(worker):
@@ -93,13 +94,16 @@ def test_processes_leave_the_same_store_as_one(tmp_path):
 
 
 def test_two_that_share_a_store_share_the_work(tmp_path):
-    """Each run is begun once, and both return only when all runs are done."""
-    begun, lock = [], threading.Lock()
+    """Each run is begun once, and all return only when all runs are done."""
+    begun, lock, all_at_work = [], threading.Lock(), threading.Barrier(3)
 
     def note(key):
         with lock:
             begun.append(key)
-        time.sleep(0.01)
+            turn = len(begun)
+        if turn <= 3:
+            # Each of the three is at a run of its own before any ends.
+            all_at_work.wait()
 
     ends = []
 
@@ -112,31 +116,45 @@ def test_two_that_share_a_store_share_the_work(tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join()
     assert len(begun) == len(set(begun))
     assert ends == [reference(tmp_path)] * 3
 
 
-def test_a_run_of_another_process_is_waited_for_and_not_done(tmp_path):
+def test_a_run_of_another_process_is_waited_for_and_not_done(tmp_path, monkeypatch):
     worker = worker_of(tmp_path)
     first, *_ = known_runs(EXPERIMENT, worker.store)
     held = worker.store.claim(first)
     assert held.__enter__()
     assert worker(first).status == ELSEWHERE
-    record = worker.measure(first, worker.context)
+    record = worker.measure(first, worker.folders)
 
-    def let_go():
-        worker.store.write(replace(record, message="by another"))
-        held.__exit__(None, None, None)
+    pauses = []
 
-    timer = threading.Timer(0.3, let_go)
-    timer.start()
+    def let_go_in_the_third_pause(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            worker.store.write(replace(record, message="by another"))
+            held.__exit__(None, None, None)
+
+    monkeypatch.setattr(execute.time, "sleep", let_go_in_the_third_pause)
     watched = []
     carry_out(EXPERIMENT, worker, in_turn, watched.append)
-    timer.join()
+    assert pauses == [execute.PATIENCE] * 3
     assert worker.store.get(first).message == "by another"
     assert first not in [outcome.key for outcome in watched]
     assert len(results(worker)) == len(reference(tmp_path))
+
+
+def test_nothing_is_begun_after_the_deadline_and_what_was_done_stays(tmp_path, monkeypatch):
+    watched, ticks = [], count()
+    monkeypatch.setattr(execute, "time", SimpleNamespace(time=lambda: next(ticks)))
+    worker = replace(worker_of(tmp_path), deadline=3)
+    carry_out(EXPERIMENT, worker, in_turn, watched.append)
+    assert len(watched) == len(results(worker)) == 3
+    carry_out(EXPERIMENT, replace(worker, deadline=0), in_turn, pytest.fail)
+    carry_out(EXPERIMENT, worker_of(tmp_path), in_turn)
+    assert results(worker) == reference(tmp_path)
 
 
 def test_failures_stay_until_they_are_to_be_tried_again(tmp_path):
@@ -148,7 +166,7 @@ def test_failures_stay_until_they_are_to_be_tried_again(tmp_path):
     assert counts(EXPERIMENT, worker.store.records())["tuned"].failed == 2
     better = replace(worker, measure=make_measure())
     carry_out(EXPERIMENT, better, in_turn, pytest.fail)
-    forget_failures(known_runs(EXPERIMENT, worker.store), worker.store)
+    Session(EXPERIMENT, worker.store, worker.folders, {}).forget_failures()
     again = []
     carry_out(EXPERIMENT, better, in_turn, again.append)
     assert all(odd(outcome.key) for outcome in again)

@@ -65,6 +65,17 @@ def test_settings_have_records_of_their_own(store):
     assert sorted(map(str, store.records())) == sorted(map(str, [RECORD, other]))
 
 
+def test_a_name_with_another_meaning_is_another_run(store):
+    """Also a record from before meanings were kept, which is still read as the run it was."""
+    now, before, nameless = (replace(KEY, rules=text) for text in ("labels: a", "labels: b", ""))
+    assert len({key.digest for key in (now, before, nameless)}) == 3
+    assert nameless.digest == "ffd50c28fef341d1"
+    for key in (before, nameless):
+        store.write(Record(key, "done", {"accuracy": 0.5}))
+    assert store.get(now) is None
+    assert {record.key for record in store.records()} == {before, nameless}
+
+
 def test_numbers_of_numpy_become_plain_numbers(store):
     result = {"accuracy": np.float32(0.5), "n": np.int64(3), "weights": np.array([0.25, 0.75])}
     store.write(replace(RECORD, result=result))

@@ -12,6 +12,7 @@ from perf import __main__ as sets
 from perf import cases, gpu, growth, hardware, page, records, rounds, tnn, whole_fit
 
 from viewmend.datasets import hide
+from viewmend.exceptions import InvalidParameterError
 
 TINY = cases.Case(120, 2, 16, 3, paper="Tiny")
 ONE = ("--threads", "1", "--repeats", "1")
@@ -256,6 +257,18 @@ def test_the_page_shows_every_figure(folder, tmp_path):
     assert len(links) == len(set(links)) == 6
     for link in links:
         assert (out.parent / link).read_bytes().startswith(b"\x89PNG")
+
+
+def test_figures_of_uncommitted_code_stay_out_of_the_documentation(folder, tmp_path):
+    out = tmp_path / "docs" / "speed.md"
+    (tmp_path / "mkdocs.yml").touch()
+    for path in folder.glob("*.json"):
+        figures = json.loads(path.read_text())
+        figures["machine"]["revision"] = "abc-dirty" if path.stem == "tnn" else "abc"
+        path.write_text(json.dumps(figures))
+    with pytest.raises(InvalidParameterError, match="1 of 5 records"):
+        page.main(["--data", str(folder), "--out", str(out)])
+    assert not out.parent.exists()
 
 
 def test_no_folder_of_this_machine_is_recorded(folder, tmp_path):

@@ -27,6 +27,7 @@ from viewmend.bench.look import Look
 from viewmend.bench.paper_values import PRINTED, is_printed
 from viewmend.bench.runs import Record
 from viewmend.bench.summaries import done, settings_vary
+from viewmend.bench.tables.paired import intervals_table, paired_table
 from viewmend.bench.tables.runs import (
     completeness_table,
     footprint_table,
@@ -108,6 +109,11 @@ def _rankable(records: Runs, look: Look) -> bool:
     return len(data) >= 2 and len(methods) >= 3
 
 
+def _paired(records: Runs, look: Look) -> bool:
+    methods = {record.key.method for record in done(records)}
+    return _one_setting(records, look) and look.subject in methods and len(methods) > 1
+
+
 def _printed(*metrics: str) -> Suits:
     """Whether the paper prints something of these metrics, or of the one that is looked at."""
 
@@ -164,6 +170,8 @@ TABLES = Catalogue(
     "table",
     {
         "scores": Kind(scores_table, _one_setting, by_metric=True),
+        "intervals": Kind(intervals_table, _one_setting, by_metric=True),
+        "paired": Kind(paired_table, _paired, by_metric=True, title="paired differences"),
         "ranks": Kind(ranks_table, _rankable, by_metric=True),
         "times": Kind(times_table, _one_setting),
         "paper": Kind(differences_table, _printed(*PRINTED), title="beside the paper"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.console import Console
 
 from viewmend.bench.catalogue import FIGURES, TABLES
 from viewmend.bench.charts.drawing import draw_chart
+from viewmend.bench.environment import check_publishable
 from viewmend.bench.export import export_records
 from viewmend.bench.look import Look
 from viewmend.bench.paper_values import read_paper_tables
@@ -19,10 +21,10 @@ from viewmend.bench.plan import Count
 from viewmend.bench.printing import print_status
 from viewmend.bench.progress import shown_progress
 from viewmend.bench.report import ReportContents, write_report
-from viewmend.bench.runner import WorkerLostError, spread_over
-from viewmend.bench.runs import Record
+from viewmend.bench.runner import Spread, WorkerLostError, spread_over
+from viewmend.bench.runs import Record, environments_of
 from viewmend.bench.schema import InvalidExperimentError
-from viewmend.bench.session import Opened, open_experiment
+from viewmend.bench.session import Session, open_experiment
 from viewmend.bench.store import ResultStore
 from viewmend.bench.summaries import METRICS, by_protocol
 from viewmend.bench.tables.formats import FORMATS, write_table
@@ -48,11 +50,14 @@ Paper = Annotated[
     Path | None, typer.Option(help="Folder with the paper's printed tables as CSV files.")
 ]
 Metric = Annotated[str, typer.Option(help=f"One of {', '.join(METRICS)}.")]
+Subject = Annotated[str, typer.Option(help="Method that the others are compared with.")]
+TimeLimit = Annotated[float, typer.Option(min=0, help="Seconds after which no run is begun.")]
 Kind = Annotated[str | None, typer.Option(help="Which one; all that the results hold by default.")]
 
 
+@app.command("resume", help="Go on with an experiment that was stopped: the same as run.")
 @app.command()
-def run(
+def run(  # noqa: PLR0913 - one argument per option of the command line
     experiment: ExperimentFile,
     results: Results = Path("results"),
     data: Data = Path("data"),
@@ -60,32 +65,17 @@ def run(
     repetitions: Repetitions = None,
     jobs: Jobs = 1,
     dask: Dask = None,
-) -> None:
-    """Do all runs of an experiment that are not done yet. Stop it at any time, and run it again."""
-    with _short_errors():
-        opened = open_experiment(experiment, results, data, only or (), repetitions)
-        _carry_out(opened, jobs, dask)
-
-
-@app.command()
-def resume(  # noqa: PLR0913 - one argument per option of the command line
-    experiment: ExperimentFile,
-    results: Results = Path("results"),
-    data: Data = Path("data"),
-    only: Only = None,
-    repetitions: Repetitions = None,
-    jobs: Jobs = 1,
-    dask: Dask = None,
+    time_limit: TimeLimit = math.inf,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Do runs that failed once more.")
     ] = False,
 ) -> None:
-    """Go on with an experiment that was stopped."""
+    """Do all runs of an experiment that are not done yet. Stop it at any time, and run it again."""
     with _short_errors():
-        opened = open_experiment(experiment, results, data, only or (), repetitions)
+        session = open_experiment(experiment, results, data, only or (), repetitions)
         if retry_failed:
-            opened.forget_failures()
-        _carry_out(opened, jobs, dask)
+            session.forget_failures()
+        _carry_out(session, spread_over(jobs, dask), time_limit)
 
 
 @app.command()
@@ -98,12 +88,12 @@ def status(
 ) -> None:
     """Tell what is done, what failed, what is left out, what is to do, and what data is absent."""
     with _short_errors():
-        opened = open_experiment(experiment, results, data, only or (), repetitions)
-        print_status(Console(), opened)
+        session = open_experiment(experiment, results, data, only or (), repetitions)
+        print_status(Console(), session)
 
 
 @app.command()
-def table(
+def table(  # noqa: PLR0913 - one argument per option of the command line
     experiment: ExperimentFile,
     results: Results = Path("results"),
     only: Only = None,
@@ -113,17 +103,31 @@ def table(
         "markdown"
     ),
     paper: Paper = None,
+    subject: Subject = Look.subject,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write, instead of the terminal.")
+    ] = None,
 ) -> None:
     """Print tables of the results, one per protocol."""
     with _short_errors():
-        look = _look(metric, paper)
-        for records in _by_protocol(experiment, results, only):
-            for name in [kind] if kind else TABLES.suitable(records, look):
-                typer.echo(write_table(TABLES.build(name, records, look), form))
+        look = _look(metric, paper, subject)
+        protocols = _by_protocol(experiment, results, only)
+        text = "\n".join(
+            write_table(TABLES.build(name, records, look), form)
+            for records in protocols
+            for name in ([kind] if kind else TABLES.suitable(records, look))
+        )
+        if output is None:
+            typer.echo(text)
+            return
+        for records in protocols:
+            check_publishable(environments_of(records), output)
+        output.write_text(text)
+        typer.echo(f"Tables: {output}")
 
 
 @app.command()
-def plot(
+def plot(  # noqa: PLR0913 - one argument per option of the command line
     experiment: ExperimentFile,
     results: Results = Path("results"),
     only: Only = None,
@@ -133,12 +137,14 @@ def plot(
         "figures"
     ),
     paper: Paper = None,
+    subject: Subject = Look.subject,
 ) -> None:
     """Draw figures of the results, one per protocol."""
     with _short_errors():
-        look = _look(metric, paper)
-        output.mkdir(parents=True, exist_ok=True)
+        look = _look(metric, paper, subject)
         for records in _by_protocol(experiment, results, only):
+            check_publishable(environments_of(records), output)
+            output.mkdir(parents=True, exist_ok=True)
             for name in [kind] if kind else FIGURES.suitable(records, look):
                 suffix = f"_{metric}" if name in FIGURES and FIGURES[name].by_metric else ""
                 path = output / f"{experiment.stem}_{records[0].key.protocol}_{name}{suffix}.png"
@@ -155,13 +161,14 @@ def report(
         Path | None, typer.Option(help="HTML file, named after the experiment by default.")
     ] = None,
     paper: Paper = None,
+    subject: Subject = Look.subject,
 ) -> None:
     """Write everything about the results into one HTML file that needs nothing but a browser."""
     with _short_errors():
-        opened = _opened(experiment, results, only)
-        contents = ReportContents(opened.experiment.title, _look("ACC", paper))
+        session = _session(experiment, results, only)
+        contents = ReportContents(session.experiment.title, _look("ACC", paper, subject))
         path = write_report(
-            output or Path(f"{opened.experiment.name}.html"), _final(opened), contents
+            output or Path(f"{session.experiment.name}.html"), _final(session), contents
         )
         typer.echo(f"Report: {path}")
 
@@ -175,7 +182,7 @@ def compare_with_paper(
 ) -> None:
     """Put the results beside those that the paper prints."""
     with _short_errors():
-        look = _look("ACC", paper)
+        look = _look("ACC", paper, Look.subject)
         for records in _by_protocol(experiment, results, only):
             typer.echo(write_table(TABLES.build("paper", records, look), "markdown"))
 
@@ -193,37 +200,37 @@ def export(
         if experiment is None:
             records = ResultStore(results).records()
         else:
-            records = _opened(experiment, results, None).final_records()
+            records = _session(experiment, results, None).final_records()
         export_records(records, output)
         typer.echo(f"{len(records)} records: {output}")
 
 
-def _carry_out(opened: Opened, jobs: int, dask: str | None) -> None:
+def _carry_out(session: Session, spread: Spread, time_limit: float) -> None:
     """Do the runs, say what came of them, and exit with 1 if some failed."""
     console = Console()
-    before = sum(opened.counts().values(), Count())
+    before = sum(session.counts().values(), Count())
     with shown_progress(console, before) as watch:
-        opened.carry_out(spread_over(jobs, dask), watch)
-    total = print_status(console, opened)
+        session.carry_out(spread, watch, time_limit)
+    total = print_status(console, session)
     if total.failed:
         raise typer.Exit(1)
 
 
-def _opened(experiment: Path, results: Path, only: list[str] | None) -> Opened:
+def _session(experiment: Path, results: Path, only: list[str] | None) -> Session:
     """For commands that read results, which need no data."""
     return open_experiment(experiment, results, Path("data"), only or ())
 
 
 def _by_protocol(experiment: Path, results: Path, only: list[str] | None) -> list[list[Record]]:
     """The final records, apart by protocol."""
-    return list(by_protocol(_final(_opened(experiment, results, only))).values())
+    return list(by_protocol(_final(_session(experiment, results, only))).values())
 
 
-def _final(opened: Opened) -> list[Record]:
+def _final(session: Session) -> list[Record]:
     """The final records, among which there must be one that is done."""
-    records = opened.final_records()
+    records = session.final_records()
     if not any(record.status == "done" for record in records):
-        name, folder = opened.experiment.name, opened.store.folder
+        name, folder = session.experiment.name, session.store.folder
         msg = (
             f"no run of the experiment {name!r} is done in {folder}; do it with viewmend bench run"
         )
@@ -231,8 +238,8 @@ def _final(opened: Opened) -> list[Record]:
     return records
 
 
-def _look(metric: str, paper: Path | None) -> Look:
-    return Look(metric, paper=None if paper is None else read_paper_tables(paper))
+def _look(metric: str, paper: Path | None, subject: str) -> Look:
+    return Look(metric, subject, None if paper is None else read_paper_tables(paper))
 
 
 @contextmanager

@@ -6,13 +6,21 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import viewmend
+from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["environment"]
+__all__ = ["check_publishable", "environment"]
+
+UNKNOWN, DIRTY = "unknown", "-dirty"
+
+# What `git describe --always --dirty` says, for copies of a checkout on machines without it.
+REVISION_VARIABLE = "VIEWMEND_REVISION"
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch")
 
@@ -29,6 +37,37 @@ def environment() -> dict[str, Any]:
         Of strings, numbers and dicts of these.
     """
     return {"versions": _versions(), "machine": _machine(), "revision": _revision()}
+
+
+def check_publishable(environments: Iterable[Mapping[str, Any]], path: str | Path) -> None:
+    """Refuse figures of code that nobody can look up for the documentation of a checkout.
+
+    Parameters
+    ----------
+    environments : iterable of dict
+        What `environment` gave when the figures were made.
+    path : str or Path
+        Where a page, table or picture of them is to be written. Nothing is refused unless it lies
+        in a folder ``docs`` beside a file ``mkdocs.yml``.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a revision is not known, or is that of code with changes that were not committed.
+    """
+    folders = (Path(path).resolve(), *Path(path).resolve().parents)
+    if not any(one.name == "docs" and (one.parent / "mkdocs.yml").is_file() for one in folders):
+        return
+    revisions = [str(one.get("revision", UNKNOWN)) for one in environments]
+    refused = Counter(one for one in revisions if one == UNKNOWN or one.endswith(DIRTY))
+    if refused:
+        listed = ", ".join(f"{count} of {revision}" for revision, count in refused.items())
+        msg = (
+            f"{refused.total()} of {len(revisions)} records come from code that cannot be looked "
+            f"up ({listed}), so {path} under docs/ must not show them; commit the code and do "
+            "these runs again, or write to another folder"
+        )
+        raise InvalidParameterError(msg)
 
 
 def _versions() -> dict[str, str]:
@@ -60,13 +99,13 @@ def _processor() -> str:
 
 
 def _revision() -> str:
-    """As git describes it, "unknown" for an installed package.
+    """As git describes it, `UNKNOWN` for an installed package; a copy without git may be told.
 
     A package installed somewhere below a checkout of something else is not described by it.
     """
     if not _git("ls-files", "--error-unmatch", Path(__file__).name):
-        return "unknown"
-    return _git("describe", "--always", "--dirty") or "unknown"
+        return os.environ.get(REVISION_VARIABLE, UNKNOWN)
+    return _git("describe", "--always", f"--dirty={DIRTY}") or UNKNOWN
 
 
 def _git(*arguments: str) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from viewmend.bench.runs import Record
+from viewmend.bench.environment import check_publishable
+from viewmend.bench.runs import Record, environments_of
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["FORMATS", "export_records", "flat_record"]
@@ -25,6 +26,8 @@ def export_records(records: Iterable[Record], path: Path) -> None:
         The ending gives the format, one of `FORMATS`. Columns are those of `flat_record`; a
         record without a column has nothing there.
     """
+    records = list(records)
+    check_publishable(environments_of(records), path)
     if path.suffix not in FORMATS:
         msg = f"{path.name!r} must end in one of {', '.join(FORMATS)}"
         raise InvalidParameterError(msg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import time
 import tracemalloc
 import warnings
@@ -21,8 +22,8 @@ from viewmend.bench.completion import Completion, FixedCompletion, completed
 from viewmend.bench.environment import environment
 from viewmend.bench.methods import contestant
 from viewmend.bench.metrics import scores
-from viewmend.bench.protocols import PROTOCOLS, pose
-from viewmend.bench.runs import Record, RunKey, derived_seed
+from viewmend.bench.protocols import PROTOCOLS, altered, pose
+from viewmend.bench.runs import Record, RunKey, derived_seed, plain
 from viewmend.core.agfti.tensor_nuclear import prox_tnn
 from viewmend.core.common.scaling import unit_rows
 from viewmend.data.container import MultiViewData
@@ -31,14 +32,15 @@ from viewmend.datasets.catalogue import load
 from viewmend.exceptions import InvalidParameterError
 from viewmend.parameters import choose
 
-__all__ = ["MEASURES", "Context", "Measure", "measure"]
+__all__ = ["MEASURES", "Measure", "RunFolders", "measure"]
 
-Found = tuple[dict[str, Any], dict[str, float]]
+# What was found, the same on every run of a key, and what it cost.
+Measured = tuple[dict[str, Any], dict[str, float]]
 SIZES = ("n", "V", "m")
 
 
 @dataclass(frozen=True)
-class Context:
+class RunFolders:
     """Where a run finds data and keeps what others can use.
 
     Attributes
@@ -51,16 +53,16 @@ class Context:
     cache_dir: Path
 
 
-Measure = Callable[[RunKey, Context], Found]
+Measure = Callable[[RunKey, RunFolders], Measured]
 
 
-def measure(key: RunKey, context: Context) -> Record:
+def measure(key: RunKey, folders: RunFolders) -> Record:
     """Do a run on one thread; whatever it raises is its result.
 
     Parameters
     ----------
     key : RunKey
-    context : Context
+    folders : RunFolders
 
     Returns
     -------
@@ -69,7 +71,7 @@ def measure(key: RunKey, context: Context) -> Record:
     """
     try:
         with limited_threads(1):
-            result, timings = choose(MEASURES, key.measure, "measure")(key, context)
+            result, timings = choose(MEASURES, key.measure, "measure")(key, folders)
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
         return Record(key, "error", environment=environment(), message=message)
@@ -86,31 +88,30 @@ class Fitted:
     timings: dict[str, float]
 
 
-def measure_fit(key: RunKey, context: Context) -> Found:
+def measure_fit(key: RunKey, folders: RunFolders) -> Measured:
     """Scores on the unlabelled samples, sizes, realised completeness, seeds, warnings."""
-    fitted = _fitted(key, context)
+    fitted = _fitted(key, folders)
     return fitted.result, fitted.timings
 
 
-def measure_trace(key: RunKey, context: Context) -> Found:
+def measure_trace(key: RunKey, folders: RunFolders) -> Measured:
     """As `measure_fit`, with what the method did in every round under ``history``."""
-    fitted = _fitted(key, context)
+    fitted = _fitted(key, folders)
     history = rounds(fitted.model, fitted.task.data, fitted.task.y)
     return {**fitted.result, "history": history}, fitted.timings
 
 
-def measure_completion(key: RunKey, context: Context) -> Found:
+def measure_completion(key: RunKey, folders: RunFolders) -> Measured:
     """How far the completed views are from the hidden ones; fills the cache for other runs."""
-    source = load(key.data, context.data_dir)
-    task = pose(source, *_problem(key))
-    completion = _completion(key, source, context)
+    task = _task(key, folders)
+    source, completion = _completion(key, folders)
     hidden = source.observed & ~task.data.observed[np.argsort(task.order)]
     error = hidden_error(source, hidden, completion.data)
     result = {"hidden_error": error, **_description(key, task), "warned": list(completion.warned)}
     return result, {"imputation": completion.seconds}
 
 
-def measure_tnn_step(key: RunKey, _context: Context) -> Found:
+def measure_tnn_step(key: RunKey, _folders: RunFolders) -> Measured:
     """Time and peak memory of the proximal step of the tensor norm, beyond its input.
 
     The setting holds the sizes ``n``, ``V`` and ``m``.
@@ -137,21 +138,22 @@ MEASURES: dict[str, Measure] = {
 }
 
 
-def _fitted(key: RunKey, context: Context) -> Fitted:
-    source = load(key.data, context.data_dir)
-    task = pose(source, *_problem(key))
+def _fitted(key: RunKey, folders: RunFolders) -> Fitted:
+    task = _task(key, folders)
     row, completion, imputer = contestant(key.method), None, None
     if row.needs_imputation:
-        completion = _completion(key, source, context)
+        _, completion = _completion(key, folders)
         imputer = FixedCompletion(completion.data[task.order])
-    model = row.build(key.data, dict(key.setting), derived_seed(key, "method"), imputer)
+    # What the paper sets by data was chosen on its test labels.
+    data = key.data if PROTOCOLS[key.protocol].tuned else None
+    model = row.build(data, dict(key.setting), derived_seed(key, "method"), imputer)
     warm_up(key.method)
     seconds, warned = fit_on(model, task.data, task.y)
-    judged = task.unlabelled
+    judged, n_iter = task.unlabelled, getattr(model, "n_iter_", None)
     result = {
         **scores(task.y_true[judged], model.transduction_[judged]),
         **_description(key, task),
-        "n_iter": _whole(getattr(model, "n_iter_", None)),
+        "n_iter": None if n_iter is None else int(n_iter),
         "warned": sorted(warned.union(completion.warned if completion else ())),
     }
     timings = {"fit": seconds, "imputation": completion.seconds if completion else 0.0}
@@ -187,7 +189,8 @@ def rounds(model: Any, data: MultiViewData, y: np.ndarray) -> list[dict[str, Any
     """
     history = getattr(model, "history_", ())
     if all(map(is_dataclass, history)):
-        return [_plain(asdict(round_)) for round_ in history]
+        # As they come back from the file of the record.
+        return [json.loads(json.dumps(asdict(one), default=plain)) for one in history]
     weighted = hasattr(model, "view_weights_")
     return [
         {"iteration": t, "objective": {"total": float(value)}}
@@ -226,7 +229,7 @@ def warm_up(method: str) -> None:
         if row.extra is None:
             toy = make_multiview_blobs(40, n_views=2, random_state=0)
             task = hide(toy.views, toy.y, missing_rate=0.0, label_rate=0.2, random_state=0)
-            fit_on(row.build("-", {}, 0), task.data, task.y)
+            fit_on(row.build(None, {}, 0), task.data, task.y)
         else:
             # Networks compile nothing, and train for long on little data too.
             importlib.import_module(row.extra)
@@ -243,14 +246,18 @@ def _checked_sizes(sizes: dict[str, Any]) -> tuple[int, ...]:
     return tuple(int(sizes[name]) for name in SIZES)
 
 
-def _problem(key: RunKey) -> tuple[str, float, float, int]:
-    return key.protocol, key.missing_rate, key.label_rate, derived_seed(key, "mask")
-
-
-def _completion(key: RunKey, source: MultiViewData, context: Context) -> Completion:
-    missing = PROTOCOLS[key.protocol].missing
+def _task(key: RunKey, folders: RunFolders) -> Task:
+    source = load(key.data, folders.data_dir)
     seed = derived_seed(key, "mask")
-    return completed(source, missing, key.missing_rate, seed, context.cache_dir)
+    return pose(source, key.protocol, key.missing_rate, key.label_rate, seed)
+
+
+def _completion(key: RunKey, folders: RunFolders) -> tuple[MultiViewData, Completion]:
+    """The data as the protocol alters it, and its completion; rows in the order of both."""
+    seed = derived_seed(key, "mask")
+    source = altered(load(key.data, folders.data_dir), key.protocol, seed)
+    missing = PROTOCOLS[key.protocol].missing
+    return source, completed(source, missing, key.missing_rate, seed, folders.cache_dir)
 
 
 def _description(key: RunKey, task: Task) -> dict[str, Any]:
@@ -278,16 +285,3 @@ def _peak_bytes(work: Callable[[], Any]) -> float:
         return float(tracemalloc.get_traced_memory()[1])
     finally:
         tracemalloc.stop()
-
-
-def _whole(number: Any) -> int | None:
-    return None if number is None else int(number)
-
-
-def _plain(value: Any) -> Any:
-    """Dicts, lists, numbers and strings, as they come back from JSON."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value.item() if isinstance(value, np.generic) else value

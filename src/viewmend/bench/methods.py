@@ -67,7 +67,8 @@ class Contestant:
     defaults : dict
         Settings that differ from the callable's own.
     by_data : dict of dict
-        Settings that its authors or the paper have for single data sets.
+        Settings that its authors or the paper have for single data sets; for protocols that tune
+        on test labels alone.
     needs_imputation : bool
         Whether it takes complete views only, and so an ``imputer``.
     extra : str or None
@@ -100,13 +101,15 @@ class Contestant:
         """The callable."""
         return pkgutil.resolve_name(self.path) if isinstance(self.path, str) else self.path
 
-    def build(self, data: str, setting: Mapping[str, Any], seed: int, imputer: Any = None) -> Any:
-        """The estimator for a data set, seeded where it draws random numbers.
+    def build(
+        self, data: str | None, setting: Mapping[str, Any], seed: int, imputer: Any = None
+    ) -> Any:
+        """The estimator, seeded where it draws random numbers.
 
         Parameters
         ----------
-        data : str
-            Name of the data set, of which ``by_data`` may know something.
+        data : str or None
+            Name of a data set whose row of ``by_data`` applies, None for the defaults alone.
         setting : dict
             Stands over all other settings.
         seed : int
@@ -116,9 +119,9 @@ class Contestant:
         -------
         estimator
         """
-        model = self.maker(**{**self.defaults, **self.by_data.get(data, {}), **setting})
-        known = model.get_params(deep=False)
-        random = {"random_state": seed} if "random_state" in known else {}
+        model = self.maker(**{**self.defaults, **self.by_data.get(data or "", {}), **setting})
+        parameters = model.get_params(deep=False)
+        random = {"random_state": seed} if "random_state" in parameters else {}
         return model.set_params(**random, **({} if imputer is None else {"imputer": imputer}))
 
     @property

@@ -62,7 +62,8 @@ class RunGroup:
     def run(self, measure: str, setting: Setting, repetition: int) -> RunKey:
         """One run of this group."""
         problem = (self.protocol, self.data, self.missing_rate, self.label_rate)
-        return RunKey(measure, *problem, self.row.method, setting, repetition)
+        rules = PROTOCOLS[self.protocol].rules
+        return RunKey(measure, *problem, self.row.method, setting, repetition, rules)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from viewmend.bench.plan import Count
 from viewmend.bench.runs import Record, RunKey
-from viewmend.bench.session import Opened
+from viewmend.bench.session import Session
 
 __all__ = ["print_absent", "print_failures", "print_status"]
 
@@ -17,7 +17,7 @@ __all__ = ["print_absent", "print_failures", "print_status"]
 SHOWN = 5
 
 
-def print_status(console: Console, opened: Opened) -> Count:
+def print_status(console: Console, session: Session) -> Count:
     """Runs by row and by what became of them, then all that is not as it should be.
 
     Returns
@@ -25,17 +25,17 @@ def print_status(console: Console, opened: Opened) -> Count:
     Count
         Of all rows.
     """
-    counted = opened.counts()
+    counted = session.counts()
     total = sum(counted.values(), Count())
-    console.print(_count_table(opened.experiment.title, counted, total))
+    console.print(_count_table(session.experiment.title, counted, total))
     for state, keys in (
-        ("running", opened.store.running()),
-        ("cut short by the end of their process, to do again", opened.store.interrupted()),
+        ("running", session.store.running()),
+        ("cut short by the end of their process, to do again", session.store.interrupted()),
     ):
         if keys:
             console.print(f"{len(keys)} {state}: {_run_text(keys[0])}", highlight=False)
-    print_absent(console, opened.absent)
-    print_failures(console, opened.failures())
+    print_absent(console, session.absent)
+    print_failures(console, session.failures())
     return total
 
 

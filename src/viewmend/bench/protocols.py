@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,10 @@ from viewmend.datasets import LABEL_PROTOCOLS, MISSING_PROTOCOLS, Task
 from viewmend.datasets.task import ROW_ORDERS, make_task
 from viewmend.parameters import choose
 
-__all__ = ["PROTOCOLS", "Protocol", "observed_pairs", "pose"]
+__all__ = ["PROTOCOLS", "Protocol", "altered", "observed_pairs", "pose"]
+
+# The largest class of imbalanced data over the smallest.
+IMBALANCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -20,16 +25,23 @@ class Protocol:
 
     Attributes
     ----------
-    missing, labels, order : str
+    missing, order : str
         Rows of the tables of `viewmend.datasets.hide`.
+    labels : str
+        Row of `LABEL_RULES`.
     tuned : bool
         Whether settings are chosen *on test labels*, as the paper does: such accuracies cannot be
-        had in practice.
+        had in practice. Settings that the paper or the authors of a method have for single data
+        sets count among these. Otherwise every method has its defaults.
     precision : str
         What a table of this protocol prints as precision. The released code transposes its
         confusion matrix, so that the paper's PREC is the macro recall.
     summary : str
         One sentence for reports.
+    labels_per_class : int or None
+        This many labels in every class instead of the share that the label rate gives.
+    alteration : str or None
+        Row of `ALTERATIONS`: what is done to the complete data first.
     """
 
     missing: str
@@ -38,7 +50,102 @@ class Protocol:
     tuned: bool
     precision: str
     summary: str
+    labels_per_class: int | None = None
+    alteration: str | None = None
 
+    @property
+    def rules(self) -> str:
+        """All that a result depends on, in words: the part of a run's key that a name hides.
+
+        Records made under a name that had another meaning are thereby told apart.
+        """
+        labels = self.labels
+        if self.labels_per_class is not None:
+            labels += f" ({self.labels_per_class} per class)"
+        return ", ".join(
+            [
+                f"missing: {self.missing}",
+                f"labels: {labels}",
+                f"rows: {self.order}",
+                f"settings: {'chosen on test labels' if self.tuned else 'defaults'}",
+                *([] if self.alteration is None else [f"data: {self.alteration}"]),
+            ]
+        )
+
+
+def regardless_of_class(
+    y: np.ndarray, rate: float, _observed: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Label a share of all samples whatever their class, then one of every class left out.
+
+    The class shares of these labels are random: they need not be near those of the data.
+
+    Parameters
+    ----------
+    y : array (n_samples,) of int
+        True classes.
+    rate : float in (0, 1]
+        Share of all samples to label, rounded.
+    rng : numpy Generator
+
+    Returns
+    -------
+    array (n_labelled,) of int
+        Rows to label.
+    """
+    drawn = rng.choice(y.size, size=round(rate * y.size), replace=False)
+    left_out = np.setdiff1d(y, y[drawn])
+    extra = [rng.choice(np.flatnonzero(y == label)) for label in left_out]
+    return np.concatenate([drawn, np.array(extra, dtype=drawn.dtype)])
+
+
+# Which samples keep their labels; all but the last draw within classes.
+LABEL_RULES = {**LABEL_PROTOCOLS, "regardless_of_class": regardless_of_class}
+
+
+def _first_two_views(data: MultiViewData, _rng: np.random.Generator) -> MultiViewData:
+    two = replace(
+        data,
+        views=data.views[:2],
+        observed=data.observed[:, :2],
+        names=data.names[:2],
+        columns=None if data.columns is None else data.columns[:2],
+    )
+    return two[np.flatnonzero(two.observed.any(axis=1))]
+
+
+def _with_useless_view(data: MultiViewData, rng: np.random.Generator) -> MultiViewData:
+    """One view, drawn at random, becomes standard normal noise of the same shape."""
+    useless = rng.integers(len(data.views))
+    noise = rng.standard_normal(data.views[useless].shape)
+    views = (*data.views[:useless], noise, *data.views[useless + 1 :])
+    return replace(data, views=views)
+
+
+def _imbalanced(data: MultiViewData, rng: np.random.Generator) -> MultiViewData:
+    """Random samples of every class, so that class sizes fall geometrically by `IMBALANCE` in all.
+
+    Large classes stay large, equal ones are ranked at random, and the sizes are the largest that
+    the data has room for.
+    """
+    y = data.required_labels()
+    classes, counts = np.unique(y, return_counts=True)
+    ranked = rng.permutation(classes.size)
+    ranked = ranked[np.argsort(-counts[ranked], kind="stable")]
+    shares = IMBALANCE ** -np.linspace(0, 1, classes.size)
+    sizes = np.rint(np.min(counts[ranked] / shares) * shares).astype(int)
+    drawn = [
+        rng.choice(np.flatnonzero(y == classes[c]), size=size, replace=False)
+        for c, size in zip(ranked, sizes, strict=True)
+    ]
+    return data[np.sort(np.concatenate(drawn))]
+
+
+ALTERATIONS: Mapping[str, Callable[[MultiViewData, np.random.Generator], MultiViewData]] = {
+    "first two views": _first_two_views,
+    "one view replaced by noise": _with_useless_view,
+    "classes of unequal size": _imbalanced,
+}
 
 _PAPER = Protocol(
     missing="independent",
@@ -52,6 +159,43 @@ _PAPER = Protocol(
         "labels, PREC is macro recall."
     ),
 )
+_HONEST = Protocol(
+    missing="independent",
+    labels="random",
+    order="shuffled",
+    tuned=False,
+    precision="macro_precision",
+    summary=(
+        "Pairs of sample and view dropped independently, labels drawn at random within classes, "
+        "rows shuffled, every method at its defaults."
+    ),
+)
+_BASES = {
+    "honest": _HONEST,
+    "most-complete": replace(
+        _HONEST,
+        labels="most_complete",
+        summary="As honest, but the most complete samples of every class are labelled.",
+    ),
+}
+# What is different, and how a report says it.
+_VARIATIONS: Mapping[str, tuple[dict[str, Any], str]] = {
+    "whole-samples": (
+        {"missing": "samples"},
+        "a share of the samples loses views, as the paper's text says, the others are complete",
+    ),
+    "one-label": ({"labels_per_class": 1}, "one label per class, whatever the label rate"),
+    "two-labels": ({"labels_per_class": 2}, "two labels per class, whatever the label rate"),
+    "two-views": ({"alteration": "first two views"}, "the first two views alone"),
+    "useless-view": (
+        {"alteration": "one view replaced by noise"},
+        "one view, drawn at random, is noise",
+    ),
+    "imbalanced": (
+        {"alteration": "classes of unequal size"},
+        "classes thinned at random, the largest ten times as large as the smallest",
+    ),
+}
 
 # Names that experiments give under `protocols`.
 PROTOCOLS: dict[str, Protocol] = {
@@ -61,17 +205,17 @@ PROTOCOLS: dict[str, Protocol] = {
         order="shuffled",
         summary="As paper, with the same missing pairs and labels, but the rows are shuffled.",
     ),
-    "honest": Protocol(
-        missing="independent",
-        labels="random",
-        order="shuffled",
-        tuned=False,
-        precision="macro_precision",
-        summary=(
-            "Pairs of sample and view dropped independently, random labels of every class, rows "
-            "shuffled, one setting per method that no test label has chosen."
-        ),
+    **_BASES,
+    "random-labels": replace(
+        _HONEST,
+        labels="regardless_of_class",
+        summary="As honest, but labels are drawn from all samples without regard to class.",
     ),
+    **{
+        f"{base}-{name}": replace(protocol, **changes, summary=f"As {base}, but {said}.")
+        for base, protocol in _BASES.items()
+        for name, (changes, said) in _VARIATIONS.items()
+    },
 }
 
 
@@ -80,9 +224,9 @@ def pose(
 ) -> Task:
     """The learning problem of a protocol, rates and a seed.
 
-    As `viewmend.datasets.hide`, which it equals on complete data, but views that are missing from
-    the start stay missing. For one seed all protocols hide the same pairs, and those that label
-    alike the same labels.
+    As `viewmend.datasets.hide`, which it equals on complete data that is not altered, but views
+    that are missing from the start stay missing. For one seed the protocols that drop pairs alike
+    and leave the data as it is hide the same pairs, and those that label alike the same labels.
 
     Parameters
     ----------
@@ -97,15 +241,38 @@ def pose(
     Returns
     -------
     Task
-        ``order`` counts the rows of the source.
+        ``order`` counts the rows of the source as `altered` gives it.
     """
     protocol = choose(PROTOCOLS, name, "protocol")
+    source = altered(source, name, seed)
     order_rng, _, label_rng = _streams(seed)
     observed = observed_pairs(source, protocol.missing, missing_rate, seed)
     y_true = source.required_labels()
-    labelled = LABEL_PROTOCOLS[protocol.labels](y_true, label_rate, observed, label_rng)
+    labelled = _labelled_rows(protocol, y_true, label_rate, observed, label_rng)
     order = ROW_ORDERS[protocol.order](y_true.size, labelled, order_rng)
     return make_task(replace(source, observed=observed), labelled, order)
+
+
+def altered(source: MultiViewData, name: str, seed: int) -> MultiViewData:
+    """The source after the alteration of a protocol, itself where there is none.
+
+    Parameters
+    ----------
+    source : MultiViewData
+    name : str
+        Row of `PROTOCOLS`.
+    seed : int
+
+    Returns
+    -------
+    MultiViewData
+    """
+    alteration = PROTOCOLS[name].alteration
+    if alteration is None:
+        return source
+    # Apart from the streams of what is hidden, which go on as without the alteration.
+    rng = np.random.default_rng([seed, 1]).spawn(1)[0]
+    return ALTERATIONS[alteration](source, rng)
 
 
 def observed_pairs(source: MultiViewData, missing: str, rate: float, seed: int) -> np.ndarray:
@@ -128,12 +295,27 @@ def observed_pairs(source: MultiViewData, missing: str, rate: float, seed: int) 
     _, rng, _ = _streams(seed)
     present = source.observed
     n_samples, n_views = present.shape
-    kept = MISSING_PROTOCOLS[missing](n_samples, n_views, rate, rng) & present
-    emptied = np.flatnonzero(~kept.any(axis=1))
+    observed = MISSING_PROTOCOLS[missing](n_samples, n_views, rate, rng) & present
+    emptied = np.flatnonzero(~observed.any(axis=1))
     # The largest of random numbers is at each of the views that are there alike.
     scores = np.where(present[emptied], rng.random((emptied.size, n_views)), -1)
-    kept[emptied, scores.argmax(axis=1)] = True
-    return kept
+    observed[emptied, scores.argmax(axis=1)] = True
+    return observed
+
+
+def _labelled_rows(
+    protocol: Protocol,
+    y: np.ndarray,
+    rate: float,
+    observed: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    rule, n_labels = LABEL_RULES[protocol.labels], protocol.labels_per_class
+    if n_labels is None:
+        return rule(y, rate, observed, rng)
+    # With all samples labelled, the rule tells the order in which those of a class come.
+    ranked = rule(y, 1.0, observed, rng)
+    return np.concatenate([ranked[y[ranked] == label][:n_labels] for label in np.unique(y)])
 
 
 def _streams(seed: int) -> list[np.random.Generator]:

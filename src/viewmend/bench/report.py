@@ -11,9 +11,10 @@ from typing import Any
 from viewmend.bench.catalogue import FIGURES, TABLES, Catalogue, Shown
 from viewmend.bench.charts.chart import Chart
 from viewmend.bench.charts.page import chart_html
+from viewmend.bench.environment import check_publishable
 from viewmend.bench.look import Look
 from viewmend.bench.protocols import PROTOCOLS
-from viewmend.bench.runs import Record
+from viewmend.bench.runs import Record, environments_of
 from viewmend.bench.summaries import (
     METRICS,
     by_protocol,
@@ -62,6 +63,7 @@ def write_report(path: str | Path, records: Sequence[Record], contents: ReportCo
     Path
         The file, which needs nothing but a browser.
     """
+    check_publishable(environments_of(records), path)
     return write_page(path, report_html(records, contents))
 
 

@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import importlib
+import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from viewmend.bench.experiment import Experiment, load_plugins
-from viewmend.bench.measures import Context, measure
+from viewmend.bench.measures import RunFolders, measure
 from viewmend.bench.plan import unfinished_runs
-from viewmend.bench.runs import Record, RunKey
+from viewmend.bench.runs import STATUSES, Record, RunKey
 from viewmend.bench.store import ResultStore
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = [
     "ELSEWHERE",
-    "Outcome",
+    "NOT_BEGUN",
+    "RunOutcome",
     "Spread",
     "Worker",
     "WorkerLostError",
     "carry_out",
-    "forget_failures",
     "in_turn",
     "on_cores",
     "on_dask",
     "spread_over",
 ]
 
-# In place of a status: another process is at the run.
+# In place of a status: another process is at the run, or there was no time left for it.
 ELSEWHERE = "elsewhere"
+NOT_BEGUN = "not begun"
 
 # Pause before the store is looked at again, where others do all that is left.
 PATIENCE = 2.0
@@ -42,8 +44,8 @@ class WorkerLostError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a run: one of the statuses of a record, or `ELSEWHERE`."""
+class RunOutcome:
+    """What became of a run: one of the statuses of a record, `ELSEWHERE` or `NOT_BEGUN`."""
 
     key: RunKey
     status: str
@@ -56,68 +58,67 @@ class Worker:
     Attributes
     ----------
     store : ResultStore
-    context : Context
+    folders : RunFolders
     plugins : tuple of str
         Python files to import first.
-    measure : callable (key, context) -> Record
+    deadline : float
+        No run is begun after this time, in seconds of `time.time`.
+    measure : callable (key, folders) -> Record
     """
 
     store: ResultStore
-    context: Context
+    folders: RunFolders
     plugins: tuple[str, ...] = ()
-    measure: Callable[[RunKey, Context], Record] = measure
+    deadline: float = math.inf
+    measure: Callable[[RunKey, RunFolders], Record] = measure
 
-    def __call__(self, key: RunKey) -> Outcome:
-        """Do a run unless it is done or another process is at it."""
+    def __call__(self, key: RunKey) -> RunOutcome:
+        """Do a run unless it is done, another process is at it, or the time is over."""
+        if time.time() >= self.deadline:
+            return RunOutcome(key, NOT_BEGUN)
         load_plugins(self.plugins)
         with self.store.claim(key) as mine:
-            return Outcome(key, self._record(key).status if mine else ELSEWHERE)
+            return RunOutcome(key, self._record(key).status if mine else ELSEWHERE)
 
     def _record(self, key: RunKey) -> Record:
         # Another process may have ended the run between the plan and the claim.
         record = self.store.get(key)
         if record is None:
-            record = self.measure(key, self.context)
+            record = self.measure(key, self.folders)
             self.store.write(record)
         return record
 
 
-Spread = Callable[[Worker, Sequence[RunKey]], Iterator[Outcome]]
+Spread = Callable[[Worker, Sequence[RunKey]], Iterator[RunOutcome]]
 
 
 def carry_out(
     experiment: Experiment,
     worker: Worker,
     spread: Spread,
-    watch: Callable[[Outcome], None] = lambda _: None,
+    watch: Callable[[RunOutcome], None] = lambda _: None,
 ) -> None:
-    """Do all runs of an experiment, wave after wave, until its plan is fulfilled.
+    """Do all runs of an experiment, wave after wave, until its plan is fulfilled or time is over.
 
     Parameters
     ----------
     experiment : Experiment
     worker : Worker
-    spread : callable (worker, keys) -> iterator of Outcome
+    spread : callable (worker, keys) -> iterator of RunOutcome
         Of `spread_over`.
     watch : callable (outcome)
         Told of every run that this process ended.
     """
     while runs := unfinished_runs(experiment, worker.store):
-        ours = 0
+        statuses = set()
         for outcome in spread(worker, runs):
-            if outcome.status != ELSEWHERE:
-                ours += 1
+            statuses.add(outcome.status)
+            if outcome.status in STATUSES:
                 watch(outcome)
-        if not ours:
+        if NOT_BEGUN in statuses:
+            return
+        if statuses == {ELSEWHERE}:
             time.sleep(PATIENCE)
-
-
-def forget_failures(keys: Iterable[RunKey], store: ResultStore) -> None:
-    """Remove the records of runs that failed, so that they are to do again."""
-    for key in keys:
-        record = store.get(key)
-        if record is not None and record.status == "error":
-            store.forget(key)
 
 
 def spread_over(jobs: int, dask: str | None) -> Spread:
@@ -127,12 +128,12 @@ def spread_over(jobs: int, dask: str | None) -> Spread:
     return in_turn if jobs == 1 else partial(on_cores, jobs=jobs)
 
 
-def in_turn(worker: Worker, keys: Sequence[RunKey]) -> Iterator[Outcome]:
+def in_turn(worker: Worker, keys: Sequence[RunKey]) -> Iterator[RunOutcome]:
     """One run after the other, in this process."""
     return map(worker, keys)
 
 
-def on_cores(worker: Worker, keys: Sequence[RunKey], jobs: int) -> Iterator[Outcome]:
+def on_cores(worker: Worker, keys: Sequence[RunKey], jobs: int) -> Iterator[RunOutcome]:
     """Runs on ``jobs`` processes of one thread each, -1 for one process per core."""
     joblib = _require("joblib", "bench")
     from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -146,7 +147,7 @@ def on_cores(worker: Worker, keys: Sequence[RunKey], jobs: int) -> Iterator[Outc
             raise _lost(worker.store) from error
 
 
-def on_dask(worker: Worker, keys: Sequence[RunKey], address: str) -> Iterator[Outcome]:
+def on_dask(worker: Worker, keys: Sequence[RunKey], address: str) -> Iterator[RunOutcome]:
     """Runs on the workers of a Dask cluster, which see the same folders under the same paths."""
     distributed = _require("distributed", "dask")
     try:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["STATUSES", "Record", "RunKey", "Setting", "derived_seed", "setting_of"]
+__all__ = [
+    "STATUSES",
+    "Record",
+    "RunKey",
+    "Setting",
+    "derived_seed",
+    "environments_of",
+    "plain",
+    "setting_of",
+]
 
 # Parameters of a method by name, in the order of their names.
 Setting = tuple[tuple[str, Any], ...]
+
+_NO_RULES = ("rules", "")
 
 # All that can become of a run.
 STATUSES = ("done", "error", "left_out")
@@ -39,6 +50,10 @@ class RunKey:
         Parameters that differ from the method's default, sorted by name.
     repetition : int
         Counted from 0: another mask, other labels, other draws of the method.
+    rules : str
+        What the protocol's name stood for, see `viewmend.bench.protocols.Protocol.rules`: a
+        record made under the same name with another meaning is that of another run. Empty in
+        records from before it was kept, which are therefore never taken for new ones.
     """
 
     measure: str
@@ -49,11 +64,14 @@ class RunKey:
     method: str
     setting: Setting
     repetition: int
+    rules: str = ""
 
     @property
     def text(self) -> str:
         """The key as one line of JSON, the same on every machine."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        # Without empty rules, so that a record from before them is still the run it was.
+        parts = {name: value for name, value in asdict(self).items() if (name, value) != _NO_RULES}
+        return json.dumps(parts, sort_keys=True, separators=(",", ":"))
 
     @property
     def digest(self) -> str:
@@ -106,6 +124,11 @@ class Record:
         return cls(**{**fields, "key": RunKey.from_dict(fields["key"])})
 
 
+def environments_of(records: Iterable[Record]) -> list[Mapping[str, Any]]:
+    """What records were made with; a run that was left out was not made."""
+    return [record.environment for record in records if record.status != "left_out"]
+
+
 def setting_of(parameters: Mapping[str, Any]) -> Setting:
     """Parameters as part of a key: sorted, lists as tuples."""
     frozen = {
@@ -139,6 +162,14 @@ _CONCERNS = {
     "mask": ("data", "missing_rate", "label_rate", "repetition"),
     "method": ("data", "missing_rate", "label_rate", "repetition", "method"),
 }
+
+
+def plain(value: Any) -> Any:
+    """NumPy numbers and arrays for JSON."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    msg = f"a record holds numbers, text, lists and dicts, but here is a {type(value).__name__}"
+    raise TypeError(msg)
 
 
 def _digest(text: str) -> str:

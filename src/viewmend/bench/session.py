@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from viewmend.bench.experiment import Experiment, narrowed, read_experiment
-from viewmend.bench.measures import Context
+from viewmend.bench.measures import RunFolders
 from viewmend.bench.plan import Count, counts, final_records, known_runs
-from viewmend.bench.runner import Outcome, Spread, Worker, carry_out, forget_failures
+from viewmend.bench.runner import RunOutcome, Spread, Worker, carry_out
 from viewmend.bench.runs import Record
 from viewmend.bench.store import ResultStore
 from viewmend.datasets.catalogue import absent
 
-__all__ = ["Opened", "open_experiment"]
+__all__ = ["Session", "open_experiment"]
 
 # Measures of random numbers.
 WITHOUT_DATA = ("tnn_step",)
 
 
 @dataclass(frozen=True)
-class Opened:
+class Session:
     """An experiment, its results and its data.
 
     Attributes
     ----------
     experiment : Experiment
     store : ResultStore
-    context : Context
+    folders : RunFolders
     absent : dict of str
         Why data sets of the experiment cannot be had.
     """
 
     experiment: Experiment
     store: ResultStore
-    context: Context
+    folders: RunFolders
     absent: Mapping[str, str]
 
     @property
@@ -54,17 +56,27 @@ class Opened:
 
     def failures(self) -> list[Record]:
         """Records of known runs that failed."""
-        found = map(self.store.get, known_runs(self.possible, self.store))
-        return [record for record in found if record is not None and record.status == "error"]
+        records = map(self.store.get, known_runs(self.possible, self.store))
+        return [record for record in records if record is not None and record.status == "error"]
 
-    def carry_out(self, spread: Spread, watch: Callable[[Outcome], None]) -> None:
-        """Do all runs that are possible and not done; see `viewmend.bench.runner.carry_out`."""
-        worker = Worker(self.store, self.context, self.experiment.plugins)
+    def carry_out(
+        self,
+        spread: Spread,
+        watch: Callable[[RunOutcome], None],
+        time_limit: float = math.inf,
+    ) -> None:
+        """Do all runs that are possible and not done; see `viewmend.bench.runner.carry_out`.
+
+        After ``time_limit`` seconds no run is begun.
+        """
+        deadline = time.time() + time_limit
+        worker = Worker(self.store, self.folders, self.experiment.plugins, deadline)
         carry_out(self.possible, worker, spread, watch)
 
     def forget_failures(self) -> None:
         """Make runs that failed to do again."""
-        forget_failures((record.key for record in self.failures()), self.store)
+        for record in self.failures():
+            self.store.forget(record.key)
 
 
 def open_experiment(
@@ -73,7 +85,7 @@ def open_experiment(
     data: Path,
     only: Sequence[str] = (),
     repetitions: int | None = None,
-) -> Opened:
+) -> Session:
     """An experiment of a file, with its folders.
 
     Parameters
@@ -89,5 +101,5 @@ def open_experiment(
     """
     experiment = narrowed(read_experiment(path), only, repetitions)
     names = () if experiment.measure in WITHOUT_DATA else experiment.data
-    context = Context(data.resolve(), (results / "cache").resolve())
-    return Opened(experiment, ResultStore(results.resolve()), context, absent(names, data))
+    folders = RunFolders(data.resolve(), (results / "cache").resolve())
+    return Session(experiment, ResultStore(results.resolve()), folders, absent(names, data))

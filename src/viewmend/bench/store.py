@@ -10,9 +10,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from viewmend.bench.runs import STATUSES, Record, RunKey
+from viewmend.bench.runs import STATUSES, Record, RunKey, plain
 from viewmend.exceptions import DataWarning
 
 __all__ = ["ResultStore"]
@@ -54,7 +53,7 @@ class ResultStore:
         """Put a record in its place, instead of an earlier one of the same run if there is one."""
         for folder in (self.runs, self.drafts):
             folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(record.to_dict(), indent=1, sort_keys=True, default=_plain)
+        text = json.dumps(record.to_dict(), indent=1, sort_keys=True, default=plain)
         draft = self.drafts / f"{record.key.digest}-{uuid.uuid4().hex}.json"
         with draft.open("w") as file:
             file.write(text + "\n")
@@ -70,8 +69,8 @@ class ResultStore:
 
     def records(self) -> list[Record]:
         """All records, in the order of their digests; broken files are left out with a warning."""
-        found = (_read(path) for path in sorted(self.runs.glob("*.json")))
-        return [record for record in found if record is not None]
+        records = (_read(path) for path in sorted(self.runs.glob("*.json")))
+        return [record for record in records if record is not None]
 
     def forget(self, key: RunKey) -> None:
         """Remove the record of a run, so that it is to do again; nothing if another works on it."""
@@ -168,11 +167,3 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _plain(value: Any) -> Any:
-    """NumPy numbers and arrays for JSON."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    msg = f"a record holds numbers, text, lists and dicts, but here is a {type(value).__name__}"
-    raise TypeError(msg)

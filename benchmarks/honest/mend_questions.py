@@ -1,28 +1,21 @@
-"""The open questions about MendClassifier, each as a variant of its recipe, on the same tasks.
+"""The open questions about MendClassifier, each as a variant of its recipe.
 
-    python benchmarks/mend_questions.py --data DIR --out questions.jsonl --seeds 10 --jobs 16
-
-Every variant sees the neighbours and kernels of the default, so that a difference is due to what
-its name says. Writes one JSON line per task with the accuracy of every variant; no true label
-reaches any of them. `--table` prints means and paired differences from the default.
+A plugin of `mend_questions.toml`. Every variant sees the neighbours and kernels of the default, so
+that a difference is due to what its name says.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
-from protocols import PROTOCOLS, pose
 from scipy.sparse import csr_array
-from scipy.stats import wilcoxon
+from sklearn.base import BaseEstimator
 
 from viewmend import AGFTIClassifier, MultiViewData
+from viewmend.bench.methods import CONTESTANTS, Contestant
 from viewmend.core.agfti.fusion import Game, fuse
 from viewmend.core.common.content_order import canonical_order
 from viewmend.core.graphs.neighbours import neighbour_graph
@@ -36,20 +29,19 @@ from viewmend.core.mend.geometry import (
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import MendSettings, Stage, mend
 from viewmend.data.labels import Labels, check_labels
-from viewmend.datasets import Task, load_npz
-
-# Dense arrays of all graphs: beyond this the adversarial weights are left out.
-ADVERSARIAL_ROWS = 1000
 
 
 @dataclass(frozen=True)
 class Setup:
-    """One task in canonical order, with everything that needs no label."""
+    """One task in canonical order, with everything that needs no label.
+
+    Row ``i`` is row ``order[i]`` of the task.
+    """
 
     data: MultiViewData
     geometry: MendGeometry
     labels: Labels
-    y_true: np.ndarray
+    order: np.ndarray
 
     @property
     def labelling(self) -> Labelling:
@@ -64,10 +56,6 @@ class Setup:
         settings = settings or MendSettings()
         graphs = self.graphs(settings)
         return mend(graphs, self.geometry, labelling or self.labelling, settings).stage
-
-    def accuracy(self, codes: np.ndarray) -> float:
-        hidden = ~self.labels.labelled
-        return float(np.mean(self.labels.classes[codes[hidden]] == self.y_true[hidden]))
 
 
 class Unbalanced(Labelling):
@@ -86,7 +74,10 @@ def shrunk(setup: Setup, pseudo_counts: float) -> Labelling:
 def adversarial_weights(
     graphs: Sequence[csr_array], _classes: np.ndarray, _power: float
 ) -> np.ndarray:
-    """Weights of AGF-TI's min-max game over the same graphs, without label term."""
+    """Weights of AGF-TI's min-max game over the same graphs, without label term.
+
+    Needs dense arrays of all graphs: for a thousand samples at most.
+    """
     Z = np.stack([graph.toarray() for graph in graphs])
     Z /= np.maximum(Z.sum(axis=2, keepdims=True), 1e-12)
     n_graphs, n_samples, _ = Z.shape
@@ -100,7 +91,7 @@ def with_fused_graph(weight: float) -> Callable[[Setup], np.ndarray]:
 
     def run(setup: Setup) -> np.ndarray:
         model = AGFTIClassifier(random_state=0).fit(setup.data, setup.labels.codes)
-        k = BASE.neighbours(len(setup.y_true), setup.labels.n_classes)
+        k = BASE.neighbours(len(setup.order), setup.labels.n_classes)
         graphs = [*setup.graphs(BASE), weight * neighbour_graph(model.fused_graph_, k)]
         return np.argmax(mend(graphs, setup.geometry, setup.labelling, BASE).stage.P, axis=1)
 
@@ -154,89 +145,44 @@ VARIANTS: dict[str, Callable[[Setup], np.ndarray]] = {
 }
 
 
-def set_up(task: Task) -> Setup:
+def set_up(data: MultiViewData, y: np.ndarray) -> Setup:
     """Canonical order, and what needs no label, as `MendClassifier` does it."""
-    labels = check_labels(task.y, task.data.n_samples)
-    order = canonical_order(task.data.views, task.data.observed, labels.codes)
-    data = task.data[order]
-    geometry = build_geometry(data.views, data.observed, GeometrySettings())
-    return Setup(data, geometry, Labels(labels.classes, labels.codes[order]), task.y_true[order])
+    labels = check_labels(y, data.n_samples)
+    order = canonical_order(data.views, data.observed, labels.codes)
+    ordered = data[order]
+    codes = Labels(labels.classes, labels.codes[order])
+    return Setup(ordered, _geometry(ordered), codes, order)
 
 
-def ask(path: Path, protocol: str, rate: float, seed: int, names: Sequence[str]) -> dict:
-    """Accuracy of the variants on one task."""
-    start = time.perf_counter()
-    task = pose(load_npz(path), protocol, rate, seed)
-    setup = set_up(task)
-    few = len(setup.y_true) <= ADVERSARIAL_ROWS
-    accuracy = {
-        name: setup.accuracy(VARIANTS[name](setup))
-        for name in names
-        if few or not name.startswith("adversarial")
-    }
-    seconds = time.perf_counter() - start
-    known = {"data": path.stem, "protocol": protocol, "rate": rate, "seed": seed}
-    return {**known, "seconds": seconds, "accuracy": accuracy}
+def _geometry(data: MultiViewData) -> MendGeometry:
+    """Neighbours and kernels; those of the last task are at hand for its next variant."""
+    digest = hashlib.blake2b()
+    for array in (*data.views, data.observed):
+        digest.update(np.ascontiguousarray(array))
+    if digest.hexdigest() not in _LAST:
+        _LAST.clear()
+        geometry = build_geometry(data.views, data.observed, GeometrySettings())
+        _LAST[digest.hexdigest()] = geometry
+    return _LAST[digest.hexdigest()]
 
 
-def run_all(args: argparse.Namespace) -> None:
-    names = args.variants.split(",") if args.variants else list(VARIANTS)
-    tasks = [
-        (args.data / f"{data}.npz", protocol, rate, seed)
-        for data in args.sets.split(",")
-        for protocol in args.protocols.split(",")
-        for rate in map(float, args.rates.split(","))
-        for seed in range(args.seeds)
-    ]
-    done = {(r["data"], r["protocol"], r["rate"], r["seed"]) for r in read(args.out)}
-    left = [task for task in tasks if (task[0].stem, *task[1:]) not in done]
-    jobs = Parallel(args.jobs, return_as="generator_unordered")
-    end = time.monotonic() + args.time_limit
-    with args.out.open("a") as file:
-        for record in jobs(delayed(ask)(*task, names) for task in left):
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            if time.monotonic() > end:
-                break
+_LAST: dict[str, MendGeometry] = {}
 
 
-def read(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+class MendVariant(BaseEstimator):
+    """A row of `VARIANTS` as an estimator."""
+
+    def __init__(self, variant: str = "default"):
+        self.variant = variant
+
+    def fit(self, data: MultiViewData, y: np.ndarray) -> MendVariant:
+        """Leave the classes of all samples in ``transduction_``."""
+        setup = set_up(data, y)
+        codes = VARIANTS[self.variant](setup)
+        self.transduction_ = np.empty_like(y)
+        self.transduction_[setup.order] = setup.labels.classes[codes]
+        return self
 
 
-def print_table(args: argparse.Namespace) -> None:
-    """Mean accuracy and paired difference from the default, per protocol."""
-    records = read(args.out)
-    for protocol in dict.fromkeys(record["protocol"] for record in records):
-        chosen = [record["accuracy"] for record in records if record["protocol"] == protocol]
-        print(f"\n### {protocol}, {len(chosen)} tasks\n")
-        print("| variant | tasks | accuracy | difference | better / worse | p (two-sided) |")
-        print("|---|---|---|---|---|---|")
-        for name in dict.fromkeys(name for record in chosen for name in record):
-            pairs = [(r[name], r["default"]) for r in chosen if name in r]
-            ours, base = 100 * np.array(pairs).T
-            gap = ours - base
-            p = wilcoxon(gap).pvalue if gap.any() else 1.0
-            counts = f"{(gap > 0).sum()} / {(gap < 0).sum()}"
-            line = f"| {name} | {len(gap)} | {ours.mean():.2f} | {gap.mean():+.2f} | {counts} |"
-            print(f"{line} {p:.1g} |")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--sets", default="cub,uci_digit,outscene_3view")
-    parser.add_argument("--protocols", default=",".join(PROTOCOLS))
-    parser.add_argument("--rates", default="0.3,0.5,0.7")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--variants", help="separated by commas; all by default")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--time-limit", type=float, default=np.inf, help="seconds")
-    parser.add_argument("--table", action="store_true")
-    args = parser.parse_args()
-    (print_table if args.table else run_all)(args)
-
-
-if __name__ == "__main__":
-    main()
+for variant in VARIANTS:
+    CONTESTANTS[f"Mend: {variant}"] = Contestant(MendVariant, {"variant": variant}, thinned={})
