@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,7 +18,10 @@ from sklearn.preprocessing import normalize
 from viewmend.backend.torch_gpu import import_torch
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["DEVICES", "SparseConstant", "TorchRun", "binary_graph"]
+__all__ = ["DEVICES", "SparseConstant", "Tensor", "TorchRun", "binary_graph"]
+
+# Of PyTorch, whose classes cannot be named where it need not be installed.
+Tensor: TypeAlias = Any
 
 # What the parameter `device` may be.
 DEVICES = ("auto", "cpu", "cuda")

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from viewmend.backend.layers import add_to_rows, subtract_targets, times_tanh_slope
+from viewmend.backend.numba_networks import add_to_rows, subtract_targets, times_tanh_slope
 from viewmend.backend.threads import parallel_map, row_blocks, serial_blas
 from viewmend.data.container import MultiViewData
 from viewmend.impute.base import ViewImputer
