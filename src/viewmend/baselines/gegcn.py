@@ -6,7 +6,7 @@ for multi-view semi-supervised classification, IEEE Transactions on Multimedia 2
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,11 +15,12 @@ from scipy.sparse import csr_array, csr_matrix
 from scipy.special import softmax
 from sklearn.preprocessing import normalize
 
-from viewmend.baselines.base import CompleteViewClassifier, Solution
+from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
 from viewmend.baselines.torch_support import DEVICES, Tensor, TorchRun, binary_graph
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidParameterError
+from viewmend.impute.base import ViewImputer
 from viewmend.parameters import Integer, OneOf, Real, Rule
 
 __all__ = ["GEGCNClassifier"]
@@ -129,27 +130,27 @@ class GEGCNClassifier(CompleteViewClassifier):
         "device": OneOf(*DEVICES),
     }
     # The network is run with the settings of its authors; nothing is tuned.
-    grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
-    script_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    grid: ClassVar[Grid] = {}
+    script_grid: ClassVar[Grid] = {}
 
     def __init__(
         self,
-        n_neighbors=15,
-        n_components=128,
-        n_hidden=64,
-        n_edge_hidden=32,
-        dropout=0.3,
-        embedding_rate=1e-3,
-        generator_rate=1e-3,
-        evaluator_rate=1e-2,
-        classifier_rate=1e-2,
-        pretrain_iter=1000,
-        max_iter=700,
-        device="auto",
-        imputer=None,
-        random_state=None,
-        view_sizes=None,
-    ):
+        n_neighbors: int = 15,
+        n_components: int = 128,
+        n_hidden: int = 64,
+        n_edge_hidden: int = 32,
+        dropout: float = 0.3,
+        embedding_rate: float = 1e-3,
+        generator_rate: float = 1e-3,
+        evaluator_rate: float = 1e-2,
+        classifier_rate: float = 1e-2,
+        pretrain_iter: int = 1000,
+        max_iter: int = 700,
+        device: str = "auto",
+        imputer: ViewImputer | None = None,
+        random_state: int | np.random.Generator | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.n_hidden = n_hidden
