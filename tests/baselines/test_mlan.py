@@ -7,9 +7,9 @@ from scipy.sparse import block_diag, csr_array
 from viewmend.baselines.mlan import (
     MLANClassifier,
     adaptive_neighbours,
+    fit_neighbour_weights,
     listed_graph,
     lowest_eigenvectors,
-    fit_neighbour_weights,
 )
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.scaling import standardise_rows

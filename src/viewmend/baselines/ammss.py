@@ -7,7 +7,7 @@ semi-supervised learning model", ICCV 2013.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
@@ -96,7 +96,7 @@ class AMMSSClassifier(CompleteViewClassifier):
         self,
         r: float = 2.0,
         lam: float = 0.2,
-        n_anchors: int | str = "auto",
+        n_anchors: int | Literal["auto"] = "auto",
         n_neighbors: int = 7,
         max_iter: int = 50,
         tol: float = 1e-6,

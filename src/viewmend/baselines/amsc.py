@@ -7,7 +7,7 @@ IEEE Transactions on Cybernetics, 2024.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
@@ -87,7 +87,7 @@ class AMSCClassifier(BaselineClassifier):
         self,
         gamma: float = 3.1,
         power: float = 0.5,
-        n_anchors: int | str = "auto",
+        n_anchors: int | Literal["auto"] = "auto",
         n_neighbors: int = 7,
         max_iter: int = 50,
         tol: float = 1e-4,

@@ -7,7 +7,7 @@ IEEE Transactions on Knowledge and Data Engineering 34(1), 2022.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -101,7 +101,7 @@ class FMSSLClassifier(CompleteViewClassifier):
         self,
         alpha: float = 0.01,
         label_strength: float = 999.0,
-        n_anchors: int | str = "auto",
+        n_anchors: int | Literal["auto"] = "auto",
         n_neighbors: int = 7,
         max_iter: int = 100,
         tol: float = 1e-5,

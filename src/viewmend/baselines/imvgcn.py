@@ -108,36 +108,14 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
     grid: ClassVar[Grid] = {}
     script_grid: ClassVar[Grid] = {}
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "default": {
-            "learning_rate": 1e-2,
-            "max_iter": 300,
-            "alpha": 1e-5,
-            "width_divisors": (8, 32),
-        },
-        "out_scene": {
-            "learning_rate": 1e-3,
-            "max_iter": 300,
-            "alpha": 1e-4,
-            "width_divisors": (2, 8),
-        },
-        "caltech101": {
-            "learning_rate": 1e-2,
-            "max_iter": 1500,
-            "alpha": 5e-7,
-            "width_divisors": (4, 16),
-        },
-        "animals": {
-            "learning_rate": 1e-2,
-            "max_iter": 50,
-            "alpha": 1e-5,
-            "width_divisors": (8, 32),
-        },
-        "mnist": {
-            "learning_rate": 1e-2,
-            "max_iter": 1500,
-            "alpha": 1e-5,
-            "width_divisors": (2, 32),
-        },
+        data: {"learning_rate": rate, "max_iter": epochs, "alpha": alpha, "width_divisors": widths}
+        for data, rate, epochs, alpha, widths in (
+            ("default", 1e-2, 300, 1e-5, (8, 32)),
+            ("out_scene", 1e-3, 300, 1e-4, (2, 8)),
+            ("caltech101", 1e-2, 1500, 5e-7, (4, 16)),
+            ("animals", 1e-2, 50, 1e-5, (8, 32)),
+            ("mnist", 1e-2, 1500, 1e-5, (2, 32)),
+        )
     }
 
     def __init__(

@@ -7,7 +7,7 @@ neighbours", AAAI 2017.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
@@ -90,7 +90,7 @@ class MLANClassifier(CompleteViewClassifier):
 
     def __init__(
         self,
-        lam: float | str = "random",
+        lam: float | Literal["random"] = "random",
         n_neighbors: int = 7,
         weighting: str = "paper",
         max_iter: int = 30,

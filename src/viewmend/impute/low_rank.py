@@ -99,7 +99,7 @@ class LowRankImputer(ViewImputer):
         means = np.concatenate(column_means(data))
         self.means_ = means if self.center else np.zeros_like(means)
         X, hidden = _centred(data, self.means_)
-        self.threshold_ = self.shrinkage * np.linalg.norm(X, 2)
+        self.threshold_ = float(self.shrinkage * np.linalg.norm(X, 2))
         low_rank = soft_impute(
             X, hidden, self.threshold_, self.rank, max_iter=self.max_iter, tol=self.tol
         )
