@@ -181,7 +181,7 @@ def test_rows_permute_for_given_anchors():
     order = RNG.permutation(N)
     for alpha in (0.01, 10.0):
         P = learn_graph(FUSED, F, 2 * alpha, G)
-        permuted = learn_graph(csr_array(FUSED[order]), F[order], G, alpha)
+        permuted = learn_graph(csr_array(FUSED[order]), F[order], 2 * alpha, G)
         np.testing.assert_allclose(permuted.toarray(), P.toarray()[order], atol=1e-14)
         F_new, G_new = propagate(permuted, Y[order], U[order], alpha)
         F_old, G_old = propagate(P, Y, U, alpha)
