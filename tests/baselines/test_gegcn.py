@@ -10,8 +10,9 @@ from sklearn.preprocessing import normalize
 
 torch = pytest.importorskip("torch")
 
-from viewmend.baselines import gegcn  # noqa: E402
-from viewmend.baselines.gegcn import GEGCNClassifier, GraphTask, Networks, shrink  # noqa: E402
+from viewmend.baselines import gegcn, gegcn_networks  # noqa: E402
+from viewmend.baselines.gegcn import GEGCNClassifier  # noqa: E402
+from viewmend.baselines.gegcn_networks import GraphTask, Networks, shrink  # noqa: E402
 from viewmend.baselines.torch_support import TorchRun  # noqa: E402
 from viewmend.data.container import MultiViewData  # noqa: E402
 from viewmend.data.labels import check_labels  # noqa: E402
@@ -57,7 +58,7 @@ def fitted(one_thread):
 
 
 def first_weights():
-    return gegcn.first_weights(TASK, (24, 8, 12, 3), np.random.default_rng(0))
+    return gegcn_networks.first_weights(TASK, (24, 8, 12, 3), np.random.default_rng(0))
 
 
 def start(task=TASK, weights=None):
