@@ -18,6 +18,8 @@ __all__ = ["MOVED", "install", "old_names"]
 
 # Where the module of an old name is now, both below ``viewmend``.
 MOVED: Mapping[str, str] = {
+    "backend.layers": "backend.numba_networks",
+    "backend.rprop": "backend.numba_networks",
     "bench.data": "datasets.catalogue",
     "bench.drawing": "bench.charts.drawing",
     "bench.execute": "bench.runner",
@@ -58,7 +60,7 @@ MOVED: Mapping[str, str] = {
     "core.nearest": "core.graphs.nearest",
     "core.neighbours": "core.graphs.neighbours",
     "core.objective": "core.agfti.objective",
-    "core.poisson": "baselines.maths.poisson",
+    "core.poisson": "baselines.poisson",
     "core.priors": "core.common.class_shares",
     "core.propagation": "core.agfti.propagation",
     "core.released": "core.agfti.released",

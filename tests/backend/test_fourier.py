@@ -1,4 +1,4 @@
-"""Transforms of whole rows: any length, any width, and the same digits on any number of threads."""
+"""The Fourier step on the CPU: any length, any width, in place, the same digits on any threads."""
 
 from __future__ import annotations
 
@@ -7,73 +7,61 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from viewmend.backend import numba_fourier
+from viewmend.backend import agnostic
 from viewmend.backend.frequencies import conjugate_pairs, prime_factors
-from viewmend.backend.numba_fourier import transform, transform_back, transform_plan
+from viewmend.backend.namespace import array_namespace
+from viewmend.backend.numba_fourier import shrink_fourier
 from viewmend.backend.threads import limited_threads
 
-# Steps of radix 2 to 5, of other primes, of levels, of one and two convolutions.
-LENGTHS = [1, 2, 3, 4, 5, 7, 61, 67, 2 * 3 * 5 * 7, 4**4 * 3, 6 * 1693, 67 * 71]
 
-
-def packed(n: int, n_pairs: int, dtype: type = np.float64) -> np.ndarray:
+def tensor(n: int, n_columns: int, dtype: type = np.float64) -> np.ndarray:
     rng = np.random.default_rng(n)
-    return rng.standard_normal((2, n, 2 * n_pairs)).astype(dtype)
-
-
-def as_complex(rows: np.ndarray) -> np.ndarray:
-    half = rows.shape[2] // 2
-    return rows[:, :, :half] + 1j * rows[:, :, half:]
+    return rng.standard_normal((3, n, n_columns)).astype(dtype)
 
 
 def largest_gap(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.abs(a - b).max() / np.abs(b).max())
+    return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-300))
 
 
-@pytest.mark.parametrize("n", LENGTHS)
-@pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 1e-14), (np.float32, 1e-6)])
-def test_frequencies_are_those_of_the_library(n: int, dtype: type, tol: float) -> None:
-    rows = packed(n, 3, dtype)
-    plan = transform_plan(n, rows.dtype)
-    expected = np.fft.fft(as_complex(rows.astype(np.float64)), axis=1)[:, plan.frequencies]
-    transform(rows, plan)
-    assert largest_gap(as_complex(rows), expected) < tol
+# Even and odd, prime and not; without and with a large prime factor.
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 67, 2 * 3 * 5 * 7, 6 * 1693, 67 * 71])
+@pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 1e-13), (np.float32, 1e-5)])
+def test_slices_are_shrunk_as_those_of_complex_transforms(n: int, dtype: type, tol: float) -> None:
+    """Each frequency by a threshold of its own."""
+    Y, taus = tensor(n, 5), np.linspace(0, 3 * n**0.5, n // 2 + 1)
+    expected, expected_norms = agnostic.shrink_fourier(Y, taus, xp=array_namespace(Y))
+    G, norms = shrink_fourier(Y.astype(dtype), taus)
+    assert G.dtype == dtype
+    assert largest_gap(G, expected) < tol
+    assert largest_gap(norms, expected_norms) < 10 * tol
 
 
 @settings(deadline=None)
-@given(n=st.integers(1, 700), n_pairs=st.integers(1, 9))
-@example(n=6 * 1693, n_pairs=2)
-@example(n=130, n_pairs=300)
-def test_the_way_back_leads_to_the_start(n: int, n_pairs: int) -> None:
-    start = packed(n, n_pairs)
-    rows = start.copy()
-    plan = transform_plan(n, rows.dtype)
-    transform(rows, plan)
-    transform_back(rows, plan)
-    assert largest_gap(rows / n, start) < 1e-13
+@given(n=st.integers(1, 700), n_columns=st.integers(1, 18))
+@example(n=130, n_columns=300)
+def test_without_a_threshold_the_way_back_leads_to_the_start(n: int, n_columns: int) -> None:
+    Y = tensor(n, n_columns)
+    before = Y.copy()
+    assert largest_gap(shrink_fourier(Y, 0.0)[0], Y) < 1e-12
+    np.testing.assert_array_equal(Y, before)
 
 
-def test_runs_of_columns_do_not_meet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns are transformed one by one or side by side with the same digits."""
-    rows = packed(2 * 67 * 15, 5)
-    alone = rows.copy()
-    transform(rows, transform_plan(rows.shape[1], rows.dtype))
-    monkeypatch.setattr(numba_fourier, "RUN_BYTES", 2 * rows.itemsize)
-    transform_plan.cache_clear()
-    transform(alone, transform_plan(rows.shape[1], rows.dtype))
-    transform_plan.cache_clear()
-    np.testing.assert_array_equal(alone, rows)
+def test_the_answer_may_take_the_place_of_the_input() -> None:
+    Y = tensor(60, 7)
+    expected, _ = shrink_fourier(Y, 2.0)
+    G, _ = shrink_fourier(Y, 2.0, out=Y)
+    assert G is Y
+    np.testing.assert_array_equal(Y, expected)
 
 
 @pytest.mark.parametrize("n", [600, 6 * 1693])
-def test_threads_change_no_digit(n: int) -> None:
-    found = []
+@pytest.mark.parametrize("n_columns", [7, 67])
+def test_threads_change_no_digit(n: int, n_columns: int) -> None:
+    answers = []
     for n_jobs in (1, 2):
-        rows = packed(n, 40)
         with limited_threads(n_jobs):
-            transform(rows, transform_plan(n, rows.dtype))
-        found.append(rows)
-    np.testing.assert_array_equal(*found)
+            answers.append(shrink_fourier(tensor(n, n_columns), 9.0)[0])
+    np.testing.assert_array_equal(*answers)
 
 
 @given(n=st.integers(1, 400), seed=st.integers(0, 9))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from viewmend.baselines.amuse import AMUSEClassifier, objective, weighted
-from viewmend.baselines.maths.learned_graph import learn_graph, on_common_support
+from viewmend.baselines.amuse import AMUSEClassifier, objective
+from viewmend.baselines.maths.learned_graph import learn_graph, on_common_support, with_entries
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.scaling import unit_rows
 from viewmend.core.common.simplex import project_simplex, simplex_qp
@@ -24,7 +24,7 @@ RNG = np.random.default_rng(0)
 
 def mean_graph():
     support, A = on_common_support(GRAPHS)
-    return weighted(support, A.mean(axis=0)), A
+    return with_entries(support, A.mean(axis=0)), A
 
 
 def test_objective_descends():

@@ -8,9 +8,9 @@ from viewmend.baselines.fmssl import (
     FMSSLClassifier,
     corresponding_graphs,
     inner,
-    learn_graph,
     propagate,
 )
+from viewmend.baselines.maths.learned_graph import learn_graph
 from viewmend.core.agfti.anchors import balanced_hierarchical
 from viewmend.core.agfti.bipartite import anchor_graph
 from viewmend.core.common.scaling import unit_rows
@@ -59,7 +59,7 @@ def test_fused_graph_drops_what_has_no_weight():
 
 @pytest.mark.parametrize("alpha", [0.1, 5.0])
 def test_graph_is_the_projection_of_its_rows(alpha):
-    P = learn_graph(FUSED, F, G, alpha).toarray()
+    P = learn_graph(FUSED, F, 2 * alpha, G).toarray()
     H, B = naive_gaps(F, G), FUSED.toarray()
     for i in range(N):
         on = B[i] > 0
@@ -72,7 +72,7 @@ def test_no_graph_on_the_support_is_cheaper():
     def cost(P):
         return np.sum((P - FUSED.toarray()) ** 2) + 0.7 * np.sum(P * naive_gaps(F, G))
 
-    P = learn_graph(FUSED, F, G, 0.7).toarray()
+    P = learn_graph(FUSED, F, 1.4, G).toarray()
     on = FUSED.toarray() > 0
     for _ in range(20):
         other = RNG.random((N, M)) * on
@@ -81,7 +81,7 @@ def test_no_graph_on_the_support_is_cheaper():
 
 
 def test_without_labels_the_graph_is_the_fused_one():
-    P = learn_graph(FUSED, np.zeros((N, 3)), np.zeros((M, 3)), 100.0)
+    P = learn_graph(FUSED, np.zeros((N, 3)), 100.0, np.zeros((M, 3)))
     np.testing.assert_allclose(P.toarray(), FUSED.toarray(), atol=1e-12)
 
 
@@ -139,7 +139,7 @@ def test_fit_ends_where_no_block_moves():
     model.set_params(random_state=0).fit(list(BLOBS.views), CODES)
     P, d = model.fused_graph_, model.view_weights_
     F, G = propagate(P, Y, U, 0.1)
-    again = learn_graph(weighted_sum(d, GRAPHS), F, G, 0.1)
+    again = learn_graph(weighted_sum(d, GRAPHS), F, 0.2, G)
     np.testing.assert_allclose(again.toarray(), P.toarray(), atol=1e-5)
     gram = np.array([[inner(A, B) for B in GRAPHS] for A in GRAPHS])
     np.testing.assert_allclose(
@@ -180,8 +180,8 @@ def test_rows_permute_for_given_anchors():
     """Which anchors are drawn depends on the order of the rows; nothing after that does."""
     order = RNG.permutation(N)
     for alpha in (0.01, 10.0):
-        P = learn_graph(FUSED, F, G, alpha)
-        permuted = learn_graph(csr_array(FUSED[order]), F[order], G, alpha)
+        P = learn_graph(FUSED, F, 2 * alpha, G)
+        permuted = learn_graph(csr_array(FUSED[order]), F[order], 2 * alpha, G)
         np.testing.assert_allclose(permuted.toarray(), P.toarray()[order], atol=1e-14)
         F_new, G_new = propagate(permuted, Y[order], U[order], alpha)
         F_old, G_old = propagate(P, Y, U, alpha)

@@ -142,13 +142,13 @@ def test_new_samples_see_their_nearest_samples_of_fit():
     """Against the rows of the filter of the enlarged graph, with the old degrees, by hand."""
     X, new = unit(RNG.normal(size=(25, 4))), unit(RNG.normal(size=(3, 4)))
     degrees = imvgcn.loop_graph(X, 6).sum(axis=1)
-    own, Phi = imvgcn.new_filter_rows(new, X, degrees, 6, 0.4)
+    loop, Phi = imvgcn.new_filter_rows(new, X, degrees, 6, 0.4)
     expected = np.zeros((3, 25))
     for i in range(3):
         near = np.argsort(((X - new[i]) ** 2).sum(axis=1))[:5]
         expected[i, near] = 0.4 / np.sqrt(7 * degrees[near])
     np.testing.assert_allclose(Phi.toarray(), expected, atol=1e-12)
-    assert own == pytest.approx(0.6 + 0.4 * 2 / 7)
+    assert loop == pytest.approx(0.6 + 0.4 * 2 / 7)
 
 
 def test_learns_easy_blobs_and_their_new_samples():

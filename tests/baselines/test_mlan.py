@@ -7,9 +7,9 @@ from scipy.sparse import block_diag, csr_array
 from viewmend.baselines.mlan import (
     MLANClassifier,
     adaptive_neighbours,
+    fit_neighbour_weights,
     listed_graph,
     lowest_eigenvectors,
-    nearest_rows,
 )
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.scaling import standardise_rows
@@ -74,7 +74,7 @@ def test_duplicates_share_evenly():
 def test_graph_step_is_the_minimum_over_the_simplex():
     lists, D, _, alpha = adaptive_neighbours(ROWS, 7)
     w, pulls = np.array([0.2, 0.5, 1.0]), RNG.uniform(size=lists.shape)
-    S = nearest_rows(D, w, pulls, alpha)
+    S = fit_neighbour_weights(D, w, pulls, alpha)
     gradient = np.tensordot(w, D, axes=1) + pulls + 2 * alpha * S
     # Optimality: the gradient is level where a weight is positive, and not lower elsewhere.
     level = np.where(S > 0, gradient, np.inf).min(axis=1, keepdims=True)

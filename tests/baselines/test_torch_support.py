@@ -37,7 +37,11 @@ def test_constant_product_and_its_gradient():
 
 @pytest.mark.parametrize("n_columns", [1, 6, 64])
 def test_kept_units_have_mean_one_and_the_share_asked_for(n_columns):
-    kept = TorchRun.start("cpu", np.random.default_rng(3)).kept(5000, n_columns, 0.3).numpy()
+    kept = (
+        TorchRun.start("cpu", np.random.default_rng(3))
+        .dropout_factors(5000, n_columns, 0.3)
+        .numpy()
+    )
     assert kept.shape == (5000, n_columns)
     np.testing.assert_allclose(np.unique(kept), [0, 1 / 0.7], rtol=1e-6)
     # Five standard deviations of a binomial share.
@@ -48,13 +52,13 @@ def test_kept_units_have_mean_one_and_the_share_asked_for(n_columns):
 
 def test_columns_are_kept_independently():
     """Four factors share a draw, of which each has its own bits."""
-    kept = TorchRun.start("cpu", np.random.default_rng(4)).kept(20_000, 8, 0.5).numpy()
+    kept = TorchRun.start("cpu", np.random.default_rng(4)).dropout_factors(20_000, 8, 0.5).numpy()
     correlations = np.corrcoef(kept.T) - np.eye(8)
     np.testing.assert_allclose(correlations, 0, atol=5 / 20_000**0.5)
 
 
 def test_no_dropout_keeps_all():
-    np.testing.assert_array_equal(RUN.kept(9, 5, 0.0), np.ones((9, 5)))
+    np.testing.assert_array_equal(RUN.dropout_factors(9, 5, 0.0), np.ones((9, 5)))
 
 
 def test_adam_takes_the_steps_of_its_formula():

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from viewmend.backend.threads import limited_threads
 from viewmend.data.container import MultiViewData
 from viewmend.impute import ColumnMeanImputer, DeepMatrixFactorization, deep_matrix
-from viewmend.impute.deep_matrix import Network, random_weights
+from viewmend.impute.deep_matrix import FactorNetwork, random_weights
 
 
 def nonlinear_data(n=100, seed=0):
@@ -42,7 +42,7 @@ MODEL = DeepMatrixFactorization(
 def small_problem(data=SMALL):
     rng = np.random.default_rng(1)
     unknown = [rng.normal(size=(8, 3)), *random_weights((3, 4, 21), rng)]
-    return Network(data, 0.03, 0.02, 4, "float64"), unknown
+    return FactorNetwork(data, 0.03, 0.02, 4, "float64"), unknown
 
 
 def naive_loss(Z, W1, W2):
@@ -131,7 +131,7 @@ def test_training_lowers_the_objective_and_stores_where_it_ended():
     history = np.array(model.history_)
     tenths = history[: 10 * (len(history) // 10)].reshape(-1, 10).min(axis=1)
     assert np.all(np.diff(tenths) <= 0)
-    network = Network(DATA, 0.01, 0.01, 100, "float64")
+    network = FactorNetwork(DATA, 0.01, 0.01, 100, "float64")
     loss, _ = network.loss([model.latent_, *model.weights_])
     np.testing.assert_allclose(loss, history.min(), rtol=1e-12)
     assert model.n_iter_ == len(history) - 1
@@ -171,7 +171,7 @@ def test_new_rows_minimise_their_own_objective():
     model = DeepMatrixFactorization(
         n_components=2, n_hidden=20, random_state=0, max_iter=2000, tol=1e-14, dtype="float64"
     ).fit(DATA)
-    network = Network(SMALL, 0.0, 0.01, 20, "float64")
+    network = FactorNetwork(SMALL, 0.0, 0.01, 20, "float64")
 
     def flat(z):
         loss, (gradient,) = network.latent_loss(z.reshape(8, 2), model.weights_)

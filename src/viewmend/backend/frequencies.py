@@ -9,15 +9,15 @@ __all__ = ["conjugate_pairs", "prime_factors"]
 
 def prime_factors(n: int) -> list[int]:
     """Prime factors of ``n`` in rising order, each as often as it divides; none of 1."""
-    found: list[int] = []
+    factors: list[int] = []
     rest, prime = n, 2
     while rest > 1:
         prime = prime if prime * prime <= rest else rest
         while rest % prime == 0:
             rest //= prime
-            found.append(prime)
+            factors.append(prime)
         prime += 1
-    return found
+    return factors
 
 
 def conjugate_pairs(frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

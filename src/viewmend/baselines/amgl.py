@@ -18,6 +18,7 @@ from viewmend.core.graphs.neighbours import neighbour_graph
 from viewmend.core.graphs.spreading import joined_to_label, normalise_graph, weighted_sum
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.impute.base import ViewImputer
 from viewmend.parameters import Integer, Real, Rule
 
 __all__ = ["AMGLClassifier"]
@@ -64,13 +65,13 @@ class AMGLClassifier(CompleteViewClassifier):
 
     def __init__(
         self,
-        n_neighbors=7,
-        max_iter=100,
-        tol=1e-8,
-        imputer=None,
-        random_state=None,
-        view_sizes=None,
-    ):
+        n_neighbors: int = 7,
+        max_iter: int = 100,
+        tol: float = 1e-8,
+        imputer: ViewImputer | None = None,
+        random_state: int | np.random.Generator | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.max_iter = max_iter
         self.tol = tol

@@ -7,12 +7,12 @@ semi-supervised learning model", ICCV 2013.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from viewmend.baselines.base import CompleteViewClassifier, Solution
+from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
 from viewmend.baselines.maths.anchored import scaled_anchor_graph, smoothness, solve_anchored
 from viewmend.core.agfti.anchor_count import graph_size
 from viewmend.core.agfti.anchors import kmeans_anchors
@@ -20,6 +20,7 @@ from viewmend.core.agfti.propagation import reachable_samples
 from viewmend.core.common.simplex import power_weights
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.impute.base import ViewImputer
 from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 
 __all__ = ["AMMSSClassifier"]
@@ -82,27 +83,27 @@ class AMMSSClassifier(CompleteViewClassifier):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-    grid: ClassVar[dict[str, tuple]] = {
+    grid: ClassVar[Grid] = {
         "r": (10**0.1, 10**0.5, 10**0.9, 10**1.3, 10**1.7),
         "lam": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
     }
-    script_grid: ClassVar[dict[str, tuple]] = {
+    script_grid: ClassVar[Grid] = {
         "r": (10**0.1, 10**0.5, 10**0.9, 10**1.3, 10**1.7),
         "lam": (0.0, 0.3, 0.6, 0.9),
     }
 
     def __init__(
         self,
-        r=2.0,
-        lam=0.2,
-        n_anchors="auto",
-        n_neighbors=7,
-        max_iter=50,
-        tol=1e-6,
-        imputer=None,
-        view_sizes=None,
-        random_state=None,
-    ):
+        r: float = 2.0,
+        lam: float = 0.2,
+        n_anchors: int | Literal["auto"] = "auto",
+        n_neighbors: int = 7,
+        max_iter: int = 50,
+        tol: float = 1e-6,
+        imputer: ViewImputer | None = None,
+        view_sizes: Sequence[int] | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
         self.r = r
         self.lam = lam
         self.n_anchors = n_anchors

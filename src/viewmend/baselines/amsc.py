@@ -7,12 +7,12 @@ IEEE Transactions on Cybernetics, 2024.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from viewmend.baselines.base import BaselineClassifier, Solution
+from viewmend.baselines.base import BaselineClassifier, Grid, Solution
 from viewmend.baselines.maths.anchored import scaled_anchor_graph, smoothness, solve_anchored
 from viewmend.core.agfti.anchor_count import graph_size
 from viewmend.core.agfti.anchors import kmeans_anchors
@@ -80,20 +80,20 @@ class AMSCClassifier(BaselineClassifier):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-    grid: ClassVar[dict[str, tuple]] = {"gamma": (1.1, 1.5, 1.9, 2.3, 2.7, 3.1)}
-    script_grid: ClassVar[dict[str, tuple]] = {"gamma": (1.1, 1.6, 2.1, 2.6, 3.1)}
+    grid: ClassVar[Grid] = {"gamma": (1.1, 1.5, 1.9, 2.3, 2.7, 3.1)}
+    script_grid: ClassVar[Grid] = {"gamma": (1.1, 1.6, 2.1, 2.6, 3.1)}
 
     def __init__(
         self,
-        gamma=3.1,
-        power=0.5,
-        n_anchors="auto",
-        n_neighbors=7,
-        max_iter=50,
-        tol=1e-4,
-        view_sizes=None,
-        random_state=None,
-    ):
+        gamma: float = 3.1,
+        power: float = 0.5,
+        n_anchors: int | Literal["auto"] = "auto",
+        n_neighbors: int = 7,
+        max_iter: int = 50,
+        tol: float = 1e-4,
+        view_sizes: Sequence[int] | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
         self.gamma = gamma
         self.power = power
         self.n_anchors = n_anchors

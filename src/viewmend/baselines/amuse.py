@@ -6,19 +6,21 @@ classification", IEEE Transactions on Knowledge and Data Engineering, 2020.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from viewmend.baselines.base import CompleteViewClassifier, Solution
-from viewmend.baselines.maths.learned_graph import learn_graph, on_common_support
+from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
+from viewmend.baselines.maths.learned_graph import learn_graph, on_common_support, with_entries
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.simplex import simplex_qp
 from viewmend.core.graphs.neighbours import directed_neighbour_graph
 from viewmend.core.graphs.spreading import joined_to_label, label_gaps, laplacian
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.impute.base import ViewImputer
 from viewmend.parameters import Integer, Real, Rule
 
 __all__ = ["AMUSEClassifier"]
@@ -70,19 +72,19 @@ class AMUSEClassifier(CompleteViewClassifier):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-    grid: ClassVar[dict[str, tuple]] = {"lam": tuple(10.0**e for e in range(-4, 5))}
-    script_grid: ClassVar[dict[str, tuple]] = {"lam": (10.0, 100.0)}
+    grid: ClassVar[Grid] = {"lam": tuple(10.0**e for e in range(-4, 5))}
+    script_grid: ClassVar[Grid] = {"lam": (10.0, 100.0)}
 
     def __init__(
         self,
-        lam=10.0,
-        n_neighbors=7,
-        max_iter=50,
-        tol=1e-6,
-        imputer=None,
-        random_state=None,
-        view_sizes=None,
-    ):
+        lam: float = 10.0,
+        n_neighbors: int = 7,
+        max_iter: int = 50,
+        tol: float = 1e-6,
+        imputer: ViewImputer | None = None,
+        random_state: int | np.random.Generator | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.lam = lam
         self.n_neighbors = n_neighbors
         self.max_iter = max_iter
@@ -97,11 +99,11 @@ class AMUSEClassifier(CompleteViewClassifier):
         support, A = on_common_support(graphs)
         gram = A @ A.T
         alpha = np.full(data.n_views, 1 / data.n_views)
-        S = weighted(support, alpha @ A)
+        S = with_entries(support, alpha @ A)
         history: list[float] = []
         for _ in range(self.max_iter):
             F = harmonic_labels(laplacian(S), Y, labels.labelled)
-            S = learn_graph(weighted(support, alpha @ A), F, 1 / self.lam)
+            S = learn_graph(with_entries(support, alpha @ A), F, 1 / self.lam)
             alpha = simplex_qp(gram, A @ S.data)
             history.append(objective(S, alpha @ A, F, self.lam))
             if len(history) > 1 and abs(history[-2] - history[-1]) <= self.tol * history[-1]:
@@ -110,11 +112,6 @@ class AMUSEClassifier(CompleteViewClassifier):
         F = harmonic_labels(laplacian(S), Y, labels.labelled)
         reachable = joined_to_label(S, labels.labelled)
         return Solution(F, reachable, tuple(history), alpha, {"graph_": S})
-
-
-def weighted(support: csr_array, entries: np.ndarray) -> csr_array:
-    """A graph with the given entries in the places of ``support``."""
-    return csr_array((entries, support.indices, support.indptr), support.shape)
 
 
 def objective(S: csr_array, S_hat: np.ndarray, F: np.ndarray, lam: float) -> float:

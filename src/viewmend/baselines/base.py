@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,10 +19,14 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidViewsError, TooLargeError
 from viewmend.impute import DeepMatrixFactorization
+from viewmend.impute.base import ViewImputer
 from viewmend.models.base import MultiViewClassifier
 from viewmend.parameters import Rule, check_parameters
 
-__all__ = ["BaselineClassifier", "CompleteViewClassifier", "Solution", "check_memory"]
+__all__ = ["BaselineClassifier", "CompleteViewClassifier", "Grid", "Solution", "check_memory"]
+
+# Parameter values to try, by name.
+Grid: TypeAlias = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +64,9 @@ class BaselineClassifier(MultiViewClassifier):
     # One rule per parameter, see `viewmend.parameters`.
     _rules: ClassVar[dict[str, Rule]]
     # The thinner grid of the released script.
-    script_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    script_grid: ClassVar[Grid] = {}
 
-    def fit(self, X, y=None, mask: ArrayLike | None = None):
+    def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together.
 
         Parameters
@@ -110,8 +114,11 @@ class CompleteViewClassifier(BaselineClassifier):
     `viewmend.impute` can take its place. Complete data is not touched.
     """
 
+    imputer: ViewImputer | None
+    random_state: int | np.random.Generator | None
+
     def _prepare(self, data: MultiViewData, labels: Labels) -> MultiViewData:
-        self.imputer_ = None
+        self.imputer_: ViewImputer | None = None
         if data.observed.all():
             return data
         if self.imputer is None:
@@ -124,7 +131,7 @@ class CompleteViewClassifier(BaselineClassifier):
             self.imputer_ = clone(self.imputer)
         return self.imputer_.fit_transform(data)
 
-    def _prepare_new(self, X, mask: ArrayLike | None) -> MultiViewData:
+    def _prepare_new(self, X: Any, mask: ArrayLike | None) -> MultiViewData:
         """New samples with unit rows, completed by the imputer of fit; for ``predict_proba``."""
         data = self._check_predict(X, mask)
         views = tuple(unit_rows(view) for view in data.views)

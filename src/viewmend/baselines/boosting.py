@@ -6,13 +6,14 @@ implemented by scikit-learn.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from viewmend.baselines.base import BaselineClassifier, Solution
+from viewmend.baselines.base import BaselineClassifier, Grid, Solution
 from viewmend.core.common.scaling import unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
@@ -53,16 +54,16 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
         "learning_rate": Real(0, low_open=True),
         "min_samples_leaf": Integer(1),
     }
-    grid: ClassVar = {"min_samples_leaf": (1, 2, 5), "learning_rate": (0.05, 0.1)}
+    grid: ClassVar[Grid] = {"min_samples_leaf": (1, 2, 5), "learning_rate": (0.05, 0.1)}
 
     def __init__(
         self,
-        max_iter=100,
-        learning_rate=0.1,
-        min_samples_leaf=2,
-        random_state=None,
-        view_sizes=None,
-    ):
+        max_iter: int = 100,
+        learning_rate: float = 0.1,
+        min_samples_leaf: int = 2,
+        random_state: int | np.random.Generator | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.min_samples_leaf = min_samples_leaf
@@ -88,7 +89,7 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
         F = booster.predict_proba(X)
         return Solution(F, np.ones(data.n_samples, dtype=bool), extras=extras)
 
-    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Class probabilities of the boosted trees."""
         data = self._check_predict(X, mask)
         stacked = np.hstack([unit_rows(view) for view in data.views])

@@ -6,17 +6,19 @@ multi-view semi-supervised classification", Information Fusion 96, 2023.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from viewmend.baselines.base import CompleteViewClassifier, Solution, check_memory
+from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution, check_memory
 from viewmend.baselines.maths.flexible import FlexibleProblem, minimise_flexible
 from viewmend.baselines.maths.learned_graph import on_common_support
 from viewmend.baselines.maths.ridge import regression_residual
 from viewmend.core.graphs.neighbours import directed_neighbour_graph
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.impute.base import ViewImputer
 from viewmend.parameters import Integer, Real, Rule
 
 __all__ = ["CFMSCClassifier"]
@@ -74,21 +76,23 @@ class CFMSCClassifier(CompleteViewClassifier):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-    grid: ClassVar = dict.fromkeys(("lam", "beta", "gamma"), (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3))
-    script_grid: ClassVar = grid
+    grid: ClassVar[Grid] = dict.fromkeys(
+        ("lam", "beta", "gamma"), (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
+    )
+    script_grid: ClassVar[Grid] = grid
 
     def __init__(
         self,
-        lam=1.0,
-        beta=1.0,
-        gamma=1.0,
-        n_neighbors=7,
-        max_iter=30,
-        tol=1e-5,
-        imputer=None,
-        random_state=None,
-        view_sizes=None,
-    ):
+        lam: float = 1.0,
+        beta: float = 1.0,
+        gamma: float = 1.0,
+        n_neighbors: int = 7,
+        max_iter: int = 30,
+        tol: float = 1e-5,
+        imputer: ViewImputer | None = None,
+        random_state: int | np.random.Generator | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.lam = lam
         self.beta = beta
         self.gamma = gamma
@@ -113,11 +117,11 @@ class CFMSCClassifier(CompleteViewClassifier):
             smoothness=self.beta,
             regression=1.0,
         )
-        found = minimise_flexible(problem, self.max_iter, self.tol)
+        minimum = minimise_flexible(problem, self.max_iter, self.tol)
         return Solution(
-            found.F,
+            minimum.F,
             np.ones(len(X), dtype=bool),
-            found.history,
-            found.alpha,
-            {"graph_": found.S},
+            minimum.history,
+            minimum.alpha,
+            {"graph_": minimum.S},
         )

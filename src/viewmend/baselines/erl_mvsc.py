@@ -23,6 +23,7 @@ from viewmend.core.common.simplex import power_weights
 from viewmend.core.graphs.spreading import joined_to_label, normalise_graph, weighted_sum
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.impute.base import ViewImputer
 from viewmend.parameters import Integer, OneOf, Real, Rule
 
 __all__ = ["ERLMVSCClassifier"]
@@ -110,18 +111,18 @@ class ERLMVSCClassifier(CompleteViewClassifier):
 
     def __init__(
         self,
-        alpha=2.0,
-        beta=1.0,
-        gamma=1.0,
-        delta=10.0,
-        variant="coded",
-        n_neighbors=20,
-        max_iter=40,
-        tol=1e-4,
-        imputer=None,
-        random_state=None,
-        view_sizes=None,
-    ):
+        alpha: float = 2.0,
+        beta: float = 1.0,
+        gamma: float = 1.0,
+        delta: float = 10.0,
+        variant: str = "coded",
+        n_neighbors: int = 20,
+        max_iter: int = 40,
+        tol: float = 1e-4,
+        imputer: ViewImputer | None = None,
+        random_state: int | np.random.Generator | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
@@ -215,9 +216,10 @@ def informed_laplacian(X_v: np.ndarray, L: np.ndarray, labelled: np.ndarray, k: 
     sparse array (n_samples, n_samples)
     """
     W = normalise_graph(heat_graph(standardise_rows(X_v), k)).tocoo()
-    kept = ~(labelled[W.row] & labelled[W.col])
+    # Among labelled samples the classes decide, and not the neighbours.
+    others = ~(labelled[W.row] & labelled[W.col])
     classes = csr_array(L)
-    W = csr_array((W.data[kept], (W.row[kept], W.col[kept])), W.shape) + classes @ classes.T
+    W = csr_array((W.data[others], (W.row[others], W.col[others])), W.shape) + classes @ classes.T
     scale = diags_array(1 / np.sqrt(W.sum(axis=1) + 1e-8))
     return csr_array(eye_array(W.shape[0]) - scale @ W @ scale)
 

@@ -6,18 +6,20 @@ unified graph", Neural Networks 142, 2021.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.baselines.base import CompleteViewClassifier, Solution, check_memory
+from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution, check_memory
 from viewmend.baselines.maths.flexible import FlexibleProblem, minimise_flexible
 from viewmend.baselines.maths.learned_graph import on_common_support
 from viewmend.baselines.maths.ridge import regression_residual
 from viewmend.core.graphs.neighbours import directed_neighbour_graph
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.impute.base import ViewImputer
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 
@@ -77,21 +79,21 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-    grid: ClassVar = dict.fromkeys(("lam1", "lam2", "xi"), (1e-6, 1e-2, 1.0, 1e2, 1e6))
-    script_grid: ClassVar = {"lam1": (0.1,), "lam2": (0.1, 10.0), "xi": (1e-3, 0.1)}
+    grid: ClassVar[Grid] = dict.fromkeys(("lam1", "lam2", "xi"), (1e-6, 1e-2, 1.0, 1e2, 1e6))
+    script_grid: ClassVar[Grid] = {"lam1": (0.1,), "lam2": (0.1, 10.0), "xi": (1e-3, 0.1)}
 
     def __init__(
         self,
-        lam1=0.1,
-        lam2=0.1,
-        xi=0.1,
-        n_neighbors=7,
-        max_iter=30,
-        tol=1e-5,
-        imputer=None,
-        random_state=None,
-        view_sizes=None,
-    ):
+        lam1: float = 0.1,
+        lam2: float = 0.1,
+        xi: float = 0.1,
+        n_neighbors: int = 7,
+        max_iter: int = 30,
+        tol: float = 1e-5,
+        imputer: ViewImputer | None = None,
+        random_state: int | np.random.Generator | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.lam1 = lam1
         self.lam2 = lam2
         self.xi = xi
@@ -116,17 +118,17 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
             smoothness=self.lam1,
             regression=self.lam2,
         )
-        found = minimise_flexible(problem, self.max_iter, self.tol)
-        coefficients, intercept = problem.R.coefficients(found.F)
+        minimum = minimise_flexible(problem, self.max_iter, self.tol)
+        coefficients, intercept = problem.R.coefficients(minimum.F)
         return Solution(
-            found.F,
+            minimum.F,
             np.ones(len(X), dtype=bool),
-            found.history,
-            found.alpha,
-            {"graph_": found.S, "coef_": coefficients, "intercept_": intercept},
+            minimum.history,
+            minimum.alpha,
+            {"graph_": minimum.S, "coef_": coefficients, "intercept_": intercept},
         )
 
-    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Predictions of the linear model."""
         data = self._prepare_new(X, mask)
         return np.hstack(data.views) @ self.coef_ + self.intercept_

@@ -7,22 +7,24 @@ IEEE Transactions on Knowledge and Data Engineering 34(1), 2022.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from viewmend.baselines.base import CompleteViewClassifier, Solution
+from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
 from viewmend.baselines.maths.anchored import solve_anchored
+from viewmend.baselines.maths.learned_graph import learn_graph
 from viewmend.core.agfti.anchor_count import graph_size, largest_power_of_two
 from viewmend.core.agfti.anchors import balanced_hierarchical
 from viewmend.core.agfti.bipartite import anchor_graph
 from viewmend.core.agfti.propagation import anchor_scale, reachable_samples
-from viewmend.core.common.simplex import project_support, simplex_qp
+from viewmend.core.common.simplex import simplex_qp
 from viewmend.core.graphs.spreading import label_gaps, weighted_sum
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidParameterError
+from viewmend.impute.base import ViewImputer
 from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 
 __all__ = ["FMSSLClassifier"]
@@ -92,21 +94,21 @@ class FMSSLClassifier(CompleteViewClassifier):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-    grid: ClassVar[dict[str, tuple]] = {"alpha": (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)}
-    script_grid: ClassVar[dict[str, tuple]] = {"alpha": (1e-4, 1e-2, 1.0, 100.0)}
+    grid: ClassVar[Grid] = {"alpha": (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)}
+    script_grid: ClassVar[Grid] = {"alpha": (1e-4, 1e-2, 1.0, 100.0)}
 
     def __init__(
         self,
-        alpha=0.01,
-        label_strength=999.0,
-        n_anchors="auto",
-        n_neighbors=7,
-        max_iter=100,
-        tol=1e-5,
-        imputer=None,
-        view_sizes=None,
-        random_state=None,
-    ):
+        alpha: float = 0.01,
+        label_strength: float = 999.0,
+        n_anchors: int | Literal["auto"] = "auto",
+        n_neighbors: int = 7,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        imputer: ViewImputer | None = None,
+        view_sizes: Sequence[int] | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
         self.alpha = alpha
         self.label_strength = label_strength
         self.n_anchors = n_anchors
@@ -125,7 +127,7 @@ class FMSSLClassifier(CompleteViewClassifier):
         d, F, G = np.full(len(B), 1 / len(B)), np.zeros_like(Y), np.zeros((m, labels.n_classes))
         history: list[float] = []
         for _ in range(self.max_iter):
-            P = learn_graph(weighted_sum(d, B), F, G, self.alpha)
+            P = learn_graph(weighted_sum(d, B), F, 2 * self.alpha, G)
             F, G = propagate(P, Y, U, self.alpha)
             d = simplex_qp(gram, np.array([inner(B_v, P) for B_v in B]))
             fit = float(((P - weighted_sum(d, B)) ** 2).sum())
@@ -163,15 +165,6 @@ def corresponding_graphs(
 def inner(A: csr_array, B: csr_array) -> float:
     """``<A, B> = sum_ij a_ij b_ij``."""
     return float((A * B).sum())
-
-
-def learn_graph(fused: csr_array, F: np.ndarray, G: np.ndarray, alpha: float) -> csr_array:
-    """Argmin over ``P`` of ``|P - fused|^2 + alpha sum_ij p_ij |f_i - g_j|^2``.
-
-    Rows lie on the simplex, over the stored entries of ``fused``.
-    """
-    shifted = fused.data - alpha / 2 * label_gaps(fused, F, G)
-    return project_support(csr_array((shifted, fused.indices, fused.indptr), fused.shape))
 
 
 def propagate(

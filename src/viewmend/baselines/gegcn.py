@@ -6,32 +6,27 @@ for multi-view semi-supervised classification, IEEE Transactions on Multimedia 2
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix
-from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse import csr_array
 from scipy.special import softmax
 from sklearn.preprocessing import normalize
 
-from viewmend.backend.torch_gpu import cuda_is_there
-from viewmend.baselines.base import CompleteViewClassifier, Solution
-from viewmend.baselines.gegcn_steps import CompiledNetworks
-from viewmend.baselines.gegcn_torch import Problem, Settings, TorchNetworks, Weights
+from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
+from viewmend.baselines.gegcn_networks import GraphTask, Networks, first_weights
 from viewmend.baselines.torch_support import DEVICES, TorchRun, binary_graph
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidParameterError
+from viewmend.impute.base import ViewImputer
 from viewmend.parameters import Integer, OneOf, Real, Rule
 
 __all__ = ["GEGCNClassifier"]
 
 # Fewest common neighbours of two samples whose edge stays.
 MIN_COMMON = 2
-# Where theta starts, of which the sigmoid is twice the threshold.
-FIRST_THRESHOLD = -1.5
 
 
 class GEGCNClassifier(CompleteViewClassifier):
@@ -50,8 +45,8 @@ class GEGCNClassifier(CompleteViewClassifier):
     After pre-training the embedding by ``R``, each epoch takes one step of Adam per network, on
     ``CE + R``; ``CE - log score(A)``; the loss of the evaluator; and ``CE``.
 
-    Missing views are imputed first. PyTorch (``pip install viewmend[torch]``) is needed on a GPU
-    alone; on the processor gradients are written by hand.
+    Needs every view of every sample; missing ones are imputed first. Needs PyTorch
+    (``pip install viewmend[torch]``).
 
     Parameters
     ----------
@@ -73,11 +68,11 @@ class GEGCNClassifier(CompleteViewClassifier):
     max_iter : int, default=700
         Epochs of all networks; the last one counts.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        "auto" is the GPU where PyTorch is installed and finds one.
+        "auto" is the GPU where PyTorch finds one.
     imputer : transformer of `viewmend.impute`, optional
         None stands for deep matrix factorisation.
     random_state : int or None, default=None
-        On the CPU, fits with the same seed agree to the last bit whatever the number of threads.
+        On the CPU, fits with the same seed and number of threads agree to the last bit.
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
 
@@ -128,27 +123,27 @@ class GEGCNClassifier(CompleteViewClassifier):
         "device": OneOf(*DEVICES),
     }
     # The network is run with the settings of its authors; nothing is tuned.
-    grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
-    script_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    grid: ClassVar[Grid] = {}
+    script_grid: ClassVar[Grid] = {}
 
     def __init__(
         self,
-        n_neighbors=15,
-        n_components=128,
-        n_hidden=64,
-        n_edge_hidden=32,
-        dropout=0.3,
-        embedding_rate=1e-3,
-        generator_rate=1e-3,
-        evaluator_rate=1e-2,
-        classifier_rate=1e-2,
-        pretrain_iter=1000,
-        max_iter=700,
-        device="auto",
-        imputer=None,
-        random_state=None,
-        view_sizes=None,
-    ):
+        n_neighbors: int = 15,
+        n_components: int = 128,
+        n_hidden: int = 64,
+        n_edge_hidden: int = 32,
+        dropout: float = 0.3,
+        embedding_rate: float = 1e-3,
+        generator_rate: float = 1e-3,
+        evaluator_rate: float = 1e-2,
+        classifier_rate: float = 1e-2,
+        pretrain_iter: int = 1000,
+        max_iter: int = 700,
+        device: str = "auto",
+        imputer: ViewImputer | None = None,
+        random_state: int | np.random.Generator | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.n_hidden = n_hidden
@@ -168,52 +163,35 @@ class GEGCNClassifier(CompleteViewClassifier):
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         views = [normalize(X_v) for X_v in data.views]
         graphs = [pruned_graph(X_v, self.n_neighbors) for X_v in views]
-        rows = np.flatnonzero(labels.codes >= 0)
-        X = np.hstack(views).astype(np.float32)
-        problem = Problem(X, graphs, rows, labels.codes[rows])
-        self._check_edges(problem)
-        # Sums over neighbours read memory faster where these are next to each other.
-        order = reverse_cuthill_mckee(csr_matrix(problem.pattern), symmetric_mode=True)
-        networks, back = self._networks(problem, order, labels.n_classes, rng), np.argsort(order)
-        pretraining = [networks.pretrain() for _ in range(self.pretrain_iter)]
-        history = [networks.train() for _ in range(self.max_iter)]
-        found = networks.outcome()
+        labelled = np.flatnonzero(labels.codes >= 0)
+        task = GraphTask(np.hstack(views), graphs, labelled, labels.codes[labelled])
+        self._check_edges(task)
+        sizes = self.n_components, self.n_edge_hidden, self.n_hidden, labels.n_classes
+        weights = first_weights(task, sizes, rng)
+        networks = Networks(task, weights, self.dropout, TorchRun.start(self.device, rng))
+        optimisers = networks.optimisers(
+            self.embedding_rate, self.generator_rate, self.evaluator_rate, self.classifier_rate
+        )
+        pretraining = [networks.pretrain(optimisers) for _ in range(self.pretrain_iter)]
+        history = [networks.train(optimisers) for _ in range(self.max_iter)]
+        logits, Z, graph = networks.outputs()
         extras = {
             "pretraining_history_": tuple(map(float, pretraining)),
-            "embedding_": found.Z[back].astype(np.float64),
-            "graph_": csr_array(found.graph[back][:, back]),
-            "threshold_": found.threshold,
+            "embedding_": Z.astype(np.float64),
+            "graph_": graph,
+            "threshold_": networks.threshold().item(),
         }
-        F = softmax(found.logits[back].astype(np.float64), axis=1)
+        F = softmax(logits.astype(np.float64), axis=1)
         everyone = np.ones(len(F), dtype=bool)
         return Solution(F, everyone, tuple(map(float, history)), extras=extras)
 
-    def _networks(
-        self, problem: Problem, order: np.ndarray, n_classes: int, rng: np.random.Generator
-    ) -> Any:
-        """Compiled networks, or those of PyTorch on a GPU, with the samples in this order."""
-        sizes = self.n_components, self.n_edge_hidden, self.n_hidden, n_classes
-        weights = first_weights(problem, sizes, rng)
-        # A sample starts where it would in any other order.
-        weights, problem = replace(weights, W=weights.W[order]), problem.reordered(order)
-        settings = Settings(
-            self.embedding_rate,
-            self.generator_rate,
-            self.evaluator_rate,
-            self.classifier_rate,
-            self.dropout,
-        )
-        if self.device == "cuda" or (self.device == "auto" and cuda_is_there()):
-            return TorchNetworks(problem, weights, settings, TorchRun.start("cuda", rng))
-        return CompiledNetworks(problem, weights, settings, rng)
-
-    def _check_edges(self, problem: Problem) -> None:
+    def _check_edges(self, task: GraphTask) -> None:
         """Raise `InvalidParameterError` if fewer than two are left: no graph to learn from."""
-        n_edges = problem.pattern.nnz // 2
+        n_edges = task.pattern.nnz // 2
         if n_edges < 2:
             msg = (
                 f"n_neighbors={self.n_neighbors} of GEGCNClassifier must leave at least 2 edges "
-                f"whose ends share {MIN_COMMON} neighbours, got {n_edges} on {len(problem.X)} "
+                f"whose ends share {MIN_COMMON} neighbours, got {n_edges} on {len(task.X)} "
                 f"samples; raise n_neighbors or take more samples"
             )
             raise InvalidParameterError(msg)
@@ -223,47 +201,4 @@ def pruned_graph(X_v: np.ndarray, k: int) -> csr_array:
     """Nearest neighbours, zero or one, without edges whose ends share fewer than two others."""
     A = binary_graph(X_v, k)
     # Entry (i, j) of A A counts the common neighbours of i and j, as the diagonal of A is zero.
-    kept = A.multiply(A @ A >= MIN_COMMON)
-    return csr_array(kept, dtype=np.float64)
-
-
-def first_weights(
-    problem: Problem, sizes: tuple[int, int, int, int], rng: np.random.Generator
-) -> Weights:
-    """Where the networks start.
-
-    Parameters
-    ----------
-    problem : Problem
-    sizes : tuple of int
-        Coordinates of the embedding, hidden units of the generator and of the classifier, and
-        classes.
-    rng : numpy.random.Generator
-    """
-    width, n_edge_hidden, n_hidden, n_classes = sizes
-    n_samples, n_features = problem.X.shape
-
-    def uniform(*shape: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:
-        return rng.uniform(low, high, shape).astype(np.float32)
-
-    def linear(*shape: int, n_in: int) -> np.ndarray:
-        return uniform(*shape, low=-(n_in**-0.5), high=n_in**-0.5)
-
-    def glorot(n_in: int, n_out: int) -> np.ndarray:
-        bound = (6 / (n_in + n_out)) ** 0.5
-        return uniform(n_in, n_out, low=-bound, high=bound)
-
-    return Weights(
-        W=glorot(n_samples, width),
-        U=linear(n_features, width, n_in=width),
-        u=linear(n_features, n_in=width),
-        W1=linear(2 * width, n_edge_hidden, n_in=2 * width),
-        scale=np.ones(n_edge_hidden, np.float32),
-        shift=np.zeros(n_edge_hidden, np.float32),
-        W2=linear(n_edge_hidden, n_in=n_edge_hidden),
-        b2=linear(1, n_in=n_edge_hidden),
-        critic=uniform(problem.pattern.nnz),
-        theta=np.full(1, FIRST_THRESHOLD, np.float32),
-        C1=glorot(width, n_hidden),
-        C2=glorot(n_hidden, n_classes),
-    )
+    return csr_array(A.multiply(A @ A >= MIN_COMMON), dtype=np.float64)

@@ -17,11 +17,12 @@ from scipy.special import softmax
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 
-from viewmend.baselines.base import CompleteViewClassifier, Solution
-from viewmend.baselines.torch_support import DEVICES, SparseConstant, TorchRun, binary_graph
+from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
+from viewmend.baselines.torch_support import DEVICES, SparseConstant, Tensor, TorchRun, binary_graph
 from viewmend.core.graphs.spreading import normalise_graph
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.impute.base import ViewImputer
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Each, Integer, OneOf, Real, Rule
 
@@ -104,55 +105,33 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
         "device": OneOf(*DEVICES),
     }
     # The network is run with the settings of its authors; nothing is tuned.
-    grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
-    script_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    grid: ClassVar[Grid] = {}
+    script_grid: ClassVar[Grid] = {}
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "default": {
-            "learning_rate": 1e-2,
-            "max_iter": 300,
-            "alpha": 1e-5,
-            "width_divisors": (8, 32),
-        },
-        "out_scene": {
-            "learning_rate": 1e-3,
-            "max_iter": 300,
-            "alpha": 1e-4,
-            "width_divisors": (2, 8),
-        },
-        "caltech101": {
-            "learning_rate": 1e-2,
-            "max_iter": 1500,
-            "alpha": 5e-7,
-            "width_divisors": (4, 16),
-        },
-        "animals": {
-            "learning_rate": 1e-2,
-            "max_iter": 50,
-            "alpha": 1e-5,
-            "width_divisors": (8, 32),
-        },
-        "mnist": {
-            "learning_rate": 1e-2,
-            "max_iter": 1500,
-            "alpha": 1e-5,
-            "width_divisors": (2, 32),
-        },
+        data: {"learning_rate": rate, "max_iter": epochs, "alpha": alpha, "width_divisors": widths}
+        for data, rate, epochs, alpha, widths in (
+            ("default", 1e-2, 300, 1e-5, (8, 32)),
+            ("out_scene", 1e-3, 300, 1e-4, (2, 8)),
+            ("caltech101", 1e-2, 1500, 5e-7, (4, 16)),
+            ("animals", 1e-2, 50, 1e-5, (8, 32)),
+            ("mnist", 1e-2, 1500, 1e-5, (2, 32)),
+        )
     }
 
     def __init__(
         self,
-        n_neighbors=30,
-        lam=0.5,
-        alpha=1e-5,
-        width_divisors=(8, 32),
-        dropout=0.3,
-        learning_rate=0.01,
-        max_iter=300,
-        device="auto",
-        imputer=None,
-        random_state=None,
-        view_sizes=None,
-    ):
+        n_neighbors: int = 30,
+        lam: float = 0.5,
+        alpha: float = 1e-5,
+        width_divisors: Sequence[int] = (8, 32),
+        dropout: float = 0.3,
+        learning_rate: float = 0.01,
+        max_iter: int = 300,
+        device: str = "auto",
+        imputer: ViewImputer | None = None,
+        random_state: int | np.random.Generator | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.lam = lam
         self.alpha = alpha
@@ -186,7 +165,7 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
         extras = {"weights_": weights, "network_": network}
         return Solution(F, np.ones(len(F), dtype=bool), tuple(history), extras=extras)
 
-    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Softmax of the network, new rows joined to their nearest samples of fit."""
         data = self._prepare_new(X, mask)
         O = new_outputs(self.network_, data.views, self.weights_, self.n_neighbors, self.lam)  # noqa: E741
@@ -210,10 +189,10 @@ def graph_filter(A: csr_array, lam: float) -> csr_array:
 class NetworkInputs:
     """Constants of the network on the device: views ``X_v``, ``Phi_v X_v``, filters, their mean."""
 
-    views: list[Any]
-    filtered: list[Any]
-    filters: list[Any]
-    mean_filter: Any
+    views: list[Tensor]
+    filtered: list[Tensor]
+    filters: list[SparseConstant]
+    mean_filter: SparseConstant
 
     @classmethod
     def of(
@@ -230,7 +209,7 @@ class NetworkInputs:
 
 def initial_weights(
     run: TorchRun, n_features: Sequence[int], divisors: Sequence[int], n_classes: int
-) -> list[list[Any]]:
+) -> list[list[Tensor]]:
     """Glorot-uniform weights of the three layers of every view, as narrow as the classes allow."""
     weights = []
     for d in n_features:
@@ -239,15 +218,17 @@ def initial_weights(
     return weights
 
 
-def orthonormalise(torch: Any, W: Any) -> Any:
+def orthonormalise(torch: Any, W: Tensor) -> Tensor:
     """``Q = W C^{-T}`` with ``C C^T = W^T W + 1e-4 I``: columns orthonormal up to the ridge."""
     gram = W.T @ W + RIDGE * torch.eye(W.shape[1], dtype=W.dtype, device=W.device)
     return torch.linalg.solve_triangular(torch.linalg.cholesky(gram), W.T, upper=False).T
 
 
-def outputs(run: TorchRun, inputs: NetworkInputs, Q: Sequence[Any], dropout: float) -> Any:
+def outputs(
+    run: TorchRun, inputs: NetworkInputs, Q: Sequence[Sequence[Tensor]], dropout: float
+) -> Tensor:
     """The network ``O`` (n_samples, n_classes) of the class docstring."""
-    fused = 0
+    fused: Tensor = 0
     for X_filtered, Phi, (Q1, Q2, Q3) in zip(inputs.filtered, inputs.filters, Q, strict=True):
         hidden = run.dropout((X_filtered @ Q1).tanh(), dropout)
         # Narrow first: Phi (H Q) costs less than (Phi H) Q.
@@ -259,12 +240,12 @@ def outputs(run: TorchRun, inputs: NetworkInputs, Q: Sequence[Any], dropout: flo
 def loss(
     torch: Any,
     inputs: NetworkInputs,
-    Q: Sequence[Any],
-    O: Any,  # noqa: E741
-    targets: Any,
+    Q: Sequence[Sequence[Tensor]],
+    O: Tensor,  # noqa: E741
+    targets: Tensor,
     alpha: float,
     lam: float,
-) -> Any:
+) -> Tensor:
     """Cross-entropy of the labelled rows, reconstruction of the views, and smoothness.
 
     The sign of the last term is the one of the authors' program; a penalty of roughness would have
@@ -272,13 +253,13 @@ def loss(
     """
     S = O.log_softmax(1)
     fit = torch.nn.functional.nll_loss(S, targets, ignore_index=-1)
-    gaps: Any = 0
+    gaps: Tensor = 0
     for X_v, Phi, (Q1, Q2, Q3) in zip(inputs.views, inputs.filters, Q, strict=True):
         gaps = gaps + (X_v - S @ (Q1 @ (Q2 @ Q3)).T).square().sum() + lam * (S * (Phi @ S)).sum()
     return fit + alpha * gaps
 
 
-def fitted_weights(torch: Any, W: Sequence[Any]) -> tuple[tuple[np.ndarray, ...], ...]:
+def fitted_weights(torch: Any, W: Sequence[Sequence[Tensor]]) -> tuple[tuple[np.ndarray, ...], ...]:
     """Orthonormal weights of every view after the last step, as arrays of double precision."""
     return tuple(
         tuple(orthonormalise(torch, w.detach().double()).cpu().numpy() for w in W_v) for W_v in W
@@ -340,12 +321,12 @@ def new_outputs(
     """The network on new samples that see the samples of fit, (n_new, n_classes)."""
     filters, fused = [], np.zeros((len(views[0]), network.fused.shape[1]))
     for v, (X_new, (Q1, Q2, Q3)) in enumerate(zip(views, weights, strict=True)):
-        own, Phi = new_filter_rows(X_new, network.views[v], network.degrees[v], k, lam)
-        H = np.tanh((own * X_new + Phi @ network.views[v]) @ Q1)
-        H = np.tanh((own * H + Phi @ network.hidden[v]) @ Q2)
+        loop, Phi = new_filter_rows(X_new, network.views[v], network.degrees[v], k, lam)
+        H = np.tanh((loop * X_new + Phi @ network.views[v]) @ Q1)
+        H = np.tanh((loop * H + Phi @ network.hidden[v]) @ Q2)
         fused += (H - network.means[v]) @ Q3
-        filters.append((own, Phi))
-    return np.tanh(sum(own * fused + Phi @ network.fused for own, Phi in filters) / len(filters))
+        filters.append((loop, Phi))
+    return np.tanh(sum(loop * fused + Phi @ network.fused for loop, Phi in filters) / len(filters))
 
 
 def new_filter_rows(
@@ -355,16 +336,16 @@ def new_filter_rows(
 
     Returns
     -------
-    own : float
-        Diagonal entry, the same for all.
+    loop : float
+        Diagonal entry of ``Phi``, the same for all new samples.
     Phi : sparse array (n_new, n_samples)
     """
     k = min(k, len(X_v) + 1)
     # As in `loop_graph`: the loop counts two, every neighbour one.
     degree = 2 + (k - 1)
-    own = (1 - lam) + lam * 2 / degree
+    loop = (1 - lam) + lam * 2 / degree
     if k == 1:
-        return own, csr_array((len(X_new), len(X_v)))
+        return loop, csr_array((len(X_new), len(X_v)))
     search = NearestNeighbors(n_neighbors=k - 1).fit(normalize(X_v))
     joined = csr_array(search.kneighbors_graph(normalize(X_new)))
-    return own, csr_array(lam * joined.multiply(1 / np.sqrt(degree * degrees)))
+    return loop, csr_array(lam * joined.multiply(1 / np.sqrt(degree * degrees)))

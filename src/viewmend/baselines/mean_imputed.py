@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.semi_supervised import LabelSpreading
 
-from viewmend.core.common.scaling import unit_rows
-from viewmend.models.base import MultiViewClassifier
-from viewmend.parameters import Integer, Real, Rule, check_parameters
+from viewmend.baselines.base import BaselineClassifier, Solution
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
+from viewmend.impute import ColumnMeanImputer
+from viewmend.parameters import Integer, Real, Rule
 
 __all__ = ["MeanImputedLabelSpreading"]
 
 
-class MeanImputedLabelSpreading(MultiViewClassifier):
+class MeanImputedLabelSpreading(BaselineClassifier):
     """scikit-learn's label spreading on mean-imputed, concatenated views.
 
     Samples with the same missing views look alike after imputation, so its graph falls apart by
@@ -41,24 +43,20 @@ class MeanImputedLabelSpreading(MultiViewClassifier):
         "spreading": Real(0, 1, low_open=True, high_open=True),
     }
 
-    def __init__(self, n_neighbors=7, spreading=0.2, view_sizes=None):
+    def __init__(
+        self,
+        n_neighbors: int = 7,
+        spreading: float = 0.2,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.spreading = spreading
         self.view_sizes = view_sizes
 
-    def fit(self, X, y=None, mask: ArrayLike | None = None) -> MeanImputedLabelSpreading:
-        """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""
-        check_parameters(self, self._rules)
-        data, labels = self._check_fit(X, y, mask)
-        filled = np.hstack([_mean_filled(unit_rows(view)) for view in data.views])
+    def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
+        X = np.hstack(ColumnMeanImputer().fit_transform(data).views)
         spreader = LabelSpreading(
             kernel="knn", n_neighbors=self.n_neighbors, alpha=self.spreading, max_iter=1000
-        ).fit(filled, labels.codes)
-        self.n_iter_ = spreader.n_iter_
-        soft = spreader.label_distributions_
-        self._store_transduction(soft, labels, soft.sum(axis=1) > 0)
-        return self
-
-
-def _mean_filled(view: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(view), np.nanmean(view, axis=0), view)
+        ).fit(X, labels.codes)
+        F = spreader.label_distributions_
+        return Solution(F, F.sum(axis=1) > 0, extras={"n_iter_": spreader.n_iter_})

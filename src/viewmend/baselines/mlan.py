@@ -7,7 +7,7 @@ neighbours", AAAI 2017.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
@@ -24,6 +24,7 @@ from viewmend.core.graphs.spreading import joined_to_label, label_gaps, laplacia
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidViewsError
+from viewmend.impute.base import ViewImputer
 from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 
 __all__ = ["MLANClassifier"]
@@ -89,15 +90,15 @@ class MLANClassifier(CompleteViewClassifier):
 
     def __init__(
         self,
-        lam="random",
-        n_neighbors=7,
-        weighting="paper",
-        max_iter=30,
-        tol=1e-8,
-        imputer=None,
-        random_state=None,
-        view_sizes=None,
-    ):
+        lam: float | Literal["random"] = "random",
+        n_neighbors: int = 7,
+        weighting: str = "paper",
+        max_iter: int = 30,
+        tol: float = 1e-8,
+        imputer: ViewImputer | None = None,
+        random_state: int | np.random.Generator | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.lam = lam
         self.n_neighbors = n_neighbors
         self.weighting = weighting
@@ -117,7 +118,7 @@ class MLANClassifier(CompleteViewClassifier):
         history: list[float] = []
         for _ in range(self.max_iter):
             w = WEIGHTINGS[self.weighting](w, spreads(D, S))
-            S = nearest_rows(D, w, lam * listed_gaps(S, lists, F), alpha)
+            S = fit_neighbour_weights(D, w, lam * listed_gaps(S, lists, F), alpha)
             F = harmonic_labels(laplacian(listed_graph(S, lists)), Y, labels.labelled)
             gaps = listed_gaps(S, lists, F)
             history.append(np.sqrt(spreads(D, S)).sum() + np.sum(S * (alpha * S + lam * gaps)))
@@ -216,7 +217,9 @@ def spreads(D: np.ndarray, S: np.ndarray) -> np.ndarray:
     return np.maximum(np.einsum("vij,ij->v", D, S), 1e-12)
 
 
-def nearest_rows(D: np.ndarray, w: np.ndarray, pulls: np.ndarray, alpha: float) -> np.ndarray:
+def fit_neighbour_weights(
+    D: np.ndarray, w: np.ndarray, pulls: np.ndarray, alpha: float
+) -> np.ndarray:
     """Row-wise argmin over the simplex of ``sum_j (sum_v w_v D_v + pulls)_ij s_ij + alpha s_ij^2``.
 
     Parameters

@@ -7,16 +7,17 @@ adaptive regression", IEEE Transactions on Image Processing 26(9), 2017.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.baselines.base import CompleteViewClassifier, Solution, check_memory
+from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution, check_memory
 from viewmend.baselines.maths.ridge import ridge_coefficients
 from viewmend.core.common.simplex import power_weights
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.impute.base import ViewImputer
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 
@@ -69,20 +70,20 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-    grid: ClassVar = {"label_weight": (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)}
-    script_grid: ClassVar = {"label_weight": (1.0, 1e2, 1e4, 1e6)}
+    grid: ClassVar[Grid] = {"label_weight": (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)}
+    script_grid: ClassVar[Grid] = {"label_weight": (1.0, 1e2, 1e4, 1e6)}
 
     def __init__(
         self,
-        label_weight=1e4,
-        lam=100.0,
-        r=2.0,
-        max_iter=29,
-        tol=1e-6,
-        imputer=None,
-        random_state=None,
-        view_sizes=None,
-    ):
+        label_weight: float = 1e4,
+        lam: float = 100.0,
+        r: float = 2.0,
+        max_iter: int = 29,
+        tol: float = 1e-6,
+        imputer: ViewImputer | None = None,
+        random_state: int | np.random.Generator | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.label_weight = label_weight
         self.lam = lam
         self.r = r
@@ -122,7 +123,7 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
             {"coefs_": [W_v[:-1] for W_v in W], "intercepts_": [W_v[-1] for W_v in W]},
         )
 
-    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Weighted sum of the views' linear models."""
         data = self._prepare_new(X, mask)
         models = zip(

@@ -7,17 +7,19 @@ implemented by scikit-learn.
 from __future__ import annotations
 
 import warnings
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from viewmend.baselines.base import BaselineClassifier, Solution
+from viewmend.baselines.base import BaselineClassifier, Grid, Solution
 from viewmend.core.common.scaling import unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.impute import ColumnMeanImputer
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 
@@ -57,19 +59,23 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
         "threshold": Real(0, 1, high_open=True),
         "max_iter": Integer(1),
     }
-    grid: ClassVar = {"C": (1.0, 10.0, 100.0), "threshold": (0.5, 0.75, 0.9)}
+    grid: ClassVar[Grid] = {"C": (1.0, 10.0, 100.0), "threshold": (0.5, 0.75, 0.9)}
 
-    def __init__(self, C=1.0, threshold=0.75, max_iter=10, view_sizes=None):
+    def __init__(
+        self,
+        C: float = 1.0,
+        threshold: float = 0.75,
+        max_iter: int = 10,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.C = C
         self.threshold = threshold
         self.max_iter = max_iter
         self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
-        self._means = [
-            X_v[seen].mean(axis=0) for X_v, seen in zip(data.views, data.observed.T, strict=True)
-        ]
-        X = mean_filled(data, self._means)
+        self._imputer = ColumnMeanImputer()
+        X = np.hstack(self._imputer.fit_transform(data).views)
         trainer = SelfTrainingClassifier(
             LogisticRegression(C=self.C, max_iter=1000),
             threshold=self.threshold,
@@ -86,26 +92,8 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
         F = trainer.predict_proba(X)
         return Solution(F, np.ones(data.n_samples, dtype=bool), extras=extras)
 
-    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Class probabilities of the logistic regression."""
         data = self._check_predict(X, mask)
         data = MultiViewData(tuple(map(unit_rows, data.views)), data.observed, data.names)
-        return self.estimator_.predict_proba(mean_filled(data, self._means))
-
-
-def mean_filled(data: MultiViewData, means: list[np.ndarray]) -> np.ndarray:
-    """Views side by side, with ``means`` of a view in place of its missing rows.
-
-    Parameters
-    ----------
-    data : MultiViewData
-    means : list of array (n_features_v,)
-
-    Returns
-    -------
-    array (n_samples, sum of n_features_v)
-    """
-    seen = data.observed.T[:, :, None]
-    return np.hstack(
-        [np.where(s, X_v, mean) for s, X_v, mean in zip(seen, data.views, means, strict=True)]
-    )
+        return self.estimator_.predict_proba(np.hstack(self._imputer.transform(data).views))

@@ -7,13 +7,13 @@ B. Wang, A. M. Mezlini, F. Demir, M. Fiume, Z. Tu, M. Brudno, B. Haibe-Kains, A.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.metrics import pairwise_distances
 
-from viewmend.baselines.base import BaselineClassifier, Solution, check_memory
+from viewmend.baselines.base import BaselineClassifier, Grid, Solution, check_memory
 from viewmend.core.graphs.spreading import joined_to_label, spread_labels
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
@@ -64,17 +64,17 @@ class SimilarityFusionClassifier(BaselineClassifier):
         "n_diffusions": Integer(0),
         "spreading": Real(0, 1, high_open=True),
     }
-    grid: ClassVar = {"n_neighbors": (10, 20), "kernel_width": (0.3, 0.5, 0.8)}
+    grid: ClassVar[Grid] = {"n_neighbors": (10, 20), "kernel_width": (0.3, 0.5, 0.8)}
 
     def __init__(
         self,
-        n_neighbors=20,
-        kernel_width=0.5,
-        n_diffusions=20,
-        spreading=0.9,
-        class_prior=None,
-        view_sizes=None,
-    ):
+        n_neighbors: int = 20,
+        kernel_width: float = 0.5,
+        n_diffusions: int = 20,
+        spreading: float = 0.9,
+        class_prior: Any = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.kernel_width = kernel_width
         self.n_diffusions = n_diffusions
@@ -195,31 +195,33 @@ def fuse_similarities(
     """
     P = [transition(kernel) for kernel in kernels]
     S = [nearest_transition(kernel, k) for kernel in kernels]
-    places = [np.ix_(seen, seen) for seen in rows]
+    blocks = [np.ix_(seen, seen) for seen in rows]
     n_seen = np.zeros((n_samples, n_samples))
-    for place in places:
-        n_seen[place] += 1
+    for block in blocks:
+        n_seen[block] += 1
     for _ in range(n_diffusions):
-        total = _sum_at(P, places, n_samples)
+        total = _sum_at(P, blocks, n_samples)
         others = [
-            _mean_of_others(total[place] - P_v, n_seen[place] - 1, P_v)
-            for P_v, place in zip(P, places, strict=True)
+            _mean_of_others(total[block] - P_v, n_seen[block] - 1, P_v)
+            for P_v, block in zip(P, blocks, strict=True)
         ]
         P = [transition((S_v @ (S_v @ other).T).T) for S_v, other in zip(S, others, strict=True)]
-    W = _sum_at(P, places, n_samples) / np.maximum(n_seen, 1)
+    W = _sum_at(P, blocks, n_samples) / np.maximum(n_seen, 1)
     W = (W + W.T) / 2
     np.fill_diagonal(W, 0)
     return W
 
 
-def _sum_at(P: Sequence[np.ndarray], places: Sequence[tuple], n_samples: int) -> np.ndarray:
+def _sum_at(
+    P: Sequence[np.ndarray], blocks: Sequence[tuple[np.ndarray, ...]], n_samples: int
+) -> np.ndarray:
     """Sum of the views' arrays, each laid out over all samples."""
     total = np.zeros((n_samples, n_samples))
-    for P_v, place in zip(P, places, strict=True):
-        total[place] += P_v
+    for P_v, block in zip(P, blocks, strict=True):
+        total[block] += P_v
     return total
 
 
-def _mean_of_others(total: np.ndarray, count: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """``total / count``, and ``own`` at the pairs that no other view has."""
-    return np.divide(total, count, out=own.copy(), where=count > 0)
+def _mean_of_others(total: np.ndarray, count: np.ndarray, alone: np.ndarray) -> np.ndarray:
+    """``total / count``, and ``alone`` at the pairs that no other view has."""
+    return np.divide(total, count, out=alone.copy(), where=count > 0)

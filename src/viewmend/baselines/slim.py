@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from viewmend.baselines.base import BaselineClassifier, Solution, check_memory
+from viewmend.baselines.base import BaselineClassifier, Grid, Solution, check_memory
 from viewmend.baselines.maths.ridge import ridge_coefficients
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.graphs.neighbours import neighbour_graph
@@ -71,12 +71,20 @@ class SLIMClassifier(BaselineClassifier):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-    grid: ClassVar = dict.fromkeys(
+    grid: ClassVar[Grid] = dict.fromkeys(
         ("lam1", "lam2"), (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
     )
-    script_grid: ClassVar = grid
+    script_grid: ClassVar[Grid] = grid
 
-    def __init__(self, lam1=1.0, lam2=1.0, n_neighbors=7, max_iter=30, tol=1e-4, view_sizes=None):
+    def __init__(
+        self,
+        lam1: float = 1.0,
+        lam2: float = 1.0,
+        n_neighbors: int = 7,
+        max_iter: int = 30,
+        tol: float = 1e-4,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.lam1 = lam1
         self.lam2 = lam2
         self.n_neighbors = n_neighbors

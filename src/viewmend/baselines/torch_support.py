@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,7 +18,10 @@ from sklearn.preprocessing import normalize
 from viewmend.backend.torch_gpu import import_torch
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["DEVICES", "SparseConstant", "TorchRun", "binary_graph"]
+__all__ = ["DEVICES", "SparseConstant", "Tensor", "TorchRun", "binary_graph"]
+
+# Of PyTorch, whose classes cannot be named where it need not be installed.
+Tensor: TypeAlias = Any
 
 # What the parameter `device` may be.
 DEVICES = ("auto", "cpu", "cuda")
@@ -47,21 +50,21 @@ class TorchRun:
         rng : numpy.random.Generator
         """
         torch = import_torch()
-        found = torch.cuda.is_available()
-        if device == "cuda" and not found:
+        has_gpu = torch.cuda.is_available()
+        if device == "cuda" and not has_gpu:
             msg = "device must be one that PyTorch finds, got 'cuda' and no GPU; use device='auto'"
             raise InvalidParameterError(msg)
-        place = torch.device("cuda" if found and device != "cpu" else "cpu")
-        generator = torch.Generator(place)
+        chosen = torch.device("cuda" if has_gpu and device != "cpu" else "cpu")
+        generator = torch.Generator(chosen)
         generator.manual_seed(int(rng.integers(2**63 - 1)))
-        return cls(torch, place, generator)
+        return cls(torch, chosen, generator)
 
-    def tensor(self, array: np.ndarray) -> Any:
+    def tensor(self, array: np.ndarray) -> Tensor:
         """Copy in single precision (integers and truth values as they are) on the device."""
         kind = np.float32 if array.dtype.kind == "f" else array.dtype
         return self.torch.as_tensor(np.array(array, dtype=kind, order="C"), device=self.device)
 
-    def csr(self, indptr: Any, indices: Any, values: Any, n_columns: int) -> Any:
+    def csr(self, indptr: Tensor, indices: Tensor, values: Tensor, n_columns: int) -> Tensor:
         """Sparse tensor of compressed rows, all given as tensors."""
         with warnings.catch_warnings():
             # PyTorch calls this layout a beta; the products used here are tested against dense.
@@ -71,17 +74,17 @@ class TorchRun:
                 indptr, indices, values, (len(indptr) - 1, n_columns), check_invariants=False
             )
 
-    def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> Any:
+    def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
         """Parameter with entries uniform between the bounds."""
         values = self.torch.empty(shape, device=self.device)
         return values.uniform_(low, high, generator=self.generator).requires_grad_()
 
-    def glorot(self, n_in: int, n_out: int) -> Any:
+    def glorot(self, n_in: int, n_out: int) -> Tensor:
         """Weights (n_in, n_out), uniform up to ``sqrt(6 / (n_in + n_out))``."""
         bound = (6 / (n_in + n_out)) ** 0.5
         return self.uniform(n_in, n_out, low=-bound, high=bound)
 
-    def kept(self, n_rows: int, n_columns: int, rate: float) -> Any:
+    def dropout_factors(self, n_rows: int, n_columns: int, rate: float) -> Tensor:
         """Factors of dropout: zero with probability ``rate``, else ``1 / (1 - rate)``."""
         # Sixteen random bits are plenty for one factor, and drawing them is what takes the time.
         shape = (n_rows, -(-n_columns // 4))
@@ -91,16 +94,16 @@ class TorchRun:
         factors = self.torch.empty(bits.shape, device=self.device)
         return self.torch.ge(bits, round(2**16 * rate) - 2**15, out=factors).mul_(1 / (1 - rate))
 
-    def dropout(self, H: Any, rate: float) -> Any:
+    def dropout(self, H: Tensor, rate: float) -> Tensor:
         """Entries set to zero with probability ``rate``, the others scaled to the same mean."""
-        return H * self.kept(H.shape[0], H.shape[1], rate) if rate else H
+        return H * self.dropout_factors(H.shape[0], H.shape[1], rate) if rate else H
 
-    def adam(self, parameters: list[Any], rate: float, decay: float = 0.0) -> Any:
+    def adam(self, parameters: list[Tensor], rate: float, decay: float = 0.0) -> Any:
         """Adam with ``decay`` times the parameters added to their gradients."""
         # Fused: one pass over the parameters where the plain one takes about ten.
         return self.torch.optim.Adam(parameters, lr=rate, weight_decay=decay, fused=True)
 
-    def step(self, optimiser: Any, loss: Any) -> None:
+    def step(self, optimiser: Any, loss: Tensor) -> None:
         """One step of an optimiser, with gradients of its own parameters only."""
         optimiser.zero_grad()
         loss.backward(inputs=optimiser.param_groups[0]["params"])
@@ -142,7 +145,7 @@ class SparseConstant:
             for form in (matrix, csr_array(matrix.T))
         )
 
-    def __matmul__(self, H: Any) -> Any:
+    def __matmul__(self, H: Tensor) -> Tensor:
         return _constant_product().apply(self, H)
 
 
@@ -153,12 +156,12 @@ def _constant_product() -> Any:
 
     class ConstantProduct(function):
         @staticmethod
-        def forward(ctx, constant, H):
+        def forward(ctx: Any, constant: SparseConstant, H: Tensor) -> Tensor:
             ctx.constant = constant
             return constant.forward @ H
 
         @staticmethod
-        def backward(ctx, grad):
+        def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
             return None, ctx.constant.transpose @ grad.contiguous()
 
     return ConstantProduct

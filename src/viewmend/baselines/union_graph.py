@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,15 +50,20 @@ class UnionGraphClassifier(MultiViewClassifier):
     }
 
     def __init__(
-        self, n_neighbors=7, spreading=0.99, class_prior=None, normalize="l2", view_sizes=None
-    ):
+        self,
+        n_neighbors: int = 7,
+        spreading: float = 0.99,
+        class_prior: Any = None,
+        normalize: str | None = "l2",
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.spreading = spreading
         self.class_prior = class_prior
         self.normalize = normalize
         self.view_sizes = view_sizes
 
-    def fit(self, X, y=None, mask: ArrayLike | None = None) -> UnionGraphClassifier:
+    def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""
         check_parameters(self, self._rules)
         data, labels = self._check_fit(X, y, mask)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +37,7 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X, y=None, mask: ArrayLike | None = None):  # noqa: ARG002 - scikit-learn's order
+    def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:  # noqa: ARG002
         """Learn from incomplete samples.
 
         Parameters
@@ -55,7 +55,12 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         self._learn(self._check_fit(X, mask))
         return self
 
-    def fit_transform(self, X, y=None, mask: ArrayLike | None = None):  # noqa: ARG002
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002 - scikit-learn's order
+        mask: ArrayLike | None = None,
+    ) -> MultiViewData:
         """Learn from incomplete samples and complete these; parameters as in ``fit``.
 
         Returns
@@ -66,7 +71,7 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         data = self._check_fit(X, mask)
         return _completed(data, self._learn(data))
 
-    def transform(self, X, mask: ArrayLike | None = None) -> MultiViewData:
+    def transform(self, X: Any, mask: ArrayLike | None = None) -> MultiViewData:
         """Complete new samples, seen through any subset of the views.
 
         Parameters
@@ -91,7 +96,7 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         complete = data.observed.all()
         return _completed(data, data.views if complete else self._complete(data))
 
-    def _check_fit(self, X, mask: ArrayLike | None) -> MultiViewData:
+    def _check_fit(self, X: Any, mask: ArrayLike | None) -> MultiViewData:
         check_parameters(self, self._rules)
         data = check_views(X, mask=mask, view_sizes=self.view_sizes)
         self.view_names_ = data.names

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from viewmend.data.container import MultiViewData
@@ -27,7 +29,10 @@ class ColumnMeanImputer(ViewImputer):
     view_names_, view_n_features_, n_features_in_
     """
 
-    def __init__(self, view_sizes=None):
+    def __init__(
+        self,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.view_sizes = view_sizes
 
     def _learn(self, data: MultiViewData) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from viewmend.backend.layers import add_to_rows, subtract_targets, times_tanh_slope
+from viewmend.backend.numba_networks import add_to_rows, subtract_targets, times_tanh_slope
 from viewmend.backend.threads import parallel_map, row_blocks, serial_blas
 from viewmend.data.container import MultiViewData
 from viewmend.impute.base import ViewImputer
@@ -86,16 +86,16 @@ class DeepMatrixFactorization(ViewImputer):
 
     def __init__(
         self,
-        n_components=10,
-        n_hidden=100,
-        weight_decay=0.01,
-        latent_decay=0.01,
-        max_iter=500,
-        tol=1e-8,
-        random_state=None,
-        dtype="float32",
-        view_sizes=None,
-    ):
+        n_components: int = 10,
+        n_hidden: int = 100,
+        weight_decay: float = 0.01,
+        latent_decay: float = 0.01,
+        max_iter: int = 500,
+        tol: float = 1e-8,
+        random_state: int | np.random.Generator | None = None,
+        dtype: str = "float32",
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.n_components = n_components
         self.n_hidden = n_hidden
         self.weight_decay = weight_decay
@@ -110,21 +110,23 @@ class DeepMatrixFactorization(ViewImputer):
         sizes = (self.n_components, self.n_hidden, sum(data.n_features))
         weights = random_weights(sizes, np.random.default_rng(self.random_state))
         latent = np.zeros((data.n_samples, self.n_components))
-        network = Network(data, self.weight_decay, self.latent_decay, self.n_hidden, self.dtype)
+        network = FactorNetwork(
+            data, self.weight_decay, self.latent_decay, self.n_hidden, self.dtype
+        )
         start = [array.astype(self.dtype) for array in (latent, *weights)]
-        found = self._minimise(network.loss, start)
-        self.latent_, *self.weights_ = found.parameters
-        self.history_, self.status_ = found.losses, found.status
-        self.n_iter_ = len(found.losses) - 1
+        minimum = self._minimise(network.loss, start)
+        self.latent_, *self.weights_ = minimum.parameters
+        self.history_, self.status_ = minimum.losses, minimum.status
+        self.n_iter_ = len(minimum.losses) - 1
         return network.views(self.latent_, self.weights_)
 
     def _complete(self, data: MultiViewData) -> list[np.ndarray]:
-        network = Network(data, 0.0, self.latent_decay, self.n_hidden, self.dtype)
+        network = FactorNetwork(data, 0.0, self.latent_decay, self.n_hidden, self.dtype)
         start = np.zeros((data.n_samples, self.n_components), dtype=self.dtype)
-        found = self._minimise(
+        minimum = self._minimise(
             lambda unknown: network.latent_loss(unknown[0], self.weights_), [start]
         )
-        return network.views(found.parameters[0], self.weights_)
+        return network.views(minimum.parameters[0], self.weights_)
 
     def _minimise(self, function: Function, start: list[np.ndarray]) -> IRpropResult:
         # On one thread also between the blocks, so that all numbers are the same on any machine
@@ -144,7 +146,7 @@ def random_weights(sizes: Sequence[int], rng: np.random.Generator) -> list[np.nd
     return weights
 
 
-class Network:
+class FactorNetwork:
     """The objective of `DeepMatrixFactorization` on given data, with its gradients.
 
     Whole rows of a view are missing, so every view is one dense block of its observed rows: no
@@ -154,7 +156,14 @@ class Network:
     the network is ``T = tanh([1, Z] V1)`` and ``[1, T] V2``.
     """
 
-    def __init__(self, data: MultiViewData, weight_decay, latent_decay, n_hidden, dtype):
+    def __init__(
+        self,
+        data: MultiViewData,
+        weight_decay: float,
+        latent_decay: float,
+        n_hidden: int,
+        dtype: str,
+    ) -> None:
         self.weight_decay = weight_decay
         self.latent_decay = latent_decay
         self.n_samples = data.n_samples
@@ -162,7 +171,7 @@ class Network:
         self.columns = [slice(end - d, end) for end, d in zip(ends, data.n_features, strict=True)]
         n_blocks = min(max(1, data.n_samples // _BLOCK_ROWS), _BLOCKS)
         rows = row_blocks(data.n_samples, 1, -(-data.n_samples // n_blocks))
-        self.blocks = [Block(data, part, self.columns, n_hidden, dtype) for part in rows]
+        self.blocks = [SampleBlock(data, part, self.columns, n_hidden, dtype) for part in rows]
 
     def loss(self, unknown: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
         """Objective and its gradients for ``[Z, W1, W2]``."""
@@ -170,7 +179,7 @@ class Network:
         V1, V2 = scaled_weights(*weights)
         by_Z = np.empty_like(Z)
 
-        def part(block: Block) -> tuple[float, np.ndarray, np.ndarray]:
+        def part(block: SampleBlock) -> tuple[float, np.ndarray, np.ndarray]:
             squares = block.compare(Z, V1, V2)
             block.latent_gradient(Z, V1, self.latent_decay, by_Z)
             return squares, block.input_gradient(), block.output_gradient()
@@ -178,7 +187,7 @@ class Network:
         squares, *parts = zip(*parallel_map(part, self.blocks), strict=True)
         loss = (sum(squares) + self.latent_decay * _square(Z)) / (2 * self.n_samples)
         # The chain rule takes the same factors as the weights did.
-        gradients = list(scaled_weights(*(sum(found[1:], start=found[0]) for found in parts)))
+        gradients = list(scaled_weights(*(sum(blocks[1:], start=blocks[0]) for blocks in parts)))
         for W, gradient in zip(weights, gradients, strict=True):
             gradient /= self.n_samples
             loss += self.weight_decay / 2 * _square(W[1:])
@@ -193,7 +202,7 @@ class Network:
         V1, V2 = scaled_weights(*weights)
         gradient = np.empty_like(Z)
 
-        def part(block: Block) -> float:
+        def part(block: SampleBlock) -> float:
             squares = block.compare(Z, V1, V2)
             block.latent_gradient(Z, V1, self.latent_decay, gradient)
             return squares
@@ -217,17 +226,24 @@ def scaled_weights(W1: np.ndarray, W2: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return _B * W1, V2
 
 
-class Block:
-    """Some samples of a `Network`: forwards, and n times the gradients of their part backwards."""
+class SampleBlock:
+    """Some samples of a `FactorNetwork`, and n times their part of its gradients."""
 
-    def __init__(self, data: MultiViewData, samples: slice, columns, n_hidden, dtype):
+    def __init__(
+        self,
+        data: MultiViewData,
+        samples: slice,
+        columns: Sequence[slice],
+        n_hidden: int,
+        dtype: str,
+    ) -> None:
         self.samples = samples
         self.columns = columns
         data = data[samples]
         self.rows = [np.flatnonzero(seen) for seen in data.observed.T]
         self.targets = [data.rows_seen(v).astype(dtype) for v in range(data.n_views)]
         self._errors = [np.empty_like(target) for target in self.targets]
-        self._T, self._back = np.empty((2, data.n_samples, n_hidden), dtype)
+        self._T, self._by_T = np.empty((2, data.n_samples, n_hidden), dtype)
         self._seen = [self._T[rows] for rows in self.rows]
         self._by_V2 = np.empty((n_hidden + 1, sum(data.n_features)), dtype)
 
@@ -240,16 +256,16 @@ class Block:
 
     def compare(self, Z: np.ndarray, V1: np.ndarray, V2: np.ndarray) -> float:
         """Squared errors; leaves them, and the gradient at the input of the hidden layer."""
-        T, back, squares = self.activate(Z, V1), self._back, 0.0
-        back.fill(0)
+        T, by_T, squares = self.activate(Z, V1), self._by_T, 0.0
+        by_T.fill(0)
         parts = zip(self.rows, self._seen, self.columns, self.targets, self._errors, strict=True)
         for rows, seen, columns, target, error in parts:
             # Other modes than "clip" would fill a copy first.
             np.take(T, rows, axis=0, out=seen, mode="clip")
             np.matmul(seen, V2[1:, columns], out=error)
             squares += subtract_targets(error, V2[0, columns], target, self._by_V2[0, columns])
-            add_to_rows(back, rows, error @ V2[1:, columns].T)
-        times_tanh_slope(back, T)
+            add_to_rows(by_T, rows, error @ V2[1:, columns].T)
+        times_tanh_slope(by_T, T)
         return squares
 
     def output_gradient(self) -> np.ndarray:
@@ -260,11 +276,11 @@ class Block:
 
     def input_gradient(self) -> np.ndarray:
         """By ``V1``."""
-        return self._Z.T @ self._back
+        return self._Z.T @ self._by_T
 
     def latent_gradient(self, Z: np.ndarray, V1: np.ndarray, decay: float, out: np.ndarray) -> None:
         """By the latent rows of the block, with their decay, written to those of ``out``."""
-        np.matmul(self._back, V1[1:].T, out=out[self.samples])
+        np.matmul(self._by_T, V1[1:].T, out=out[self.samples])
         out[self.samples] += decay * Z[self.samples]
 
 

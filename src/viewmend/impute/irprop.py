@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from viewmend.backend.rprop import move_by_signs
+from viewmend.backend.numba_networks import move_by_signs
 
 __all__ = ["Function", "IRpropResult", "minimise_irprop"]
 

@@ -6,7 +6,7 @@ incomplete matrices, Journal of Machine Learning Research 11, 2010.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -74,8 +74,14 @@ class LowRankImputer(ViewImputer):
     }
 
     def __init__(
-        self, rank=None, shrinkage=0.1, center=True, max_iter=200, tol=1e-4, view_sizes=None
-    ):
+        self,
+        rank: int | None = None,
+        shrinkage: float = 0.1,
+        center: bool = True,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.rank = rank
         self.shrinkage = shrinkage
         self.center = center
@@ -93,7 +99,7 @@ class LowRankImputer(ViewImputer):
         means = np.concatenate(column_means(data))
         self.means_ = means if self.center else np.zeros_like(means)
         X, hidden = _centred(data, self.means_)
-        self.threshold_ = self.shrinkage * np.linalg.norm(X, 2)
+        self.threshold_ = float(self.shrinkage * np.linalg.norm(X, 2))
         low_rank = soft_impute(
             X, hidden, self.threshold_, self.rank, max_iter=self.max_iter, tol=self.tol
         )
@@ -191,9 +197,9 @@ def shrink_singular_values(
     tall = A.shape[0] >= A.shape[1]
     gram = A.T @ A if tall else A @ A.T
     singular, vectors = _leading(gram, threshold, rank)
-    kept = (singular - threshold) / singular
+    shares = (singular - threshold) / singular
     if tall:
-        M = (A @ (vectors * kept)) @ vectors.T
+        M = (A @ (vectors * shares)) @ vectors.T
         right = vectors.T
     else:
         right = (vectors.T @ A) / singular[:, None]
@@ -223,8 +229,8 @@ def _leading(gram: np.ndarray, threshold: float, rank: int | None) -> tuple[np.n
         eigenvalues, vectors = scipy.linalg.eigh(gram, subset_by_index=(size - rank, size - 1))
     # Rounding lifts eigenvalues that are zero, or at the threshold, by as much as this.
     noise = np.finfo(float).eps * size * np.trace(gram)
-    kept = eigenvalues > threshold**2 + noise
-    return np.sqrt(eigenvalues[kept]), vectors[:, kept]
+    significant = eigenvalues > threshold**2 + noise
+    return np.sqrt(eigenvalues[significant]), vectors[:, significant]
 
 
 def _relative(change: np.ndarray, M: np.ndarray) -> float:

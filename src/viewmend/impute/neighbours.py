@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -44,7 +44,11 @@ class NeighbourImputer(ViewImputer):
 
     _rules: ClassVar[dict[str, Rule]] = {"n_neighbors": Integer(1)}
 
-    def __init__(self, n_neighbors=5, view_sizes=None):
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.view_sizes = view_sizes
 

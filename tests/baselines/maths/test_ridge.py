@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from viewmend.baselines.maths.flexible import (
     FlexibleProblem,
     flexible_objective,
-    fuse_graphs,
+    fused_view_graph,
     label_splitting,
     minimise_flexible,
     update_graph,
@@ -76,7 +76,7 @@ def test_common_support_keeps_every_graph():
         np.testing.assert_array_equal(kept.toarray(), graph.toarray())
     alpha = np.array([0.2, 0.5, 0.3])
     expected = sum(a * graph.toarray() for a, graph in zip(alpha, GRAPHS, strict=True))
-    np.testing.assert_allclose(fuse_graphs(problem, alpha).toarray(), expected)
+    np.testing.assert_allclose(fused_view_graph(problem, alpha).toarray(), expected)
     np.testing.assert_array_equal(problem.support.toarray() > 0, expected > 0)
 
 
@@ -98,7 +98,7 @@ def test_labels_equal_a_dense_solution(smoothness, regression, ridge):
 
 def test_labels_do_not_depend_on_the_start():
     problem = make_problem()
-    S, splitting = fuse_graphs(problem, np.full(3, 1 / 3)), label_splitting(problem)
+    S, splitting = fused_view_graph(problem, np.full(3, 1 / 3)), label_splitting(problem)
     cold = update_labels(problem, splitting, S, Y, tol=1e-9)
     np.testing.assert_allclose(update_labels(problem, splitting, S, F, tol=1e-9), cold, atol=1e-7)
     np.testing.assert_allclose(update_labels(problem, splitting, S, cold), cold, atol=1e-7)
@@ -107,7 +107,7 @@ def test_labels_do_not_depend_on_the_start():
 def test_label_rows_sum_to_one():
     """Constants lie in the null space of both the Laplacian and R."""
     problem = make_problem()
-    S = fuse_graphs(problem, np.full(3, 1 / 3))
+    S = fused_view_graph(problem, np.full(3, 1 / 3))
     labels = update_labels(problem, label_splitting(problem), S, Y, tol=1e-9)
     np.testing.assert_allclose(labels.sum(axis=1), 1, atol=1e-6)
 
@@ -117,7 +117,7 @@ def test_graph_rows_are_optimal():
     problem = make_problem(structure=2.0, smoothness=0.8)
     alpha = np.array([0.2, 0.5, 0.3])
     S = update_graph(problem, alpha, F).toarray()
-    fused = fuse_graphs(problem, alpha).toarray()
+    fused = fused_view_graph(problem, alpha).toarray()
     for i in range(50):
         stored = fused[i] > 0
         gaps = np.sum((F[i] - F[stored]) ** 2, axis=1)
@@ -139,7 +139,7 @@ def test_each_update_reaches_the_minimum_of_its_block():
     for _ in range(20):
         nudge = rng.normal(size=F.shape)
         assert flexible_objective(problem, best_F + 0.01 * nudge, S, alpha) > low_F
-        other = fuse_graphs(problem, rng.dirichlet(np.ones(3)))
+        other = fused_view_graph(problem, rng.dirichlet(np.ones(3)))
         mixed = graph_with(problem, 0.95 * S.data + 0.05 * other.data)
         assert flexible_objective(problem, F, mixed, alpha) > low_S
         mixture = 0.95 * best_alpha + 0.05 * rng.dirichlet(np.ones(3))
@@ -159,7 +159,7 @@ def test_a_stiff_structure_keeps_the_fused_graph():
     problem = make_problem(structure=1e9)
     found = minimise_flexible(problem, max_iter=5, tol=0)
     np.testing.assert_allclose(
-        found.S.toarray(), fuse_graphs(problem, found.alpha).toarray(), atol=1e-7
+        found.S.toarray(), fused_view_graph(problem, found.alpha).toarray(), atol=1e-7
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse import csr_array, diags_array
 
-from viewmend.baselines.maths.learned_graph import learn_graph
+from viewmend.baselines.maths.learned_graph import learn_graph, with_entries
 from viewmend.baselines.maths.ridge import RegressionResidual
 from viewmend.core.common.linear_systems import column_ratio
 from viewmend.core.common.simplex import simplex_qp
@@ -30,7 +30,7 @@ __all__ = [
     "FlexibleResult",
     "Splitting",
     "flexible_objective",
-    "fuse_graphs",
+    "fused_view_graph",
     "label_splitting",
     "minimise_flexible",
     "update_graph",
@@ -90,7 +90,7 @@ def minimise_flexible(problem: FlexibleProblem, max_iter: int, tol: float) -> Fl
     """Labels, graph and view weights in turn, until the objective changes by less than ``tol``."""
     n_views = len(problem.A)
     alpha = np.full(n_views, 1 / n_views)
-    S, F = fuse_graphs(problem, alpha), problem.Y
+    S, F = fused_view_graph(problem, alpha), problem.Y
     splitting = label_splitting(problem)
     history: list[float] = []
     for _ in range(max_iter):
@@ -103,10 +103,9 @@ def minimise_flexible(problem: FlexibleProblem, max_iter: int, tol: float) -> Fl
     return FlexibleResult(F, S, alpha, tuple(history))
 
 
-def fuse_graphs(problem: FlexibleProblem, alpha: np.ndarray) -> csr_array:
+def fused_view_graph(problem: FlexibleProblem, alpha: np.ndarray) -> csr_array:
     """``sum_v alpha_v A_v`` on the common support."""
-    support = problem.support
-    return csr_array((alpha @ problem.A, support.indices, support.indptr), support.shape)
+    return with_entries(problem.support, alpha @ problem.A)
 
 
 def label_splitting(problem: FlexibleProblem) -> Splitting:
@@ -116,7 +115,7 @@ def label_splitting(problem: FlexibleProblem) -> Splitting:
     diagonal less a matrix of low rank.
     """
     n_views = len(problem.A)
-    degrees = laplacian(fuse_graphs(problem, np.full(n_views, 1 / n_views))).diagonal()
+    degrees = laplacian(fused_view_graph(problem, np.full(n_views, 1 / n_views))).diagonal()
     diagonal = problem.smoothness * degrees + problem.label_weights + problem.regression
     inverse = _low_rank_inverse(diagonal, problem.R.basis, problem.regression * problem.R.shares)
     return Splitting(degrees, inverse)
@@ -148,7 +147,7 @@ def update_labels(
 
 def update_graph(problem: FlexibleProblem, alpha: np.ndarray, F: np.ndarray) -> csr_array:
     """Argmin over ``S``: rows ``fused_i - smoothness / (4 structure) |f_i - f_j|^2`` projected."""
-    return learn_graph(fuse_graphs(problem, alpha), F, problem.smoothness / problem.structure)
+    return learn_graph(fused_view_graph(problem, alpha), F, problem.smoothness / problem.structure)
 
 
 def update_view_weights(problem: FlexibleProblem, S: csr_array) -> np.ndarray:
@@ -214,7 +213,7 @@ def _split_gradients(
         residual -= length * curved
         step = inverse(residual)
         energy_old, energy = energy, np.einsum("ij,ij->j", residual, step)
-        turn = column_ratio(energy, energy_old)
-        direction = step + turn * direction
-        P_direction = residual + turn * P_direction
+        conjugacy = column_ratio(energy, energy_old)
+        direction = step + conjugacy * direction
+        P_direction = residual + conjugacy * P_direction
     return F

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from viewmend.core.common.simplex import project_support
 from viewmend.core.graphs.spreading import label_gaps
 
-__all__ = ["learn_graph", "on_common_support"]
+__all__ = ["learn_graph", "on_common_support", "with_entries"]
 
 
 def on_common_support(graphs: Sequence[csr_array]) -> tuple[csr_array, np.ndarray]:
@@ -22,36 +22,47 @@ def on_common_support(graphs: Sequence[csr_array]) -> tuple[csr_array, np.ndarra
     A : array (n_graphs, n_stored)
     """
     n_samples = graphs[0].shape[0]
-    places = []
+    # Of every stored entry, row after row.
+    positions = []
     for graph in graphs:
         rows = np.repeat(np.arange(n_samples), np.diff(graph.indptr))
-        places.append(rows * n_samples + graph.indices)
-    union = np.unique(np.concatenate(places))
+        positions.append(rows * n_samples + graph.indices)
+    union = np.unique(np.concatenate(positions))
     A = np.zeros((len(graphs), len(union)))
     for v, graph in enumerate(graphs):
-        A[v, np.searchsorted(union, places[v])] = graph.data
+        A[v, np.searchsorted(union, positions[v])] = graph.data
     starts = np.searchsorted(union, np.arange(n_samples + 1) * n_samples)
     columns = union % n_samples
     return csr_array((np.ones(len(union)), columns, starts), (n_samples, n_samples)), A
 
 
-def learn_graph(fused: csr_array, F: np.ndarray, smoothness: float) -> csr_array:
-    """Argmin over ``S`` with rows in the simplex of ``|S - fused|^2 + smoothness tr(F^T L F)``.
+def with_entries(support: csr_array, entries: np.ndarray) -> csr_array:
+    """A graph that stores the given entries where ``support`` stores its own."""
+    return csr_array((entries, support.indices, support.indptr), support.shape)
 
-    ``L`` is the Laplacian of ``(S + S^T) / 2``, so row by row this is the projection of
-    ``fused_ij - smoothness / 4 |f_i - f_j|^2``.
+
+def learn_graph(
+    fused: csr_array, F: np.ndarray, smoothness: float, G: np.ndarray | None = None
+) -> csr_array:
+    """Argmin over ``S`` of ``|S - fused|^2 + smoothness / 2 sum_ij s_ij |f_i - g_j|^2``.
+
+    Rows of ``S`` lie in the simplex, so row by row this is the projection of
+    ``fused_ij - smoothness / 4 |f_i - g_j|^2``. Between samples, where ``G = F``, the last term is
+    ``smoothness tr(F^T L F)`` with ``L`` the Laplacian of ``(S + S^T) / 2``.
 
     Parameters
     ----------
-    fused : sparse array (n_samples, n_samples)
+    fused : sparse array (n_rows, n_columns)
         Its stored entries are the support of ``S``.
-    F : array (n_samples, n_classes)
+    F : array (n_rows, n_classes)
     smoothness : float
+    G : array (n_columns, n_classes), optional
+        ``F`` itself for a graph between samples.
 
     Returns
     -------
-    sparse array (n_samples, n_samples)
+    sparse array (n_rows, n_columns)
         With the same stored pattern.
     """
-    target = fused.data - smoothness / 4 * label_gaps(fused, F)
-    return project_support(csr_array((target, fused.indices, fused.indptr), fused.shape))
+    target = fused.data - smoothness / 4 * label_gaps(fused, F, G)
+    return project_support(with_entries(fused, target))

@@ -76,6 +76,7 @@ class RegressionResidual:
 def regression_residual(X: np.ndarray, ridge: float) -> RegressionResidual:
     """`RegressionResidual` of features (n_samples, n_features) and a positive ridge."""
     vectors, values, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    kept = values > np.finfo(float).eps * max(X.shape) * values[0]
+    significant = values > np.finfo(float).eps * max(X.shape) * values[0]
     intercept = np.full((len(X), 1), len(X) ** -0.5)
-    return RegressionResidual(X, ridge, values[kept], np.hstack([vectors[:, kept], intercept]))
+    basis = np.hstack([vectors[:, significant], intercept])
+    return RegressionResidual(X, ridge, values[significant], basis)

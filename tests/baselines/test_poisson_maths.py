@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import block_diag, csr_array
 
-from viewmend.baselines.maths.poisson import (
+from viewmend.baselines.poisson import (
     heat_flow,
     label_sources,
     poisson_labels,
