@@ -105,7 +105,7 @@ def bins_of(shares: np.ndarray, codes: np.ndarray) -> Iterator[dict[str, float]]
 def run(task: Task, estimator, ways: Sequence[str | None]) -> Iterator[tuple[dict, list[dict]]]:
     """Figures and bins for every way to calibrate."""
     reader = clone(estimator)
-    shared = SharedGeometry(estimator, *reader._check_fit(task.data, task.y, None))
+    shared = SharedGeometry(estimator, *reader.prepare(task.data, task.y))
     shared.geometry(reader)
     codes = task.y_true[task.unlabelled]
     for how in ways:

@@ -6,6 +6,7 @@ import json
 import pickle
 import zipfile
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -153,7 +154,9 @@ def test_a_search_is_saved_by_its_best_estimator():
 
 def test_arrays_that_a_model_shares_are_stored_once_and_shared_again(files):
     again = loaded(files["agfti"])
-    assert all(a is b for a, b in zip(again.anchors_, again._induction.anchors, strict=True))
+    assert all(
+        a is b for a, b in zip(again.anchors_, again.fitted_state_.induction.anchors, strict=True)
+    )
 
 
 def test_numpy_reads_the_file_too(files):
@@ -269,6 +272,12 @@ def test_foreign_files_are_told_from_truncated_ones(files):
         load(other)
 
 
+def test_a_file_of_version_0_1_says_so():
+    path = Path(__file__).parent / "data" / "model_0_1.vm"
+    with pytest.raises(ModelFileError, match=r"written by viewmend 0\.1 .* save with this version"):
+        load(path)
+
+
 MISSING = "nothing"
 CHANGES = {
     "a newer schema": (("schema",), SCHEMA + 1, "upgrade viewmend"),
@@ -284,9 +293,25 @@ CHANGES = {
     "a missing attribute": (("fitted", "history_"), MISSING, "fitted attributes must be complete"),
     "another type": (("fitted", "n_iter_"), "3", "n_iter_ of MendClassifier"),
     "an unknown tag": (("fitted", "n_iter_"), {"pickle": "gA=="}, "tag must be one of"),
-    "an unknown record": (("fitted", "_induction", "record", 0), "Popen", "a record must be"),
+    "an unknown record": (
+        ("fitted", "fitted_state_", "record", 1, "induction", "record", 0),
+        "Popen",
+        "a record must be",
+    ),
     "an unknown function": (
-        ("fitted", "_induction", "record", 1, "settings", "record", 1, "weigh"),
+        (
+            "fitted",
+            "fitted_state_",
+            "record",
+            1,
+            "induction",
+            "record",
+            1,
+            "settings",
+            "record",
+            1,
+            "weigh",
+        ),
         {"function": "os.system"},
         "a function must be one of",
     ),
@@ -394,9 +419,13 @@ def set_last(value):
 
 
 WRONG_ARRAYS = {
-    "NaN": (lambda m: m._induction.stage.P, set_last(np.nan), "finite"),
+    "NaN": (lambda m: m.fitted_state_.induction.stage.P, set_last(np.nan), "finite"),
     "columns out of range": (lambda m: m.graph_.indices, set_last(36), "below 36"),
-    "negative columns": (lambda m: m._induction.stage.W.indices, set_last(-1), "below 36"),
+    "negative columns": (
+        lambda m: m.fitted_state_.induction.stage.W.indices,
+        set_last(-1),
+        "below 36",
+    ),
     "row ends that fall": (
         lambda m: m.graph_.indptr,
         lambda indptr: np.concatenate([indptr[:1], indptr[-1:] + 0 * indptr[2:], indptr[-1:]])[
@@ -405,23 +434,27 @@ WRONG_ARRAYS = {
         "ascending",
     ),
     "neighbours out of range": (
-        lambda m: m._induction.geometry.views[0].neighbours["unit"].indices,
+        lambda m: m.fitted_state_.induction.geometry.views[0].neighbours["unit"].indices,
         set_last(99),
         "neighbours",
     ),
     "rows not observed": (
-        lambda m: m._induction.geometry.views[0].rows,
+        lambda m: m.fitted_state_.induction.geometry.views[0].rows,
         lambda rows: rows[::-1],
         "rows must be those observed",
     ),
-    "classes out of range": (lambda m: m._induction.stage.classes, set_last(3), "classes"),
+    "classes out of range": (
+        lambda m: m.fitted_state_.induction.stage.classes,
+        set_last(3),
+        "classes",
+    ),
     "landmarks too narrow": (
-        lambda m: m._induction.geometry.views[0].features.map.landmarks["standard"],
+        lambda m: m.fitted_state_.induction.geometry.views[0].features.map.landmarks["standard"],
         lambda landmarks: landmarks[:, :-1],
         "shape of landmarks",
     ),
     "float classes": (
-        lambda m: m._induction.stage.classes,
+        lambda m: m.fitted_state_.induction.stage.classes,
         lambda classes: classes.astype(float),
         "dtype of classes",
     ),
@@ -437,7 +470,8 @@ def test_arrays_that_compiled_code_must_not_see_are_errors(files, name):
 
 def test_more_neighbours_than_anchors_are_an_error(files):
     def edit(manifest):
-        manifest["fitted"]["_induction"]["record"][1]["k"] = 8
+        state = manifest["fitted"]["fitted_state_"]["record"][1]
+        state["induction"]["record"][1]["k"] = 8
 
     with pytest.raises(ModelFileError, match="k must be between"):
         loaded(with_manifest(files["agfti"], edit))

@@ -23,7 +23,7 @@ import numpy as np
 from viewmend import AGFTIClassifier
 from viewmend.core.agfti.anchors import ANCHOR_METHODS
 from viewmend.datasets import Task, hide
-from viewmend.models import agfti, agfti_geometry
+from viewmend.models import agfti_geometry, agfti_problem
 
 from .cases import REPOSITORY
 from .measuring import limited, peak_bytes, synchronize
@@ -48,7 +48,7 @@ STAGES: dict[str, list[Target]] = {
     ],
     "graphs": [(agfti_geometry, "anchor_graphs")],
     "waves": [(agfti_geometry, "graph_spectrum"), (agfti_geometry, "summed_graph")],
-    "solve": [(agfti, "solve")],
+    "solve": [(agfti_problem, "solve")],
 }
 
 

@@ -8,8 +8,7 @@ from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.mend import MendClassifier
 from viewmend.models.search import LabelSearchCV
 from viewmend.persistence import load, save
-
-__version__ = "0.1.0"
+from viewmend.version import __version__
 
 moved.install()
 

@@ -93,13 +93,13 @@ class HTMLReprMixin:
         return bundle
 
 
-def model_html(model: Any) -> str:
+def model_html(model: object) -> str:
     """Card of a fitted estimator and its diagram; the diagram alone before ``fit``."""
     diagram = str(estimator_html_repr(model))
     if not hasattr(model, "view_names_"):
         return diagram
     # A search shows what it has chosen.
-    fitted = getattr(model, "best_estimator_", model)
+    fitted: Any = getattr(model, "best_estimator_", model)
     columns = {
         "view": fitted.view_names_,
         "columns": fitted.view_n_features_,
@@ -110,7 +110,7 @@ def model_html(model: Any) -> str:
     return card(type(model).__name__, _facts(model, fitted), known) + diagram
 
 
-def _facts(model: Any, fitted: Any) -> dict[str, object]:
+def _facts(model: object, fitted: object) -> dict[str, object]:
     return {
         "samples": _count(getattr(fitted, "transduction_", None)),
         "classes": _classes(getattr(fitted, "classes_", None)),

@@ -30,7 +30,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
 from viewmend.models.search_runs import label_folds
-from viewmend.parameters import Integer, short
+from viewmend.parameters import HasParameters, Integer, short
 
 __all__ = ["LabelledScorer", "LabelledStratifiedKFold", "cross_val_transduce", "labelled_scorer"]
 
@@ -62,16 +62,23 @@ class LabelledStratifiedKFold(BaseCrossValidator):
     [0 1 2 4] [3 5]
     """
 
-    def __init__(self, n_splits=5, *, shuffle=False, random_state=None):
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool = False, random_state: int | None = None
+    ) -> None:
         self.n_splits = n_splits
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def get_n_splits(self, X=None, y=None, groups=None) -> int:  # noqa: ARG002
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: ARG002
         """Number of folds, whatever the arguments."""
         return self.n_splits
 
-    def _iter_test_indices(self, X=None, y=None, groups=None) -> Iterator[np.ndarray]:  # noqa: ARG002
+    def _iter_test_indices(
+        self,
+        X: Any = None,  # noqa: ARG002
+        y: Any = None,
+        groups: Any = None,  # noqa: ARG002
+    ) -> Iterator[np.ndarray]:
         self._check_parameters()
         codes = _labels(y).codes
         order = np.arange(len(codes))
@@ -114,10 +121,10 @@ class LabelledScorer:
     def __init__(self, scorer: Callable[..., float]):
         self.scorer = scorer
 
-    def __call__(self, estimator: Any, X: Any, y: Any, **metadata: Any) -> float:
+    def __call__(self, estimator: object, X: Any, y: Any, **metadata: Any) -> float:
         rows, classes = labelled_part(y)
-        kept = {name: _safe_indexing(value, rows) for name, value in metadata.items()}
-        return self.scorer(estimator, _safe_indexing(X, rows), classes, **kept)
+        of_labelled = {name: _safe_indexing(value, rows) for name, value in metadata.items()}
+        return self.scorer(estimator, _safe_indexing(X, rows), classes, **of_labelled)
 
     def __repr__(self) -> str:
         return f"labelled_scorer({self.scorer!r})"
@@ -160,7 +167,7 @@ def labelled_scorer(scoring: str | Callable[..., float] = "accuracy") -> Labelle
 
 
 def cross_val_transduce(
-    estimator: Any, X: Any, y: ArrayLike, *, cv: Any = None, mask: ArrayLike | None = None
+    estimator: HasParameters, X: Any, y: ArrayLike, *, cv: Any = None, mask: ArrayLike | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Classes that labelled samples get when they are fitted as unlabelled ones, fold by fold.
 
@@ -197,7 +204,7 @@ def _labels(y: Any) -> Labels:
 
 
 def _transduced_without(
-    estimator: Any, X: Any, labels: Labels, held_out: np.ndarray, mask: ArrayLike | None
+    estimator: HasParameters, X: Any, labels: Labels, held_out: np.ndarray, mask: ArrayLike | None
 ) -> np.ndarray:
     """Classes of some samples in a fit that does not know their labels."""
     known = labels.classes.astype(object)[labels.codes]

@@ -23,6 +23,7 @@ from viewmend.exceptions import InvalidParameterError
 __all__ = [
     "AnyOf",
     "Each",
+    "HasParameters",
     "Integer",
     "OneOf",
     "Real",
@@ -162,12 +163,19 @@ class Each:
         return fits and all(map(self.rule.accepts, value))
 
 
-def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
+class HasParameters(Protocol):
+    """An estimator as scikit-learn sees it."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Values of its parameters by name."""
+
+
+def check_parameters(estimator: HasParameters, rules: Mapping[str, Rule]) -> None:
     """Raise unless every parameter named in ``rules`` obeys its rule.
 
     Parameters
     ----------
-    estimator : object with ``get_params``
+    estimator : HasParameters
     rules : mapping of parameter name to rule
 
     Raises

@@ -85,7 +85,7 @@ def test_single_precision_stays_single_and_near():
     expected = AGFTIClassifier(**settings).fit(TASK.data, TASK.y)
     model = AGFTIClassifier(**settings).fit(lazy(TASK.data.views, 60), TASK.y)
     assert model.fused_graph_.dtype == model.view_graphs_.dtype == np.float32
-    assert model._induction.anchor_labels.dtype == np.float32
+    assert model.fitted_state_.induction.anchor_labels.dtype == np.float32
     assert_same_model(model, expected, atol=1e-3)
 
 

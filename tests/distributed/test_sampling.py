@@ -104,7 +104,7 @@ def test_refined_anchors_are_one_more_round_of_the_correspondence():
     """With centres drawn from all places, the round over blocks is that of the core."""
     model = AGFTIClassifier(n_anchors=8, anchor_method="kmeans", random_state=0)
     labels = Labels(np.arange(3), TASK.y.astype(np.int64))
-    geometry = model._geometry(TASK.data, labels)
+    geometry = model.build_geometry(TASK.data, labels)
     chunks = chunks_of(TASK.data.views, 130)
     everyone = Sample(TASK.data, TASK.y, False, np.empty(0))
     choices = Reading(chunks.layout, "l2"), "kmeans", np.random.default_rng(5)
@@ -160,7 +160,9 @@ def test_refinement_lowers_the_distances_to_own_anchors():
     chunks, runner = chunks_of(TASK.data.views, 90), Runner()
     survey = survey_chunks(chunks, 100, runner)
     sample = gather_sample(chunks, TASK.y, survey, 100, runner)
-    geometry = model._geometry(sample.data, Labels(np.arange(3), sample.codes.astype(np.int64)))
+    geometry = model.build_geometry(
+        sample.data, Labels(np.arange(3), sample.codes.astype(np.int64))
+    )
     choices = Reading(chunks.layout, None), "bkhk", np.random.default_rng(0)
     refined = geometry_of_blocks(chunks, TASK.y, sample, geometry, choices, runner)
     for v in range(2):

@@ -20,6 +20,7 @@ from viewmend.exceptions import (
     InvalidParameterError,
     InvalidViewsError,
 )
+from viewmend.models.agfti_problem import make_problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -102,9 +103,9 @@ def test_distributions_and_weights_sum_to_one(fitted):
 def test_fitted_attributes_are_those_of_the_solver(make, constants):
     """Words map to symbols: solving the same problem by hand gives the attributes."""
     fitted, model = make().fit(TASK.data, TASK.y), make()
-    data, labels = model._check_fit(TASK.data, TASK.y, None)
-    geometry = model._geometry(data, labels)
-    problem = model._make_problem(geometry, labels)
+    data, labels = model.prepare(TASK.data, TASK.y)
+    geometry = model.build_geometry(data, labels)
+    problem = make_problem(model, geometry, labels)
     assert (problem.lam, problem.beta, problem.rho) == constants
     result = solve(problem, max_iter=4)
     order = geometry.order
@@ -122,9 +123,9 @@ def start_graphs(model, data):
 
 def test_damping_and_strength_reach_the_problem():
     model = quick(propagation_damping=(0.5, 0.25), label_strength=1e4, fusion_weight=3.0)
-    data, labels = model._check_fit(TASK.data, TASK.y, None)
-    geometry = model._geometry(data, labels)
-    problem = model._make_problem(geometry, labels)
+    data, labels = model.prepare(TASK.data, TASK.y)
+    geometry = model.build_geometry(data, labels)
+    problem = make_problem(model, geometry, labels)
     strength = np.where(TASK.labelled, 1e4, 0.5)
     np.testing.assert_array_equal(problem.B_samples, strength[geometry.order])
     np.testing.assert_array_equal(problem.B_anchors, 0.25)

@@ -128,9 +128,9 @@ def test_anchors_are_not_rotated_and_new_samples_read_them_directly(fitted):
 
 def test_geometry_sees_labels_only_to_tell_equal_samples_apart():
     estimator = model()
-    data, labels = estimator._check_fit(TASK.data, TASK.y, None)
+    data, labels = estimator.prepare(TASK.data, TASK.y)
     others = Labels(labels.classes, np.roll(labels.codes, 7))
-    first, second = (estimator._geometry(data, some) for some in (labels, others))
+    first, second = (estimator.build_geometry(data, some) for some in (labels, others))
     np.testing.assert_array_equal(first.order, second.order)
     np.testing.assert_array_equal(first.graphs, second.graphs)
     np.testing.assert_array_equal(first.waves, second.waves)
@@ -149,12 +149,12 @@ CHANGES = {
 def test_geometry_depends_on_the_parameters_it_names_and_on_no_other():
     """So that a search may share it: each named one changes it, all others do not."""
     base = model()
-    data, labels = base._check_fit(TASK.data, TASK.y, None)
-    graphs = base._geometry(data, labels).graphs
+    data, labels = base.prepare(TASK.data, TASK.y)
+    graphs = base.build_geometry(data, labels).graphs
     # The device changes where the graphs are, but not what they hold.
-    assert set(base._geometry_parameters) == {*CHANGES, "device"}
+    assert set(base.geometry_parameters) == {*CHANGES, "device"}
     for name, value in CHANGES.items():
-        other = clone(base).set_params(**{name: value})._geometry(data, labels).graphs
+        other = clone(base).set_params(**{name: value}).build_geometry(data, labels).graphs
         assert not np.array_equal(other, graphs), name
     others = {
         "fusion_weight": 2.0,
@@ -168,14 +168,14 @@ def test_geometry_depends_on_the_parameters_it_names_and_on_no_other():
         "tol": 0.5,
         "ablation": "weights",
     }
-    same = clone(base).set_params(**others)._geometry(data, labels).graphs
+    same = clone(base).set_params(**others).build_geometry(data, labels).graphs
     np.testing.assert_array_equal(same, graphs)
 
 
 def test_labels_fitted_on_a_shared_geometry_are_those_of_fit(fitted):
     shared = model()
-    data, labels = shared._check_fit(TASK.data, TASK.y, None)
-    geometry = shared._geometry(data, labels)
+    data, labels = shared.prepare(TASK.data, TASK.y)
+    geometry = shared.build_geometry(data, labels)
     for _ in range(2):  # A fit must not write to the geometry.
         shared._fit_labels(geometry, labels)
         np.testing.assert_array_equal(shared.label_distributions_, fitted.label_distributions_)

@@ -18,6 +18,7 @@ from viewmend.exceptions import (
     InvalidParameterError,
     InvalidViewsError,
 )
+from viewmend.models.mend_problem import make_geometry_settings
 
 N_SAMPLES = 150
 BLOBS = make_multiview_blobs(N_SAMPLES, n_views=3, noise=1.5, random_state=0)
@@ -174,7 +175,7 @@ def test_labels_play_no_part_in_the_geometry():
     """Distinct samples: what is computed before the labels is the same whatever they are."""
     model = small()
     others = np.where(TASK.y == -1, TASK.y_true, -1)
-    built = [model._geometry(*model._check_fit(TASK.data, y, None)) for y in (TASK.y, others)]
+    built = [model.build_geometry(*model.prepare(TASK.data, y)) for y in (TASK.y, others)]
     (order, one), (again, two) = built
     np.testing.assert_array_equal(order, again)
     for left, right in zip(one.views, two.views, strict=True):
@@ -413,8 +414,8 @@ def test_clone_and_parameters_round_trip(fitted):
 def test_geometry_parameters_are_those_that_change_the_geometry():
     """A search shares the geometry between settings that differ in the others only."""
     names = set(small().get_params())
-    assert set(MendClassifier._geometry_parameters) <= names
-    base = small()._geometry_settings()
+    assert set(MendClassifier.geometry_parameters) <= names
+    base = make_geometry_settings(small())
     others = {
         "spreading": 0.5,
         "homophily_power": 1.0,
@@ -425,8 +426,8 @@ def test_geometry_parameters_are_those_that_change_the_geometry():
         "evidence_power": 1.0,
         "class_prior": "uniform",
     }
-    assert not set(others) & set(MendClassifier._geometry_parameters)
-    assert small(**others)._geometry_settings() == base
+    assert not set(others) & set(MendClassifier.geometry_parameters)
+    assert make_geometry_settings(small(**others)) == base
 
 
 @pytest.mark.parametrize(

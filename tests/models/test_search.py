@@ -18,6 +18,7 @@ from viewmend.core.common.content_order import canonical_order
 from viewmend.data.labels import Labels
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
+from viewmend.models import agfti, agfti_problem, search_contests
 from viewmend.models.search_contests import (
     CONFIRMING,
     CommonGraphs,
@@ -50,7 +51,7 @@ def order_free(**parameters):
 
 
 def shared(estimator, y=TASK.y):
-    data, labels = clone(estimator)._check_fit(TASK.data, y, None)
+    data, labels = clone(estimator).prepare(TASK.data, y)
     order = canonical_order(data.views, data.observed, labels.codes)
     return SharedGeometry(estimator, data, labels), label_folds(labels.codes, order, 3)
 
@@ -63,13 +64,13 @@ def run(*hits, full=False):
 @pytest.fixture
 def built(monkeypatch):
     """Geometries computed, by the parameters that they depend on."""
-    seen, compute = Counter(), MendClassifier._geometry
+    seen, compute = Counter(), MendClassifier.build_geometry
 
     def counted(self, data, labels):
-        seen[str([getattr(self, name) for name in self._geometry_parameters])] += 1
+        seen[str([getattr(self, name) for name in self.geometry_parameters])] += 1
         return compute(self, data, labels)
 
-    monkeypatch.setattr(MendClassifier, "_geometry", counted)
+    monkeypatch.setattr(MendClassifier, "build_geometry", counted)
     return seen
 
 
@@ -89,13 +90,14 @@ def fits(monkeypatch):
 @pytest.fixture
 def solved(monkeypatch):
     """Rounds asked for, labels, and precision of every solution of AGF-TI, in turn."""
-    seen, solve = [], AGFTIClassifier._solve
+    seen, solve = [], agfti_problem.solve_problem
 
-    def recorded(self, problem):
-        seen.append((self.max_iter, int(problem.Y.sum()), problem.Z.dtype))
-        return solve(self, problem)
+    def recorded(model, problem, callbacks=()):
+        seen.append((model.max_iter, int(problem.Y.sum()), problem.Z.dtype))
+        return solve(model, problem, callbacks)
 
-    monkeypatch.setattr(AGFTIClassifier, "_solve", recorded)
+    for module in (agfti, search_contests):
+        monkeypatch.setattr(module, "solve_problem", recorded)
     return seen
 
 

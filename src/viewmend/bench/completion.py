@@ -135,7 +135,7 @@ def _digest(source: MultiViewData, observed: np.ndarray, imputer: DeepMatrixFact
     """Stands for all that the completion depends on."""
     settings = json.dumps(imputer.get_params(), sort_keys=True)
     found = hashlib.blake2b(f"{digest(source)} {settings}".encode(), digest_size=8)
-    found.update(np.packbits(observed))
+    found.update(np.packbits(observed).data)
     return found.hexdigest()
 
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from viewmend.backend.namespace import to_numpy
 from viewmend.callbacks.checkpoint_files import (
-    Kept,
+    SavedProgress,
     check_shapes,
-    read_kept,
-    write_kept,
+    read_progress,
+    write_progress,
 )
-from viewmend.callbacks.protocol import Fit, Progress, ResumableProblem, RoundRecord
+from viewmend.callbacks.protocol import Fit, LoopProgress, ResumableProblem, RoundRecord
 from viewmend.exceptions import CheckpointError, InvalidParameterError
 from viewmend.storage.atomic import check_folder
 
@@ -42,7 +42,7 @@ class Checkpoint:
     ----------
     path : path
     every : int, default=1
-        Rounds between two files; the last round is always kept.
+        Rounds between two files; the last round is always saved.
     """
 
     def __init__(self, path: str | os.PathLike[str], every: int = 1) -> None:
@@ -52,7 +52,7 @@ class Checkpoint:
         self._problem: ResumableProblem | None = None
         self._digests: dict[str, str] = {}
         self._history: list[RoundRecord] = []
-        self._unkept: Any = None
+        self._unsaved: Any = None
 
     def on_fit_begin(self, fit: Fit) -> None:
         if fit.round_parameters is None:
@@ -66,17 +66,17 @@ class Checkpoint:
             raise InvalidParameterError(msg)
         check_folder(self.path)
         self._parameters = dict(fit.round_parameters)
-        self._problem, self._digests, self._history, self._unkept = None, {}, [], None
+        self._problem, self._digests, self._history, self._unsaved = None, {}, [], None
 
-    def starting_point(self, problem: ResumableProblem) -> Progress | None:
+    def starting_point(self, problem: ResumableProblem) -> LoopProgress | None:
         """The rounds in the file, if there is one; it must be of this problem."""
         self._problem, self._digests = problem, _digests(problem)
         if not self.path.exists():
             return None
-        kept = read_kept(self.path, problem)
-        self._check_same(kept, problem)
-        check_shapes(self.path, kept.progress, problem)
-        return kept.progress
+        saved = read_progress(self.path, problem)
+        self._check_same(saved, problem)
+        check_shapes(self.path, saved.progress, problem)
+        return saved.progress
 
     def on_resume(self, history: Sequence[RoundRecord]) -> None:
         self._history = list(history)
@@ -89,20 +89,20 @@ class Checkpoint:
             )
             raise InvalidParameterError(msg)
         self._history.append(round_)
-        self._unkept = state
+        self._unsaved = state
         if round_.iteration % self.every == 0:
             self._keep(self._problem, state)
 
     def on_fit_end(self, _fit: Fit, error: BaseException | None) -> None:
         # After an error the state may be that of half a round.
-        if self._problem is not None and self._unkept is not None and error is None:
-            self._keep(self._problem, self._unkept)
-        self._problem, self._history, self._unkept = None, [], None
+        if self._problem is not None and self._unsaved is not None and error is None:
+            self._keep(self._problem, self._unsaved)
+        self._problem, self._history, self._unsaved = None, [], None
 
-    def _check_same(self, kept: Kept, problem: ResumableProblem) -> None:
-        changed = _differing(kept.problem, self._digests)
+    def _check_same(self, saved: SavedProgress, problem: ResumableProblem) -> None:
+        changed = _differing(saved.problem, self._digests)
         differences = (
-            _changes(kept.parameters, self._parameters)
+            _changes(saved.parameters, self._parameters)
             or [words for name, words in problem.given_by_user.items() if name in changed]
             or [f"{name}, by another version of a library" for name in changed]
         )
@@ -116,8 +116,8 @@ class Checkpoint:
 
     def _keep(self, problem: ResumableProblem, state: Any) -> None:
         progress = problem.progress_type(state, tuple(self._history)).converted(to_numpy)
-        write_kept(self.path, Kept(self._parameters, self._digests, progress), problem)
-        self._unkept = None
+        write_progress(self.path, SavedProgress(self._parameters, self._digests, progress), problem)
+        self._unsaved = None
 
 
 def _digests(problem: Any) -> dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from viewmend.callbacks.protocol import Progress, ResumableProblem
+from viewmend.callbacks.protocol import LoopProgress, ResumableProblem
 from viewmend.exceptions import CheckpointError
 from viewmend.storage.archive import Document, read_archive, write_archive
 from viewmend.storage.atomic import replacing
@@ -16,39 +16,39 @@ from viewmend.storage.errors import ModelFileError, expect
 from viewmend.storage.tree import Reader, Vocabulary, Writer
 from viewmend.storage.types import check_types
 
-__all__ = ["Kept", "check_shapes", "read_kept", "write_kept"]
+__all__ = ["SavedProgress", "check_shapes", "read_progress", "write_progress"]
 
 # In the place of the class of a model.
 KIND = "Checkpoint"
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class SavedProgress:
     """The content of a file.
 
     Attributes
     ----------
     parameters, problem : dict of str
         What the rounds depend on, by name of the parameter and of the field of the problem.
-    progress : Progress
+    progress : LoopProgress
         Of NumPy arrays.
     """
 
     parameters: dict[str, str]
     problem: dict[str, str]
-    progress: Progress
+    progress: LoopProgress
 
 
-def write_kept(path: Path, kept: Kept, problem: ResumableProblem) -> None:
+def write_progress(path: Path, saved: SavedProgress, problem: ResumableProblem) -> None:
     """Replace the file."""
     write = Writer(Vocabulary(problem.progress_records))
-    about = {"parameters": write(kept.parameters), "problem": write(kept.problem)}
-    document = Document(KIND, about, {"progress": write(kept.progress)}, write.arrays)
+    about = {"parameters": write(saved.parameters), "problem": write(saved.problem)}
+    document = Document(KIND, about, {"progress": write(saved.progress)}, write.arrays)
     with replacing(path) as stream:
         write_archive(stream, document)
 
 
-def read_kept(path: Path, problem: ResumableProblem) -> Kept:
+def read_progress(path: Path, problem: ResumableProblem) -> SavedProgress:
     """What a file holds.
 
     Raises
@@ -57,10 +57,10 @@ def read_kept(path: Path, problem: ResumableProblem) -> Kept:
         If it is truncated, damaged, or of another kind.
     """
     with path.open("rb") as stream, _told_with(path):
-        return _kept(read_archive(stream), problem)
+        return _progress_of(read_archive(stream), problem)
 
 
-def check_shapes(path: Path, progress: Progress, problem: ResumableProblem) -> None:
+def check_shapes(path: Path, progress: LoopProgress, problem: ResumableProblem) -> None:
     """Raise unless the arrays are those of the problem: compiled code does not look at bounds."""
     with _told_with(path):
         for name, shape in problem.state_shapes().items():
@@ -82,7 +82,7 @@ def _told_with(path: Path) -> Iterator[None]:
         raise CheckpointError(msg) from error
 
 
-def _kept(document: Document, problem: ResumableProblem) -> Kept:
+def _progress_of(document: Document, problem: ResumableProblem) -> SavedProgress:
     expect(document.class_name == KIND, "class", repr(KIND), document.class_name)
     read = Reader(document.arrays, Vocabulary(problem.progress_records))
     text = dict[str, str]
@@ -91,7 +91,7 @@ def _kept(document: Document, problem: ResumableProblem) -> Kept:
     numbers = [round_.iteration for round_ in values["progress"].history]
     counted = len(numbers) > 0 and numbers == list(range(1, len(numbers) + 1))
     expect(counted, "rounds of the history", "counted from 1", numbers)
-    return Kept(**about, **values)
+    return SavedProgress(**about, **values)
 
 
 def _values(trees: Any, types: dict[str, Any], read: Reader) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Self
 
-from viewmend.callbacks.protocol import Callback, Fit, Progress, ResumableProblem, RoundRecord
+from viewmend.callbacks.protocol import Callback, Fit, LoopProgress, ResumableProblem, StepRecord
 from viewmend.exceptions import InvalidParameterError
 from viewmend.parameters import short
 
@@ -31,7 +31,7 @@ except ImportError:  # scikit-learn before 1.9, which has no callbacks
 __all__ = ["WatchedMixin", "reason_to_stop", "starting_point", "with_callbacks"]
 
 
-def reason_to_stop(callbacks: Iterable[Callback], record: RoundRecord, state: Any) -> str | None:
+def reason_to_stop(callbacks: Iterable[Callback], record: StepRecord, state: Any) -> str | None:
     """Call every callback; the status with which the first of those that stop does so.
 
     Parameters
@@ -63,7 +63,14 @@ class WatchedMixin(CallbackSupportMixin):
     work within ``_watched(max_rounds)``.
     """
 
-    def set_callbacks(self, *callbacks: Any):
+    _callbacks: tuple[Callback, ...] = ()
+
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        """What `set_callbacks` attached, but for callbacks of scikit-learn."""
+        return self._callbacks
+
+    def set_callbacks(self, *callbacks: Any) -> Self:
         """Attach what watches the next fits, in place of what did; see `viewmend.callbacks`.
 
         Parameters
@@ -90,7 +97,7 @@ class WatchedMixin(CallbackSupportMixin):
         return None
 
     def _all_callbacks(self) -> list[Callback]:
-        return [*getattr(self, "_callbacks", ()), *_sklearn_tasks(self)]
+        return [*self.callbacks, *_sklearn_tasks(self)]
 
     @contextmanager
     def _watched(self, max_rounds: int) -> Iterator[None]:
@@ -105,7 +112,7 @@ class WatchedMixin(CallbackSupportMixin):
             yield
 
 
-def starting_point(callbacks: Sequence[Callback], problem: ResumableProblem) -> Progress | None:
+def starting_point(callbacks: Sequence[Callback], problem: ResumableProblem) -> LoopProgress | None:
     """Rounds that a callback kept of an earlier run of the same problem; None to begin anew.
 
     Parameters
@@ -117,11 +124,11 @@ def starting_point(callbacks: Sequence[Callback], problem: ResumableProblem) -> 
 
     Returns
     -------
-    Progress or None
+    LoopProgress or None
         Of NumPy arrays.
     """
     # All of them are asked, for they learn of the problem by it.
-    answers: list[Progress | None] = [
+    answers: list[LoopProgress | None] = [
         _tell(callback, "starting_point", problem) for callback in callbacks
     ]
     progress = next((answer for answer in answers if answer is not None), None)
@@ -137,7 +144,7 @@ class _SklearnTasks:
     A round is told when it ends, because only then is it known that there was one.
     """
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: WatchedMixin) -> None:
         self.estimator = estimator
 
     @property
@@ -157,7 +164,7 @@ class _SklearnTasks:
             self.root.call_on_fit_task_end(estimator=self.estimator)
 
 
-def _sklearn_tasks(estimator: Any) -> list[Callback]:
+def _sklearn_tasks(estimator: WatchedMixin) -> list[Callback]:
     return [_SklearnTasks(estimator)] if hasattr(estimator, "_callback_fit_ctx") else []
 
 

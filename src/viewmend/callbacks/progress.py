@@ -115,7 +115,7 @@ class HistoryCSV:
             file.write(text.getvalue().encode())
 
 
-def _row(round_: RoundRecord) -> dict[str, Any]:
+def _row(round_: Any) -> dict[str, Any]:
     return dict(cell for field in fields(round_) for cell in _cells(field.name, round_))
 
 

@@ -6,29 +6,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = ["Callback", "Fit", "Progress", "ResumableProblem", "RoundRecord"]
+__all__ = ["Callback", "Fit", "LoopProgress", "ResumableProblem", "RoundRecord", "StepRecord"]
 
 # Called after each round with what it did and its live state. A true answer stops the loop, and a
 # string is the status with which it stops.
 Callback = Callable[..., bool | str | None]
 
 
-class RoundRecord(Protocol):
-    """What one round, or stage, of a loop did."""
+class StepRecord(Protocol):
+    """What is told after one step of something long: a round, a stage, a comparison."""
 
     @property
     def iteration(self) -> int:
         """Counted from 1."""
 
-    @property
-    def change(self) -> float:
-        """How much the round changed, in the loop's own measure."""
-
     def summary(self) -> str:
         """One line."""
 
 
-class Progress(Protocol):
+class RoundRecord(StepRecord, Protocol):
+    """What one round, or stage, of a loop did."""
+
+    @property
+    def change(self) -> float:
+        """How much the round changed, in the loop's own measure."""
+
+
+class LoopProgress(Protocol):
     """How far a loop has come: a data class with all it needs to go on as if it had not been left.
 
     Attributes
@@ -44,7 +48,7 @@ class Progress(Protocol):
     @property
     def history(self) -> tuple[Any, ...]: ...
 
-    def converted(self, convert: Callable[[Any], Any]) -> Progress:
+    def converted(self, convert: Callable[[Any], Any]) -> LoopProgress:
         """The same with arrays of another library or on another device."""
 
 
@@ -53,7 +57,7 @@ class ResumableProblem(Protocol):
 
     @property
     def progress_type(self) -> type:
-        """The data class of its `Progress`."""
+        """The data class of its `LoopProgress`."""
 
     @property
     def progress_records(self) -> tuple[type, ...]:
@@ -81,7 +85,7 @@ class Fit:
         Parameters that the rounds depend on, as text; None where a fit cannot be resumed.
     """
 
-    estimator: Any
+    estimator: object
     max_rounds: int
     round_parameters: Mapping[str, str] | None = None
 

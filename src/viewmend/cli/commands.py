@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from viewmend import __version__
 from viewmend.cli.demo import demo
 from viewmend.cli.evaluate import evaluate
 from viewmend.cli.fit import fit
@@ -15,6 +14,7 @@ from viewmend.cli.inspect import inspect
 from viewmend.cli.methods import methods
 from viewmend.cli.predict import predict
 from viewmend.cli.report import report
+from viewmend.version import __version__
 
 __all__ = ["app"]
 

@@ -203,7 +203,7 @@ def digest(data: MultiViewData) -> str:
     labels = () if data.y is None else (data.y,)
     for array in (*data.views, data.observed, *labels):
         hashed.update(repr((array.shape, array.dtype.str)).encode())
-        hashed.update(np.ascontiguousarray(array))
+        hashed.update(np.ascontiguousarray(array).data)
     return hashed.hexdigest()
 
 

@@ -31,9 +31,9 @@ from viewmend.distributed.packing import Packed, pack, unpack
 from viewmend.distributed.waves import wave_rows
 
 __all__ = [
-    "Block",
-    "Frame",
-    "Small",
+    "GlobalState",
+    "RowBlock",
+    "SharedProblem",
     "advance",
     "begin",
     "evaluate_weights",
@@ -51,7 +51,7 @@ Sums = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class RowBlock:
     """Some rows of what `viewmend.core.State` holds of all of them.
 
     Attributes
@@ -72,7 +72,7 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class SharedProblem:
     """What all blocks share and no round changes.
 
     Attributes
@@ -103,7 +103,7 @@ class Frame:
         """The penalty of the next round."""
         return min(self.problem.eta_growth * eta, self.problem.eta_max)
 
-    def problem_of(self, block: Block) -> Problem:
+    def problem_of(self, block: RowBlock) -> Problem:
         """The problem of some rows."""
         return replace(
             self.problem,
@@ -115,7 +115,7 @@ class Frame:
 
 
 @dataclass(frozen=True, eq=False)
-class Small:
+class GlobalState:
     """What the client tells every block, and holds itself: nothing grows with the samples.
 
     Attributes
@@ -135,7 +135,9 @@ class Small:
     eta: float
 
 
-def begin(block: Block, shared: tuple[Frame, Small]) -> tuple[Block, np.ndarray, Sums]:
+def begin(
+    block: RowBlock, shared: tuple[SharedProblem, GlobalState]
+) -> tuple[RowBlock, np.ndarray, Sums]:
     """Start of the first round: ``W = 0``, and ``G`` is zero or the start of ``Z``."""
     problem = shared[0].problem_of(block)
     W = np.zeros_like(problem.Z)
@@ -144,69 +146,76 @@ def begin(block: Block, shared: tuple[Frame, Small]) -> tuple[Block, np.ndarray,
     return block, W, sums
 
 
-def evaluate_weights(block: Block, shared: tuple[Frame, Small]) -> Sums:
+def evaluate_weights(block: RowBlock, shared: tuple[SharedProblem, GlobalState]) -> Sums:
     """The sums that Algorithm 1 asks for at the weights ``alpha``."""
-    frame, small = shared
-    return _response_sums(evaluate(_game(block, unpack(block.Z), frame, small), small.alpha))
+    common, current = shared
+    return _response_sums(evaluate(_game(block, unpack(block.Z), common, current), current.alpha))
 
 
-def settle(block: Block, shared: tuple[Frame, Small]) -> tuple[Block, Sums]:
+def settle(block: RowBlock, shared: tuple[SharedProblem, GlobalState]) -> tuple[RowBlock, Sums]:
     """``P`` for the weights ``alpha``, and the sums that ``Q`` and ``T`` need of it."""
-    frame, small = shared
-    problem = frame.problem_of(block)
-    P = best_response(_game(block, problem.Z, frame, small), small.alpha)
+    common, current = shared
+    problem = common.problem_of(block)
+    P = best_response(_game(block, problem.Z, common, current), current.alpha)
     sums = vars(label_sums(P, problem.Y, problem.B_samples)).copy()
     sums["squares"] = dispatch.inners([(P, P)])[0]
-    if frame.aligns:
+    if common.aligns:
         sums["products"] = dispatch.cross_products(problem.Z, P)
     return replace(block, P=pack(P)), _in_double(sums)
 
 
-def spread(block: Block, W: np.ndarray | None, shared: tuple[Frame, Small]) -> tuple[Block, Sums]:
+def spread(
+    block: RowBlock, W: np.ndarray | None, shared: tuple[SharedProblem, GlobalState]
+) -> tuple[RowBlock, Sums]:
     """``F`` from ``Q``; and the sums of the tensor step, where it needs no more than sums."""
-    frame, small = shared
-    problem, P = frame.problem_of(block), unpack(block.P)
-    F = sample_labels(P, problem.Y, problem.B_samples, small.scaled_Q)
+    common, current = shared
+    problem, P = common.problem_of(block), unpack(block.P)
+    F = sample_labels(P, problem.Y, problem.B_samples, current.scaled_Q)
     F_old = np.zeros_like(F) if block.F is None else block.F
     sums: Sums = {
         "change_F": np.abs(F - F_old).max(initial=0.0),
-        "gain": sample_gain(F, P, small.scaled_Q, problem),
+        "gain": sample_gain(F, P, current.scaled_Q, problem),
     }
-    if frame.waves is not None and W is not None:
-        Y = dispatch.shifted(problem.Z, W, 1 / small.eta)
-        sums["Y_hat"], sums["gram_Y"] = wave_sums(_waves_of(problem, frame), Y)
+    if common.waves is not None and W is not None:
+        Y = dispatch.shifted(problem.Z, W, 1 / current.eta)
+        sums["Y_hat"], sums["gram_Y"] = wave_sums(_waves_of(problem, common), Y)
     return replace(block, F=F), _in_double(sums)
 
 
-def shifted_graphs(block: Block, W: np.ndarray, shared: tuple[Frame, Small]) -> np.ndarray:
+def shifted_graphs(
+    block: RowBlock, W: np.ndarray, shared: tuple[SharedProblem, GlobalState]
+) -> np.ndarray:
     """``Z + W / eta``, from where the tensor step starts."""
     return dispatch.shifted(unpack(block.Z), W, 1 / shared[1].eta)
 
 
 def advance(
-    block: Block, W: np.ndarray, G: np.ndarray | None, shared: tuple[Frame, Small, Any]
-) -> tuple[Block, np.ndarray, Sums]:
+    block: RowBlock,
+    W: np.ndarray,
+    G: np.ndarray | None,
+    shared: tuple[SharedProblem, GlobalState, Any],
+) -> tuple[RowBlock, np.ndarray, Sums]:
     """End of a round and start of the next: ``G``, ``W``, then missing rows of ``Z``.
 
     ``G`` is given where the tensor step is a transform along the rows, and made here from what
     the waves tell otherwise.
     """
-    frame, small, shrunk = shared
-    problem = frame.problem_of(block)
+    common, current, shrunk = shared
+    problem = common.problem_of(block)
     Z = problem.Z
     if G is None:
-        U = _waves_of(problem, frame)
-        Y = dispatch.shifted(Z, W, 1 / small.eta)
+        U = _waves_of(problem, common)
+        Y = dispatch.shifted(Z, W, 1 / current.eta)
         G = restored(U, Y, shrunk, out=Y)
-    W, (along_W, squared_gap) = dispatch.ascend(W, Z, G, small.eta)
-    later = replace(small, eta=frame.later_eta(small.eta))
-    block, sums = _open_round(block, problem, (G, W), (frame, later))
+    W, (along_W, squared_gap) = dispatch.ascend(W, Z, G, current.eta)
+    later = replace(current, eta=common.later_eta(current.eta))
+    block, sums = _open_round(block, problem, (G, W), (common, later))
     return block, W, sums | {"along_W": along_W, "squared_gap": squared_gap}
 
 
-def final_sums(block: Block, frame: Frame) -> Sums:
+def final_sums(block: RowBlock, common: SharedProblem) -> Sums:
     """What the labels to give out need of the finished graph, and which anchors it joins."""
-    problem, P = frame.problem_of(block), unpack(block.P)
+    problem, P = common.problem_of(block), unpack(block.P)
     touched = (P > 0).astype(np.float32)
     sums = vars(label_sums(P, problem.Y, problem.B_samples)).copy()
     sums["joined"] = touched.T @ touched > 0
@@ -216,61 +225,61 @@ def final_sums(block: Block, frame: Frame) -> Sums:
 
 
 def final_labels(
-    block: Block, shared: tuple[Frame, np.ndarray, np.ndarray]
+    block: RowBlock, shared: tuple[SharedProblem, np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``F`` to give out, which rows a label reaches through ``reached`` anchors, ``observed``."""
-    frame, scaled_Q, reached = shared
-    problem, P = frame.problem_of(block), unpack(block.P)
+    common, scaled_Q, reached = shared
+    problem, P = common.problem_of(block), unpack(block.P)
     F = sample_labels(P, problem.Y, problem.B_samples, scaled_Q)
     return F, (P[:, reached] > 0).any(axis=1) | (block.codes >= 0), block.observed
 
 
 def held_rows(
-    block: Block, rows: np.ndarray, shared: tuple[Frame, Small]
+    block: RowBlock, rows: np.ndarray, shared: tuple[SharedProblem, GlobalState]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows of ``P``, and what they would be without labels, both in double precision."""
-    frame, small = shared
-    T, problem = small.T.astype(np.float64), frame.problem
+    common, current = shared
+    T, problem = current.T.astype(np.float64), common.problem
     A = aligned_graphs(unpack(block.Z)[:, rows].astype(np.float64), T)
     unlabelled = rows_without_labels(
-        A, block.observed[rows], small.alpha, problem.lam, problem.beta
+        A, block.observed[rows], current.alpha, problem.lam, problem.beta
     )
     return unpack(block.P)[rows].astype(np.float64), unlabelled
 
 
-def fused_rows(block: Block) -> np.ndarray:
+def fused_rows(block: RowBlock) -> np.ndarray:
     """``P``, (n_rows, n_anchors)."""
     return unpack(block.P)
 
 
-def view_rows(block: Block) -> np.ndarray:
+def view_rows(block: RowBlock) -> np.ndarray:
     """``Z``, (n_views, n_rows, n_anchors)."""
     return unpack(block.Z)
 
 
 def _open_round(
-    block: Block,
+    block: RowBlock,
     problem: Problem,
     tensors: tuple[np.ndarray, np.ndarray],
-    shared: tuple[Frame, Small],
-) -> tuple[Block, Sums]:
+    shared: tuple[SharedProblem, GlobalState],
+) -> tuple[RowBlock, Sums]:
     """Missing rows of ``Z`` (Eq. update_Z_v), and the first answer of Algorithm 1 to them."""
-    frame, small = shared
+    common, current = shared
     Z, P = problem.Z.copy(), unpack(block.P)
-    state = State(Z, P, small.alpha, block.F, small.Q, small.T, *tensors, small.eta)
-    impute_graphs(state, problem, steps_for(frame.problem))
-    response = evaluate(_game(block, Z, frame, small), small.alpha)
+    state = State(Z, P, current.alpha, block.F, current.Q, current.T, *tensors, current.eta)
+    impute_graphs(state, problem, steps_for(common.problem))
+    response = evaluate(_game(block, Z, common, current), current.alpha)
     return replace(block, Z=pack(Z)), _response_sums(response)
 
 
-def _game(block: Block, Z: np.ndarray, frame: Frame, small: Small) -> Game:
+def _game(block: RowBlock, Z: np.ndarray, common: SharedProblem, current: GlobalState) -> Game:
     """Algorithm 1 on some rows; before the first labels, with ``H = 0``."""
-    problem = frame.problem
-    A = steps_for(problem).rotate(Z, small.T, None)
+    problem = common.problem
+    A = steps_for(problem).rotate(Z, current.T, None)
     if block.P is None:
         H = np.zeros(Z.shape[1:], dtype=Z.dtype)
     else:
-        H = label_distances(block.F, small.scaled_Q)
+        H = label_distances(block.F, current.scaled_Q)
     return Game(A, H, problem.lam, problem.beta)
 
 
@@ -278,10 +287,10 @@ def _response_sums(response: BestResponse) -> Sums:
     return {name: getattr(response, name) for name in ("cost", "size", "agreements", "spread")}
 
 
-def _waves_of(problem: Problem, frame: Frame) -> np.ndarray:
+def _waves_of(problem: Problem, common: SharedProblem) -> np.ndarray:
     """Rows of ``U``, in the precision of the graphs."""
     N = summed_graph(problem.Z, problem.observed)
-    return wave_rows(N, frame.waves.astype(N.dtype, copy=False))
+    return wave_rows(N, common.waves.astype(N.dtype, copy=False))
 
 
 def _in_double(sums: Sums) -> Sums:

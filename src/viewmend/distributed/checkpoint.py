@@ -14,18 +14,19 @@ import numpy as np
 
 from viewmend.core.agfti.state import Round
 from viewmend.exceptions import CheckpointError, InvalidParameterError
+from viewmend.storage.atomic import replacing
 
 if TYPE_CHECKING:
     from viewmend.distributed.solver import BlockState
     from viewmend.distributed.stages import Runner
 
-__all__ = ["BlockCheckpoint", "Kept"]
+__all__ = ["BlockCheckpoint", "SavedRounds"]
 
 TABLE = "checkpoint.json"
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class SavedRounds:
     """What a folder holds: the state, and arrays of the geometry by name."""
 
     state: BlockState
@@ -61,7 +62,9 @@ class BlockCheckpoint:
     def __call__(self, _round: Round, _state: Any) -> None:
         """Nothing: rounds are kept where the next can go on from what was kept."""
 
-    def found(self, fingerprint: dict[str, Any], n_blocks: int, runner: Runner) -> Kept | None:
+    def read(
+        self, fingerprint: dict[str, Any], n_blocks: int, runner: Runner
+    ) -> SavedRounds | None:
         """The last rounds that were kept of this fit, or None.
 
         Parameters
@@ -93,20 +96,20 @@ class BlockCheckpoint:
             arrays = dict(file)
         history = tuple(map(read_round, table["history"]))
         paths = block_paths(folder, n_blocks)
-        return Kept(read_state(paths, arrays, history, runner), arrays)
+        return SavedRounds(read_state(paths, arrays, history, runner), arrays)
 
     def keeper(
         self, fingerprint: dict[str, Any], geometry: dict[str, np.ndarray], runner: Runner
     ) -> Callable[[BlockState], BlockState]:
         """What keeps a state every few rounds, and gives back one that begins with its files."""
-        from viewmend.distributed.files import block_paths, read_state, small_arrays, write_block
+        from viewmend.distributed.files import block_paths, current_arrays, read_state, write_block
 
         def keep(state: BlockState) -> BlockState:
             if len(state.history) % self.every:
                 return state
             folder = self.folder / f"round-{len(state.history):05d}"
             folder.mkdir(parents=True, exist_ok=True)
-            paths, arrays = block_paths(folder, len(state.blocks)), small_arrays(state)
+            paths, arrays = block_paths(folder, len(state.blocks)), current_arrays(state)
             runner.gathered(write_block, state.blocks, state.W, paths, shared=None)
             self._declare(folder, arrays | geometry, fingerprint, state.history)
             return read_state(paths, arrays, state.history, runner)
@@ -121,14 +124,12 @@ class BlockCheckpoint:
         history: tuple[Round, ...],
     ) -> None:
         """Make the files of a round the ones that count, and remove those of the round before."""
-        from viewmend.distributed.files import whole
-
-        with whole(folder / "client.npz") as path, path.open("wb") as stream:
+        with replacing(folder / "client.npz") as stream:
             np.savez(stream, **arrays)
         rounds = [asdict(round_) for round_ in history]
         table = {"folder": folder.name, "fingerprint": fingerprint, "history": rounds}
-        with whole(self.folder / TABLE) as path:
-            path.write_text(json.dumps(table))
+        with replacing(self.folder / TABLE) as stream:
+            stream.write(json.dumps(table).encode())
         for old in self.folder.glob("round-*"):
             if old != folder:
                 shutil.rmtree(old)

@@ -1,9 +1,10 @@
-"""`AGFTIClassifier` over Dask collections: words here, blocks in the rest of the package."""
+"""AGF-TI over Dask collections: words here, blocks in the rest of the package."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import dask
@@ -11,23 +12,30 @@ import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
+from viewmend.callbacks.protocol import Callback
 from viewmend.core import Problem, Result
 from viewmend.core.agfti.induction import Induction
-from viewmend.core.common.class_shares import class_weights
+from viewmend.core.agfti.propagation import damping_diagonals
 from viewmend.core.common.content_order import row_hashes
 from viewmend.data.labels import Labels, check_class_prior, check_labels
 from viewmend.distributed import blocks as tasks
-from viewmend.distributed.blocks import Frame
+from viewmend.distributed.blocks import SharedProblem
 from viewmend.distributed.checkpoint import BlockCheckpoint
 from viewmend.distributed.final import FinalLabels, held_out_labels, spread_finally
-from viewmend.distributed.geometry import BlockGeometry, Reading, geometry_of_blocks
+from viewmend.distributed.geometry import (
+    BlockGeometry,
+    Reading,
+    SampleGeometry,
+    geometry_of_blocks,
+)
 from viewmend.distributed.inputs import Chunks, as_chunks, is_lazy
 from viewmend.distributed.sampling import Sample, Survey, gather_sample, survey_chunks
 from viewmend.distributed.solver import BlockResult, BlockState, solve_blocks
 from viewmend.distributed.stages import Runner
 from viewmend.exceptions import CheckpointError, InvalidParameterError
+from viewmend.protocols import AGFTIParameters, Damping
 
-__all__ = ["fit_blocks"]
+__all__ = ["BlockFit", "BlockInput", "fit_blocks", "gather_input"]
 
 # Samples that anchors are drawn from, unless Dask's configuration names another number.
 SAMPLE_ROWS = 30_000
@@ -46,8 +54,20 @@ AFTER_ROUNDS |= {"verbose", "view_sizes"}
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
-    """What a fit is given: checked rows in chunks, labels, and who runs the tasks."""
+class BlockInput:
+    """What a fit is given: checked rows in chunks, labels, a sample, and who runs the tasks.
+
+    Attributes
+    ----------
+    chunks : Chunks
+    labels : Labels
+        Of all samples.
+    codes : array (n_samples,) of int
+        Those of the labels, in as few bytes as they need.
+    sample : Sample
+    survey : Survey
+    runner : Runner
+    """
 
     chunks: Chunks
     labels: Labels
@@ -56,54 +76,119 @@ class _Given:
     survey: Survey
     runner: Runner
 
+    @property
+    def sampled_labels(self) -> Labels:
+        """Labels of the sample."""
+        return Labels(self.labels.classes, self.sample.codes.astype(np.int64))
 
-def fit_blocks(model: Any, X: Any, y: Any, mask: Any) -> None:
-    """Fit an `AGFTIClassifier` on Dask collections; see `viewmend.distributed.DaskMixin`.
+
+@dataclass(frozen=True, eq=False)
+class BlockFit:
+    """What a fit over blocks found.
+
+    Attributes
+    ----------
+    result : Result
+        In the order of the data; ``P`` and ``Z`` are Dask arrays whose blocks stay where they are,
+        ``F`` and ``Q`` those of the labels that are given out.
+    induction : Induction
+    reachable : array (n_samples,) of bool
+    observed : array (n_samples, n_views) of bool
+    held_out : callable
+        Soft labels (n_held_out, n_classes) of labelled samples without their own label, by how
+        much the weights of the classes grow for the lack of it, and their codes.
+    """
+
+    result: Result
+    induction: Induction
+    reachable: np.ndarray
+    observed: np.ndarray
+    held_out: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+def gather_input(
+    parameters: AGFTIParameters, X: Any, y: Any, mask: Any, callbacks: Sequence[Callback]
+) -> BlockInput:
+    """Check everything once, and gather the sample that anchors are drawn from.
 
     Parameters
     ----------
-    model : AGFTIClassifier
+    parameters : AGFTIParameters
     X, mask
         As in `viewmend.distributed.inputs.lazy_views`.
     y : array (n_samples,), in memory or of Dask
         Labels as in a fit in memory.
+    callbacks : sequence of callable
     """
-    _check_parameters(model)
-    given = _look(model, X, y, mask)
-    sampled = Labels(given.labels.classes, given.sample.codes.astype(np.int64))
-    geometry = model._geometry(given.sample.data, sampled)
-    rows, start, keep = _start(model, given, geometry)
-    frame = _frame(model, model._make_problem(geometry, sampled), rows.waves)
-    stopping = model.max_iter, model.tol
-    watchers, sizes = model._all_callbacks(), given.chunks.sizes
-    result = solve_blocks(start, frame, sizes, stopping, given.runner, watchers, keep)
-    damping = model.propagation_damping if model.final_damping is None else model.final_damping
-    final_frame = _damped(model, frame, damping)
-    final = spread_finally(result.blocks, final_frame, given.runner)
-    _store_graphs(model, given, result, final)
-    model.anchors_ = rows.anchors
-    model._induction = Induction(
+    _check_parameters(parameters, callbacks)
+    chunks = as_chunks(X, mask, parameters.view_sizes, np.dtype(parameters.dtype))
+    labels = check_labels(dask.compute(y)[0] if is_lazy(y) else y, chunks.n_samples)
+    check_class_prior(parameters.class_prior, labels)
+    runner = Runner(_block_watcher(callbacks))
+    size = int(dask.config.get("viewmend.sample-rows", SAMPLE_ROWS))
+    survey = survey_chunks(chunks, size, runner)
+    # In as few bytes as the classes allow, because they travel with the tasks.
+    codes = labels.codes.astype(np.min_scalar_type(-labels.n_classes))
+    sample = gather_sample(chunks, codes, survey, size, runner)
+    return BlockInput(chunks, labels, codes, sample, survey, runner)
+
+
+def fit_blocks(
+    parameters: AGFTIParameters,
+    given: BlockInput,
+    geometry: SampleGeometry,
+    problem: Problem,
+    callbacks: Sequence[Callback],
+) -> BlockFit:
+    """Algorithm 2 over blocks of rows, and the labels that are given out.
+
+    Parameters
+    ----------
+    parameters : AGFTIParameters
+    given : BlockInput
+    geometry : SampleGeometry
+        Of the sample.
+    problem : Problem
+        Of the sample.
+    callbacks : sequence of callable
+    """
+    rows, start, keep = _start(parameters, given, geometry, callbacks)
+    common = _shared_problem(parameters, problem, rows.waves)
+    stopping = parameters.max_iter, parameters.tol
+    sizes, runner = given.chunks.sizes, given.runner
+    result = solve_blocks(start, common, sizes, stopping, runner, callbacks, keep)
+    if parameters.final_damping is not None:
+        common = _damped(parameters, common, parameters.final_damping)
+    final = spread_finally(result.blocks, common, runner)
+    for_new = Induction(
         rows.anchors,
         geometry.n_neighbors,
-        frame.problem.lam,
-        frame.problem.beta,
-        result.small.alpha,
-        result.small.T,
+        common.problem.lam,
+        common.problem.beta,
+        result.current.alpha,
+        result.current.T,
         final.scaled_Q,
     )
-    _store_labels(model, given, result, final, final_frame)
+    return BlockFit(
+        _gathered_result(given, result, final),
+        for_new,
+        final.reachable,
+        final.observed,
+        partial(_held_out, given, result, final, common),
+    )
 
 
-def _check_parameters(model: Any) -> None:
+def _check_parameters(parameters: AGFTIParameters, callbacks: Sequence[Callback]) -> None:
     for name, values in POSSIBLE.items():
-        if getattr(model, name) not in values:
+        if getattr(parameters, name) not in values:
             allowed = " or ".join(map(repr, values))
             msg = (
                 f"{name} must be {allowed} where the views are Dask collections, got "
-                f"{getattr(model, name)!r}; set {name}={values[0]!r}, or fit on arrays in memory"
+                f"{getattr(parameters, name)!r}; set {name}={values[0]!r}, or fit on arrays in "
+                f"memory"
             )
             raise InvalidParameterError(msg)
-    for callback in model._all_callbacks():
+    for callback in callbacks:
         if hasattr(callback, "starting_point"):
             msg = (
                 f"{type(callback).__name__} keeps rounds that are in the memory of one process; "
@@ -112,51 +197,39 @@ def _check_parameters(model: Any) -> None:
             raise InvalidParameterError(msg)
 
 
-def _look(model: Any, X: Any, y: Any, mask: Any) -> _Given:
-    """Check everything once, and gather the sample."""
-    chunks = as_chunks(X, mask, model.view_sizes, np.dtype(model.dtype))
-    labels = check_labels(dask.compute(y)[0] if is_lazy(y) else y, chunks.n_samples)
-    check_class_prior(model.class_prior, labels)
-    model.classes_, model.view_names_ = labels.classes, chunks.layout.names
-    model.view_n_features_ = chunks.layout.n_features
-    model.n_features_in_ = sum(chunks.layout.n_features)
-    runner = Runner(_watch(model))
-    size = int(dask.config.get("viewmend.sample-rows", SAMPLE_ROWS))
-    survey = survey_chunks(chunks, size, runner)
-    # In as few bytes as the classes allow, because they travel with the tasks.
-    codes = labels.codes.astype(np.min_scalar_type(-labels.n_classes))
-    sample = gather_sample(chunks, codes, survey, size, runner)
-    return _Given(chunks, labels, codes, sample, survey, runner)
-
-
-def _watch(model: Any) -> Callable[[str, int, int], None] | None:
+def _block_watcher(callbacks: Sequence[Callback]) -> Callable[[str, int, int], None] | None:
     """Who is told of blocks, as one callable."""
-    told = [c.on_blocks for c in model._all_callbacks() if hasattr(c, "on_blocks")]
+    hooks = [callback.on_blocks for callback in callbacks if hasattr(callback, "on_blocks")]
 
     def watch(stage: str, done: int, total: int) -> None:
-        for tell in told:
+        for tell in hooks:
             tell(stage, done, total)
 
-    return watch if told else None
+    return watch if hooks else None
 
 
 def _start(
-    model: Any, given: _Given, geometry: Any
-) -> tuple[BlockGeometry, Any, Callable[[BlockState], BlockState]]:
+    parameters: AGFTIParameters,
+    given: BlockInput,
+    geometry: SampleGeometry,
+    callbacks: Sequence[Callback],
+) -> tuple[BlockGeometry, BlockState | list[Any], Callable[[BlockState], BlockState]]:
     """The geometry of all rows, blocks or a state to start from, and what keeps rounds."""
-    callbacks, runner, n_blocks = model._all_callbacks(), given.runner, len(given.chunks.sizes)
+    runner, n_blocks = given.runner, len(given.chunks.sizes)
     checkpoint = next((c for c in callbacks if isinstance(c, BlockCheckpoint)), None)
-    fingerprint = _fingerprint(model, given)
-    kept = None if checkpoint is None else checkpoint.found(fingerprint, n_blocks, runner)
-    start: Any
-    if kept is not None:
-        _check_rounds_left(kept.state, model.max_iter)
-        for callback in (c for c in callbacks if hasattr(c, "on_resume")):
-            callback.on_resume(kept.state.history)
-        rows, start = _geometry_from(kept.arrays, len(geometry.anchors)), kept.state
+    fingerprint = _fingerprint(parameters, given)
+    saved = None if checkpoint is None else checkpoint.read(fingerprint, n_blocks, runner)
+    start: BlockState | list[Any]
+    if saved is not None:
+        _check_rounds_left(saved.state, parameters.max_iter)
+        for callback in callbacks:
+            if hasattr(callback, "on_resume"):
+                callback.on_resume(saved.state.history)
+        rows, start = _geometry_from(saved.arrays, len(geometry.anchors)), saved.state
     else:
-        reading = Reading(given.chunks.layout, model.normalize)
-        choices = reading, model.anchor_method, np.random.default_rng(model.random_state)
+        reading = Reading(given.chunks.layout, parameters.normalize)
+        rng = np.random.default_rng(parameters.random_state)
+        choices = reading, parameters.anchor_method, rng
         rows = geometry_of_blocks(
             given.chunks, given.codes, given.sample, geometry, choices, runner
         )
@@ -176,11 +249,11 @@ def _check_rounds_left(state: BlockState, max_iter: int) -> None:
         raise CheckpointError(msg)
 
 
-def _fingerprint(model: Any, given: _Given) -> dict[str, Any]:
+def _fingerprint(parameters: AGFTIParameters, given: BlockInput) -> dict[str, Any]:
     """What tells a fit from another one: all that its rounds depend on."""
-    parameters = {
+    values = {
         name: repr(value)
-        for name, value in model.get_params(deep=False).items()
+        for name, value in parameters.get_params(deep=False).items()
         if name not in AFTER_ROUNDS
     }
     # Of one row: the order counts.
@@ -189,7 +262,7 @@ def _fingerprint(model: Any, given: _Given) -> dict[str, Any]:
         "views": given.survey.content,
         "labels": int(labels),
         "chunks": list(given.chunks.sizes),
-        "parameters": parameters,
+        "parameters": values,
     }
 
 
@@ -205,7 +278,9 @@ def _geometry_from(arrays: dict[str, np.ndarray], n_views: int) -> BlockGeometry
     return BlockGeometry([], anchors, arrays.get("waves"))
 
 
-def _frame(model: Any, problem: Problem, waves: np.ndarray | None) -> Frame:
+def _shared_problem(
+    parameters: AGFTIParameters, problem: Problem, waves: np.ndarray | None
+) -> SharedProblem:
     """What all blocks share, from the problem of the sample."""
     none = slice(0, 0)
     problem = replace(
@@ -217,69 +292,55 @@ def _frame(model: Any, problem: Problem, waves: np.ndarray | None) -> Frame:
         U=None,
         G=None,
     )
-    frame = Frame(problem, problem.B_samples, problem.Y.shape[1], waves)
-    return _damped(model, frame, model.propagation_damping)
+    common = SharedProblem(problem, problem.B_samples, problem.Y.shape[1], waves)
+    return _damped(parameters, common, parameters.propagation_damping)
 
 
-def _damped(model: Any, frame: Frame, damping: Any) -> Frame:
-    """The frame with other diagonals of ``B``."""
-    B_samples, B_anchors = model._damped(damping, np.array([False, True]), frame.problem.Z)
-    return replace(frame, B_samples=B_samples, problem=replace(frame.problem, B_anchors=B_anchors))
+def _damped(parameters: AGFTIParameters, common: SharedProblem, damping: Damping) -> SharedProblem:
+    """The same with other diagonals of ``B``."""
+    B_samples, B_anchors = damping_diagonals(
+        parameters.label_strength, damping, np.array([False, True]), common.problem.Z
+    )
+    problem = replace(common.problem, B_anchors=B_anchors)
+    return replace(common, B_samples=B_samples, problem=problem)
 
 
-def _store_graphs(model: Any, given: _Given, result: BlockResult, final: FinalLabels) -> None:
-    """Graphs as Dask arrays whose blocks stay where they are."""
-    n_views, n_anchors = result.small.T.shape[:2]
-    dtype, pairs = result.small.T.dtype, list(zip(result.blocks, given.chunks.sizes, strict=True))
+def _gathered_result(given: BlockInput, result: BlockResult, final: FinalLabels) -> Result:
+    """The end of Algorithm 2, with graphs as Dask arrays whose blocks stay where they are."""
+    current = result.current
+    n_views, n_anchors = current.T.shape[:2]
+    pairs = list(zip(result.blocks, given.chunks.sizes, strict=True))
     P = [
-        da.from_delayed(delayed(tasks.fused_rows)(block), (size, n_anchors), dtype=dtype)
+        da.from_delayed(delayed(tasks.fused_rows)(block), (size, n_anchors), dtype=current.T.dtype)
         for block, size in pairs
     ]
     Z = [
-        da.from_delayed(delayed(tasks.view_rows)(block), (n_views, size, n_anchors), dtype=dtype)
+        da.from_delayed(
+            delayed(tasks.view_rows)(block), (n_views, size, n_anchors), dtype=current.T.dtype
+        )
         for block, size in pairs
     ]
-    small = result.small
-    model._store(
-        Result(
-            F=final.F,
-            Q=final.Q,
-            P=da.concatenate(P),
-            T=small.T,
-            alpha=small.alpha,
-            Z=da.concatenate(Z, axis=1),
-            n_iter=len(result.history),
-            status=result.status,
-            history=result.history,
-        )
+    return Result(
+        F=final.F,
+        Q=final.Q,
+        P=da.concatenate(P),
+        T=current.T,
+        alpha=current.alpha,
+        Z=da.concatenate(Z, axis=1),
+        n_iter=len(result.history),
+        status=result.status,
+        history=result.history,
     )
 
 
-def _store_labels(
-    model: Any, given: _Given, result: BlockResult, final: FinalLabels, frame: Frame
-) -> None:
-    """Labels of the samples, weighted to meet the class shares and calibrated."""
-    labels, prior = given.labels, check_class_prior(model.class_prior, given.labels)
-    soft = np.where(final.reachable[:, None], final.F, 0)
-    model._class_weights = 1.0 if prior is None else class_weights(soft, prior)
-    model.observed_ = final.observed
-
-    def hold_out() -> tuple[np.ndarray, np.ndarray]:
-        labelled = np.flatnonzero(labels.labelled)
-        if frame.waves is not None:
-            # The order of the content, in which a fit in memory looks at them.
-            order = np.lexsort((labels.codes[labelled], given.sample.labelled_hashes))
-            labelled = labelled[order]
-        F, growth, codes = held_out_labels(
-            result,
-            given.chunks.starts,
-            (labelled, labels.codes[labelled]),
-            final,
-            frame,
-            given.runner,
-        )
-        return (F if prior is None else F * growth * model._class_weights), codes
-
-    model._store_trusted(
-        soft * model._class_weights, labels, final.reachable, {"leave_one_out": hold_out}
-    )
+def _held_out(
+    given: BlockInput, result: BlockResult, final: FinalLabels, common: SharedProblem
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    labels = given.labels
+    labelled = np.flatnonzero(labels.labelled)
+    if common.waves is not None:
+        # The order of the content, in which a fit in memory looks at them.
+        order = np.lexsort((labels.codes[labelled], given.sample.labelled_hashes))
+        labelled = labelled[order]
+    pairs = labelled, labels.codes[labelled]
+    return held_out_labels(result, given.chunks.starts, pairs, final, common, given.runner)

@@ -14,7 +14,7 @@ from viewmend.core.agfti.held_out import HeldOut, labels_without_own
 from viewmend.core.agfti.propagation import LabelSums
 from viewmend.core.common.held_out import held_out_samples
 from viewmend.distributed import blocks as tasks
-from viewmend.distributed.blocks import Frame
+from viewmend.distributed.blocks import SharedProblem
 from viewmend.distributed.solver import BlockResult, anchor_labels_of
 from viewmend.distributed.stages import Runner
 
@@ -45,12 +45,12 @@ class FinalLabels:
     free: np.ndarray
 
 
-def spread_finally(blocks: list[Delayed], frame: Frame, runner: Runner) -> FinalLabels:
+def spread_finally(blocks: list[Delayed], common: SharedProblem, runner: Runner) -> FinalLabels:
     """`viewmend.core.agfti.propagation.propagate_labels` and `reachable_samples` over blocks."""
-    sums = runner.sums(tasks.final_sums, blocks, shared=frame)
-    Q, scaled_Q = anchor_labels_of(sums, frame)
+    sums = runner.sums(tasks.final_sums, blocks, shared=common)
+    Q, scaled_Q = anchor_labels_of(sums, common)
     reached = _reached_anchors(sums["joined"], sums["labelled"] > 0)
-    rows = runner.gathered(tasks.final_labels, blocks, shared=(frame, scaled_Q, reached))
+    rows = runner.gathered(tasks.final_labels, blocks, shared=(common, scaled_Q, reached))
     F, reachable, observed = (np.concatenate(part) for part in zip(*rows, strict=True))
     label_sums = LabelSums(*(sums[name] for name in ("degrees", "gram", "pulled")))
     return FinalLabels(F, reachable, observed, Q, scaled_Q, label_sums, sums["free"])
@@ -61,7 +61,7 @@ def held_out_labels(
     starts: Sequence[int],
     labelled: tuple[np.ndarray, np.ndarray],
     final: FinalLabels,
-    frame: Frame,
+    common: SharedProblem,
     runner: Runner,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`viewmend.core.common.held_out.propagated_without_own` over blocks.
@@ -74,7 +74,7 @@ def held_out_labels(
     labelled : arrays (n_labelled,), (n_labelled,) of int
         Labelled samples in the order in which they are looked at, and their classes.
     final : FinalLabels
-    frame : Frame
+    common : SharedProblem
         Of the labels that are given out.
     runner : Runner
 
@@ -83,19 +83,19 @@ def held_out_labels(
     F, growth : array (n_held_out, n_classes)
     codes : array (n_held_out,) of int
     """
-    picked = held_out_samples(_one_hot(labelled[1], frame.n_classes))
+    picked = held_out_samples(_one_hot(labelled[1], common.n_classes))
     samples, codes = (array[picked] for array in labelled)
     owners = np.searchsorted(starts, samples, side="right") - 1
     wanted = np.unique(owners)
     blocks = [result.blocks[i] for i in wanted]
     local = [samples[owners == i] - starts[i] for i in wanted]
-    found = runner.gathered(tasks.held_rows, blocks, local, shared=(frame, result.small))
+    of_blocks = runner.gathered(tasks.held_rows, blocks, local, shared=(common, result.current))
     # From the order of the blocks to that in which samples were picked.
     back = np.argsort(np.argsort(owners, kind="stable"))
-    P, rows = (np.concatenate(part)[back] for part in zip(*found, strict=True))
-    damping, strength = frame.B_samples.astype(np.float64)
-    held = HeldOut(P, _one_hot(codes, frame.n_classes), np.full(len(codes), strength), rows)
-    B_anchors = frame.problem.B_anchors.astype(np.float64)
+    P, rows = (np.concatenate(part)[back] for part in zip(*of_blocks, strict=True))
+    damping, strength = common.B_samples.astype(np.float64)
+    held = HeldOut(P, _one_hot(codes, common.n_classes), np.full(len(codes), strength), rows)
+    B_anchors = common.problem.B_anchors.astype(np.float64)
     F, growth = labels_without_own(final.sums, final.free, B_anchors, held, float(damping))
     return F, growth, codes
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from dask.delayed import Delayed, delayed
@@ -21,14 +21,14 @@ from viewmend.core.agfti.anchors import ANCHOR_METHODS, N_WAVES, group_weights
 from viewmend.core.agfti.bipartite import anchor_graph, anchor_graphs
 from viewmend.core.agfti.graph_fourier import summed_graph
 from viewmend.core.common.scaling import NORMALIZERS
-from viewmend.distributed.blocks import Block
-from viewmend.distributed.inputs import Chunks, Layout, Number, read_chunk
+from viewmend.distributed.blocks import RowBlock
+from viewmend.distributed.inputs import ChunkLayout, Chunks, Number, read_chunk
 from viewmend.distributed.packing import Packed, pack, unpack
 from viewmend.distributed.sampling import Sample
 from viewmend.distributed.stages import Runner
 from viewmend.distributed.waves import found_waves, known_waves, places
 
-__all__ = ["BlockGeometry", "Reading", "geometry_of_blocks"]
+__all__ = ["BlockGeometry", "Reading", "SampleGeometry", "geometry_of_blocks"]
 
 LLOYD_ROUNDS = 3
 
@@ -37,7 +37,7 @@ LLOYD_ROUNDS = 3
 class Reading:
     """How the rows of a chunk become what distances are taken of."""
 
-    layout: Layout
+    layout: ChunkLayout
     normalize: str | None
 
     def rows(self, parts: Any, number: Number) -> tuple[list[np.ndarray], np.ndarray]:
@@ -46,14 +46,36 @@ class Reading:
         return [NORMALIZERS[self.normalize](view) for view in data.views], data.observed
 
 
+class SampleGeometry(Protocol):
+    """The geometry of a fit in memory; see `viewmend.models.agfti_geometry.AnchorGeometry`."""
+
+    @property
+    def order(self) -> np.ndarray: ...
+
+    @property
+    def observed(self) -> np.ndarray: ...
+
+    @property
+    def anchors(self) -> tuple[np.ndarray, ...]: ...
+
+    @property
+    def graphs(self) -> np.ndarray: ...
+
+    @property
+    def waves(self) -> np.ndarray | None: ...
+
+    @property
+    def n_neighbors(self) -> int: ...
+
+
 @dataclass(frozen=True, eq=False)
 class BlockGeometry:
-    """As `viewmend.models.agfti_geometry.Geometry`, with the graphs in blocks.
+    """As `viewmend.models.agfti_geometry.AnchorGeometry`, with the graphs in blocks.
 
     Attributes
     ----------
     blocks : list of Delayed
-        Of `Block`, with ``Z`` alone.
+        Of `RowBlock`, with ``Z`` alone.
     anchors : tuple of array (n_anchors, n_features_v)
     waves : array (n_anchors, n_frequencies) or None
         Basis of the waves.
@@ -77,7 +99,7 @@ def geometry_of_blocks(
     chunks: Chunks,
     codes: np.ndarray,
     sample: Sample,
-    geometry: Any,
+    geometry: SampleGeometry,
     choices: tuple[Reading, str, np.random.Generator],
     runner: Runner,
 ) -> BlockGeometry:
@@ -88,7 +110,7 @@ def geometry_of_blocks(
     chunks : Chunks
     codes : array (n_samples,) of int
     sample : Sample
-    geometry : Geometry
+    geometry : SampleGeometry
         Of the sample.
     choices : (Reading, anchor method, numpy Generator)
     runner : Runner
@@ -99,12 +121,12 @@ def geometry_of_blocks(
     return refine(chunks, codes, sample, geometry, choices, runner)
 
 
-def _given(chunks: Chunks, codes: np.ndarray, geometry: Any) -> BlockGeometry:
+def _given(chunks: Chunks, codes: np.ndarray, geometry: SampleGeometry) -> BlockGeometry:
     """The graphs of a geometry of all samples, cut in blocks."""
     inverse_order = np.argsort(geometry.order)
     observed, graphs = geometry.observed[inverse_order], geometry.graphs[:, inverse_order]
     blocks = [
-        Block(observed[rows], codes[rows], pack(graphs[:, rows]))
+        RowBlock(observed[rows], codes[rows], pack(graphs[:, rows]))
         for rows in chunks.split(np.arange(chunks.n_samples))
     ]
     lazy = [delayed(block, traverse=False) for block in blocks]
@@ -116,7 +138,12 @@ def _given(chunks: Chunks, codes: np.ndarray, geometry: Any) -> BlockGeometry:
 
 
 def _corresponding(
-    chunks: Chunks, codes: np.ndarray, sample: Sample, geometry: Any, choices: Any, runner: Runner
+    chunks: Chunks,
+    codes: np.ndarray,
+    sample: Sample,
+    geometry: SampleGeometry,
+    choices: Any,
+    runner: Runner,
 ) -> BlockGeometry:
     """One more round of `corresponding_anchors`, with sums over all rows.
 
@@ -140,7 +167,12 @@ def _corresponding(
 
 
 def _own(
-    chunks: Chunks, codes: np.ndarray, _sample: Sample, geometry: Any, choices: Any, runner: Runner
+    chunks: Chunks,
+    codes: np.ndarray,
+    _sample: Sample,
+    geometry: SampleGeometry,
+    choices: Any,
+    runner: Runner,
 ) -> BlockGeometry:
     """A few rounds of Lloyd's algorithm in every view; rows that were drawn stay as they are."""
     reading, method, _ = choices
@@ -184,25 +216,25 @@ def nearest_sums(parts: Any, number: Number, shared: Any) -> dict[str, np.ndarra
 
 def start_together(
     parts: Any, number: Number, codes: np.ndarray, common: Packed, shared: Any
-) -> Block:
+) -> RowBlock:
     """Graphs of some rows, missing ones from the common space."""
     reading, anchors, k = shared
     views, observed = reading.rows(parts, number)
     Z = anchor_graphs(views, observed, anchors, k)
-    return Block(observed, codes, pack(np.where(observed.T[:, :, None], Z, unpack(common))))
+    return RowBlock(observed, codes, pack(np.where(observed.T[:, :, None], Z, unpack(common))))
 
 
-def start_apart(parts: Any, number: Number, codes: np.ndarray, shared: Any) -> Block:
+def start_apart(parts: Any, number: Number, codes: np.ndarray, shared: Any) -> RowBlock:
     """Graphs of some rows, missing ones uniform."""
     reading, anchors, k = shared
     views, observed = reading.rows(parts, number)
-    return Block(observed, codes, pack(anchor_graphs(views, observed, anchors, k)))
+    return RowBlock(observed, codes, pack(anchor_graphs(views, observed, anchors, k)))
 
 
-def sum_of_graph(block: Block | Packed, shared: Any) -> dict[str, np.ndarray]:
+def sum_of_graph(block: RowBlock | Packed, shared: Any) -> dict[str, np.ndarray]:
     """What a task makes of the rows of ``N`` of a block, for a sum."""
     task, argument = shared
-    if isinstance(block, Block):
+    if isinstance(block, RowBlock):
         return {"sum": task(summed_graph(unpack(block.Z), block.observed), argument)}
     return {"sum": task(unpack(block), argument)}
 
@@ -218,20 +250,20 @@ def _sums_over(blocks: list[Delayed], runner: Runner) -> Callable[..., np.ndarra
 def _weighted_sums(
     views: list[np.ndarray], observed: np.ndarray, weights: list[np.ndarray]
 ) -> dict[str, np.ndarray]:
-    found = {}
+    sums = {}
     for v, (X_v, seen) in enumerate(zip(views, observed.T, strict=True)):
-        found[f"rows {v}"] = dispatch.sparse_cross_products(
+        sums[f"rows {v}"] = dispatch.sparse_cross_products(
             weights[v][seen], X_v[seen].astype(np.float64)
         )
-        found[f"weights {v}"] = weights[v][seen].sum(axis=0)
-    return found
+        sums[f"weights {v}"] = weights[v][seen].sum(axis=0)
+    return sums
 
 
 def _means(sums: dict[str, np.ndarray], anchors: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     """Means of the groups; a group without a row keeps its anchor."""
-    found = []
+    moved = []
     for v, anchors_v in enumerate(anchors):
         weights = sums[f"weights {v}"][:, None]
         means = sums[f"rows {v}"] / np.where(weights > 0, weights, 1)
-        found.append(np.where(weights > 0, means, anchors_v).astype(anchors_v.dtype))
-    return tuple(found)
+        moved.append(np.where(weights > 0, means, anchors_v).astype(anchors_v.dtype))
+    return tuple(moved)

@@ -17,14 +17,22 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.validation import check_new_views
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
-__all__ = ["Chunks", "Layout", "as_chunks", "is_lazy", "lazy_views", "open_views", "read_chunk"]
+__all__ = [
+    "ChunkLayout",
+    "Chunks",
+    "as_chunks",
+    "is_lazy",
+    "lazy_views",
+    "open_views",
+    "read_chunk",
+]
 
 # Number of a chunk and of its first row.
 Number = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Layout:
+class ChunkLayout:
     """What every chunk of rows must look like."""
 
     names: tuple[str, ...]
@@ -42,12 +50,12 @@ class Chunks:
         Of every chunk, its rows in all views, then in the mask if there is one.
     sizes : tuple of int
         Rows of every chunk.
-    layout : Layout
+    layout : ChunkLayout
     """
 
     parts: list[list[Any]]
     sizes: tuple[int, ...]
-    layout: Layout
+    layout: ChunkLayout
 
     @property
     def n_samples(self) -> int:
@@ -134,12 +142,12 @@ def as_chunks(X: Any, mask: Any, view_sizes: Sequence[int] | None, dtype: DTypeL
     if not parts:
         msg = "the views have 0 samples, expected at least 1; pass some rows"
         raise InvalidViewsError(msg)
-    layout = Layout(tuple(views), tuple(view.shape[1] for view in views.values()), dtype)
+    layout = ChunkLayout(tuple(views), tuple(view.shape[1] for view in views.values()), dtype)
     return Chunks(parts, tuple(int(size) for size in sizes if size), layout)
 
 
 def read_chunk(
-    parts: Sequence[np.ndarray], number: Number, layout: Layout
+    parts: Sequence[np.ndarray], number: Number, layout: ChunkLayout
 ) -> tuple[MultiViewData, list[str]]:
     """The checked rows of a chunk, and what there is to warn of.
 

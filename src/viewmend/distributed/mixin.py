@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.data.container import MultiViewData
 from viewmend.distributed.inputs import is_lazy
 from viewmend.exceptions import InvalidParameterError
+from viewmend.protocols import StateOfFit
 
 __all__ = ["DaskMixin"]
 
 
 class DaskMixin:
-    """``fit``, ``predict`` and ``predict_proba`` over Dask arrays and Dask data frames.
+    """``predict`` and ``predict_proba`` over Dask arrays and Dask data frames.
 
     For `viewmend.AGFTIClassifier`. Views are Dask collections with the same rows, or a
     `MultiViewData` of them (`viewmend.distributed.open_views`). Their blocks of rows stay with the
@@ -25,15 +26,12 @@ class DaskMixin:
     and refined on all. After such a fit ``fused_graph_`` and ``view_graphs_`` are Dask arrays.
     """
 
-    def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
-        if not is_lazy(X):
-            super()._fit_views(X, y, mask)  # type: ignore[misc]
-            return
-        from viewmend.distributed.estimator import fit_blocks
-
-        labels = X.y if y is None and isinstance(X, MultiViewData) else y
-        with self._unfitted_on_error():  # type: ignore[attr-defined]
-            fit_blocks(self, X, labels, mask)
+    # Of the classifier that it is mixed into.
+    classes_: np.ndarray
+    view_names_: tuple[str, ...]
+    view_n_features_: tuple[int, ...]
+    fitted_state_: StateOfFit
+    set_callbacks: Callable[..., Any]
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> Any:
         """Classes of new samples; parameters as in ``predict_proba``.
@@ -73,7 +71,7 @@ class DaskMixin:
         return predict_proba_chunks(self, X, mask)
 
     def explain(self, samples: ArrayLike) -> Any:
-        """Labels and views that classes come from; see `viewmend.models.calibrated.TrustMixin`.
+        """Labels and views that classes come from; see `CalibratedMixin` of the models.
 
         It needs the graphs of all samples in memory, see `load_graphs`.
         """
@@ -85,7 +83,7 @@ class DaskMixin:
             raise InvalidParameterError(msg)
         return super().explain(samples)  # type: ignore[misc]
 
-    def load_graphs(self) -> Any:
+    def load_graphs(self) -> Self:
         """Take ``fused_graph_`` and ``view_graphs_`` from the workers into memory.
 
         Returns

@@ -29,11 +29,11 @@ def unpack(packed: Packed) -> np.ndarray:
 def packed_arrays(name: str, packed: Packed) -> dict[str, np.ndarray]:
     """Plain arrays for a file, under names that begin with ``name``."""
     matrix, shape = packed
-    found = {f"{name}.shape": np.array(shape)}
+    of_shape = {f"{name}.shape": np.array(shape)}
     if isinstance(matrix, np.ndarray):
-        return found | {f"{name}.dense": matrix}
+        return of_shape | {f"{name}.dense": matrix}
     parts = {part: getattr(matrix, part) for part in ("data", "indices", "indptr")}
-    return found | {f"{name}.{part}": array for part, array in parts.items()}
+    return of_shape | {f"{name}.{part}": array for part, array in parts.items()}
 
 
 def unpacked_arrays(name: str, arrays: dict[str, np.ndarray]) -> Packed:

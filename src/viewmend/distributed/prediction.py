@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 import dask.array as da
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewmend.distributed.inputs import lazy_views
 from viewmend.exceptions import InvalidViewsError
+from viewmend.protocols import StateOfFit
 
 __all__ = ["predict_chunks", "predict_proba_chunks", "without_samples"]
 
@@ -24,22 +25,36 @@ OF_SAMPLES = {
     "unreachable_": 0,
     "fused_graph_": 0,
     "view_graphs_": 1,
-    "_label_codes": 0,
     "observed_": 0,
 }
 
 
-def predict_proba_chunks(model: Any, X: Any, mask: Any) -> da.Array:
+class ChunkModel(Protocol):
+    """A fitted model that can do without the samples it was fitted on."""
+
+    classes_: np.ndarray
+    view_names_: tuple[str, ...]
+    view_n_features_: tuple[int, ...]
+    fitted_state_: StateOfFit
+
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Attach these in place of others."""
+
+
+Model = TypeVar("Model", bound=ChunkModel)
+
+
+def predict_proba_chunks(model: ChunkModel, X: Any, mask: Any) -> da.Array:
     """Class shares (n_new, n_classes) as a Dask array, with the chunks of rows of ``X``."""
     return _over_chunks(model, "predict_proba", X, mask, (len(model.classes_),), np.float64)
 
 
-def predict_chunks(model: Any, X: Any, mask: Any) -> da.Array:
+def predict_chunks(model: ChunkModel, X: Any, mask: Any) -> da.Array:
     """Classes (n_new,) as a Dask array, with the chunks of rows of ``X``."""
     return _over_chunks(model, "predict", X, mask, (), model.classes_.dtype)
 
 
-def without_samples(model: Any) -> Any:
+def without_samples(model: Model) -> Model:
     """A copy of a fitted model that knows nothing of the samples it was fitted on."""
     check_is_fitted(model)
     light = copy.copy(model)
@@ -48,12 +63,12 @@ def without_samples(model: Any) -> Any:
             array = getattr(model, name)
             shape = tuple(0 if i == axis else size for i, size in enumerate(array.shape))
             setattr(light, name, np.empty(shape, dtype=array.dtype))
-    vars(light).pop("_callbacks", None)
-    return light
+    light.fitted_state_ = model.fitted_state_.without_samples()
+    return light.set_callbacks()
 
 
 def _over_chunks(
-    model: Any, method: str, X: Any, mask: Any, columns: tuple[int, ...], dtype: Any
+    model: ChunkModel, method: str, X: Any, mask: Any, columns: tuple[int, ...], dtype: Any
 ) -> da.Array:
     """One call of a method per chunk of rows."""
     views, mask = lazy_views(X, mask, model.view_n_features_)
@@ -77,7 +92,7 @@ def _over_chunks(
 
 
 def _answered(
-    light: Any, method: str, chunk: Any, mask: Any, place: tuple[int, tuple[int, ...], Any]
+    light: ChunkModel, method: str, chunk: Any, mask: Any, place: tuple[int, tuple[int, ...], Any]
 ) -> np.ndarray:
     index, columns, dtype = place
     arrays = chunk.values() if isinstance(chunk, dict) else chunk

@@ -12,7 +12,7 @@ import numpy as np
 
 from viewmend.core.common.content_order import canonical_order, sample_hashes
 from viewmend.data.container import MultiViewData
-from viewmend.distributed.inputs import Chunks, Layout, Number, read_chunk
+from viewmend.distributed.inputs import ChunkLayout, Chunks, Number, read_chunk
 from viewmend.distributed.stages import Runner
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
@@ -101,9 +101,9 @@ def gather_sample(
     complete = chunks.n_samples <= sample_rows
     last = np.uint64(2**64 - 1) if complete else survey.keys[-1]
     columns = chunks.parts, chunks.split(codes), chunks.numbers
-    found = runner.gathered(sampled, *columns, shared=(chunks.layout, last, complete))
-    views = tuple(np.concatenate(rows) for rows in zip(*(part[0] for part in found), strict=True))
-    observed, codes, labelled = (np.concatenate([part[i] for part in found]) for i in (1, 2, 3))
+    gathered = runner.gathered(sampled, *columns, shared=(chunks.layout, last, complete))
+    views = tuple(np.concatenate(rows) for rows in zip(*(p[0] for p in gathered), strict=True))
+    observed, codes, labelled = (np.concatenate([part[i] for part in gathered]) for i in (1, 2, 3))
     if complete:
         data = MultiViewData(views, observed, chunks.layout.names)
         return Sample(data, codes, complete, labelled)
@@ -115,7 +115,7 @@ def gather_sample(
     return Sample(data, codes[rows], complete, labelled)
 
 
-def surveyed(parts: Any, number: Number, shared: tuple[Layout, int]) -> Survey:
+def surveyed(parts: Any, number: Number, shared: tuple[ChunkLayout, int]) -> Survey:
     """`Survey` of one chunk."""
     layout, sample_rows = shared
     data, notes = read_chunk(parts, number, layout)
@@ -137,7 +137,7 @@ def merged(sample_rows: int, parts: Sequence[Survey]) -> Survey:
 
 
 def sampled(
-    parts: Any, codes: np.ndarray, number: Number, shared: tuple[Layout, np.uint64, bool]
+    parts: Any, codes: np.ndarray, number: Number, shared: tuple[ChunkLayout, np.uint64, bool]
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray, np.ndarray]:
     """Views, ``observed`` and codes of rows of a chunk that are in the sample; labelled hashes."""
     layout, last, complete = shared

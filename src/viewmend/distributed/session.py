@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol, Self, runtime_checkable
 
 from viewmend.data.container import MultiViewData
 from viewmend.exceptions import InvalidParameterError
@@ -14,6 +14,17 @@ __all__ = ["LOCAL", "fitting_on"]
 # What stands for an address where the processes are to be started here.
 LOCAL = "local"
 BLOCK_ROWS = 25_000
+
+
+@runtime_checkable
+class FitsBlocks(Protocol):
+    """A model that can be fitted on Dask collections."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit on all samples."""
+
+    def load_graphs(self) -> Self:
+        """Take graphs that stayed with the workers into memory."""
 
 
 @contextmanager
@@ -60,10 +71,10 @@ def fitting_on(
             yield _fit_in_blocks
 
 
-def _fit_in_blocks(model: Any, data: MultiViewData, y: Any) -> Any:
+def _fit_in_blocks(model: object, data: MultiViewData, y: Any) -> Any:
     import dask.array as da
 
-    if not hasattr(model, "load_graphs"):
+    if not isinstance(model, FitsBlocks):
         msg = (
             f"{type(model).__name__} cannot be fitted over workers, only AGFTIClassifier can; "
             f"choose AGF-TI, or fit without a cluster"

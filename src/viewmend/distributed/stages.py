@@ -58,11 +58,11 @@ class Pending:
 
     Attributes
     ----------
-    kept : tuple of list of Delayed
+    results : tuple of list of Delayed
         One list for every result of a task but its sums.
     """
 
-    kept: tuple[list[Delayed], ...]
+    results: tuple[list[Delayed], ...]
     _total: Delayed
     _finish: Callable[[], AbstractContextManager[None]]
 
@@ -76,9 +76,9 @@ class Pending:
             return self._total.compute()
 
     def rows(self) -> list[Any]:
-        """Wait for what is kept of the first kind, and take it into this process."""
+        """Wait for the results of the first kind, and take them into this process."""
         with self._finish():
-            return list(dask.compute(*self.kept[0]))
+            return list(dask.compute(*self.results[0]))
 
 
 @dataclass
@@ -114,33 +114,33 @@ class Runner:
         self, task: Callable[..., Any], *columns: Sequence[Any], shared: Any
     ) -> list[Delayed]:
         """Answers of ``task(block, ..., shared)``, which stay with the workers; does not wait."""
-        kept = self.lazy(task, *columns, shared=shared)
-        return self._started(task.__name__, (kept,), delayed(None)).kept[0]
+        results = self.lazy(task, *columns, shared=shared)
+        return self._started(task.__name__, (results,), delayed(None)).results[0]
 
     def both(
         self, task: Callable[..., Any], *columns: Sequence[Any], shared: Any
     ) -> tuple[list[Delayed], Sums]:
         """For tasks that answer ``(block, sums)``: blocks that stay, and sums of all of them."""
-        pending = self.start(task, *columns, shared=shared, n_kept=1)
-        return pending.kept[0], pending.sums()
+        pending = self.start(task, *columns, shared=shared, n_results=1)
+        return pending.results[0], pending.sums()
 
     def start(
-        self, task: Callable[..., Any], *columns: Sequence[Any], shared: Any, n_kept: int
+        self, task: Callable[..., Any], *columns: Sequence[Any], shared: Any, n_results: int
     ) -> Pending:
-        """The same for tasks that answer ``n_kept`` blocks and their sums, without waiting."""
-        answers = self.lazy(task, *columns, shared=shared, nout=n_kept + 1)
-        *kept, parts = (list(column) for column in zip(*answers, strict=True))
-        return self._started(task.__name__, kept, tree(parts, add_up))
+        """The same for tasks that answer ``n_results`` blocks and their sums, without waiting."""
+        answers = self.lazy(task, *columns, shared=shared, nout=n_results + 1)
+        *results, parts = (list(column) for column in zip(*answers, strict=True))
+        return self._started(task.__name__, results, tree(parts, add_up))
 
     def gathered(self, task: Callable[..., Any], *columns: Sequence[Any], shared: Any) -> list[Any]:
         """Answers of all blocks in this process: only for what is small."""
         parts = self.lazy(task, *columns, shared=shared)
         return self._started(task.__name__, (parts,), delayed(None)).rows()
 
-    def computed(self, stage: str, kept: list[Delayed], total: Delayed) -> tuple[Any, Any]:
+    def computed(self, stage: str, results: list[Delayed], total: Delayed) -> tuple[Any, Any]:
         """What others made lazily: blocks that stay, and the answer to wait for."""
-        pending = self._started(stage, (kept,), total)
-        return pending.kept[0], pending.sums()
+        pending = self._started(stage, (results,), total)
+        return pending.results[0], pending.sums()
 
     def lazy(
         self,
@@ -159,11 +159,11 @@ class Runner:
             for i, block in enumerate(zip(*columns, strict=True))
         ]
 
-    def _started(self, stage: str, kept: Sequence[list[Delayed]], total: Delayed) -> Pending:
+    def _started(self, stage: str, results: Sequence[list[Delayed]], total: Delayed) -> Pending:
         self.passes[stage] = self.passes.get(stage, 0) + 1
-        flat = [block for column in kept for block in column]
+        flat = [block for column in results for block in column]
         *held, total = dask.persist(*flat, total)
-        ends = list(accumulate(len(column) for column in kept))
+        ends = list(accumulate(len(column) for column in results))
         columns = tuple(
             list(held[start:stop]) for start, stop in zip([0, *ends], ends, strict=False)
         )

@@ -283,6 +283,6 @@ def _content_order(rows: np.ndarray) -> Order | None:
         return None
     directions = unit_rows(rows - rows.mean(axis=0))
     observed = float(np.einsum("ij,ij->i", directions[1:], directions[:-1]).mean())
-    own = float((directions**2).sum())
-    expected = (float((directions.sum(axis=0) ** 2).sum()) - own) / (n * (n - 1))
+    squares = float((directions**2).sum())
+    expected = (float((directions.sum(axis=0) ** 2).sum()) - squares) / (n * (n - 1))
     return Order(observed, expected, (observed - expected) * math.sqrt(n - 1))

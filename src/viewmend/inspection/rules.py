@@ -28,8 +28,8 @@ SHUFFLE = (
 
 def judge(measured: Inspection, refused: Sequence[Finding] = ()) -> tuple[Finding, ...]:
     """What all rules find, after ``refused``, the most severe first."""
-    found = [*refused, *(finding for rule in RULES for finding in rule(measured))]
-    return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
+    findings = [*refused, *(finding for rule in RULES for finding in rule(measured))]
+    return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
 def _unseen_samples(data: Inspection) -> Iterator[Finding]:
@@ -126,9 +126,9 @@ def _views_without_labels(data: Inspection) -> Iterator[Finding]:
 
 
 def _sorted_rows(data: Inspection) -> Iterator[Finding]:
-    found = _sorted_labels(data) or _sorted_contents(data)
-    if found is not None:
-        yield Finding("warning", "rows", found, SHUFFLE)
+    message = _sorted_labels(data) or _sorted_contents(data)
+    if message is not None:
+        yield Finding("warning", "rows", message, SHUFFLE)
 
 
 def _sorted_labels(data: Inspection) -> str | None:

@@ -4,46 +4,47 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.exceptions import ConvergenceWarning
 
-from viewmend.backend.namespace import Array, array_namespace, to_numpy, torch_device
+from viewmend.backend.namespace import to_numpy
 from viewmend.backend.threads import limited_threads
 from viewmend.backend.torch_gpu import mover_to
-from viewmend.callbacks.notify import starting_point
-from viewmend.core import Problem, Result, solve
+from viewmend.core import Result
 from viewmend.core.agfti.admm import COMPATIBILITY
 from viewmend.core.agfti.anchors import ANCHOR_METHODS
 from viewmend.core.agfti.induction import induce_labels, induction
-from viewmend.core.agfti.propagation import propagate_labels, reachable_samples
+from viewmend.core.agfti.propagation import reachable_samples
 from viewmend.core.agfti.state import ABLATIONS
-from viewmend.core.common.class_shares import class_weights
 from viewmend.core.common.scaling import NORMALIZERS
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
+from viewmend.distributed.inputs import is_lazy
 from viewmend.distributed.mixin import DaskMixin
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.agfti_geometry import (
     IMPUTATIONS,
-    Geometry,
+    AnchorGeometry,
     check_device,
     check_graph_size,
     on_host,
 )
-from viewmend.models.agfti_labels import hold_outs, warn_of_uneven_labels
-from viewmend.models.base import InductiveMixin, TwoStepClassifier
-from viewmend.models.calibrated import CALIBRATION, TrustMixin
-from viewmend.models.explanation import explain_propagated
+from viewmend.models.agfti_labels import hold_outs, make_state, reweighted, warn_of_uneven_labels
+from viewmend.models.agfti_problem import make_problem, round_parameters, solve_problem
+from viewmend.models.base import InductiveMixin, TwoStepClassifier, ViewLayout
+from viewmend.models.calibrated import CALIBRATION, CalibratedMixin
+from viewmend.models.explanation import Explanation, explain_propagated
+from viewmend.models.fitted_state import AGFTIState
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
+from viewmend.protocols import ClassPrior, Damping, Seed
 
 __all__ = ["AGFTIClassifier"]
 
 # What `AGFTIClassifier.from_paper` sets.
-PAPER = {
+PAPER: dict[str, Any] = {
     "imputation": "fourier",
     "graph_smoothing": 4.0,
     "low_rank_weight": 100.0,
@@ -52,25 +53,10 @@ PAPER = {
     "class_prior": None,
 }
 
-# Parameters that change no round: how long, how loud, where, what comes after the last one; and
-# those of which only the outcome counts, which a checkpoint compares.
-_WITHOUT_EFFECT_ON_ROUNDS = {
-    "calibration",
-    "class_prior",
-    "device",
-    "final_damping",
-    "max_iter",
-    "n_jobs",
-    "random_state",
-    "tol",
-    "verbose",
-    "view_sizes",
-}
-
 _DAMPING = AnyOf(Real(0, low_open=True), Each(Real(0, low_open=True), size=2))
 
 
-class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
+class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassifier):
     """Adversarial graph fusion with tensorial imputation (AGF-TI), free of the order of the rows.
 
     Each view becomes a bipartite graph between samples and a few anchors. The graphs are fused
@@ -176,6 +162,8 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
     observed_ : array (n_samples, n_views) of bool
     n_features_in_, view_n_features_, view_names_
         The layout of ``fit``.
+    fitted_state_ : viewmend.models.fitted_state.AGFTIState
+        What ``predict`` and ``explain`` need besides.
 
     References
     ----------
@@ -200,10 +188,12 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
         "graph_smoothing": (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
     }
 
+    fitted_state_: AGFTIState
+
     # Of the tensors of the last fit, if it got any.
     _input_device: str | None = None
 
-    _geometry_parameters = (
+    geometry_parameters = (
         "n_anchors",
         "n_neighbors",
         "anchor_method",
@@ -214,7 +204,7 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
     )
 
     # Enough rounds to tell settings apart.
-    _search_overrides: ClassVar[Mapping[str, Any]] = {"max_iter": 2}
+    search_limits: ClassVar[Mapping[str, Any]] = {"max_iter": 2}
 
     _rules: ClassVar[dict[str, Rule]] = {
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
@@ -241,30 +231,30 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
 
     def __init__(
         self,
-        n_anchors="auto",
-        n_neighbors=7,
-        anchor_method="bkhk",
-        imputation="graph",
-        fusion_weight="auto",
-        graph_smoothing="auto",
-        low_rank_weight=100.0,
-        label_strength=1e8,
-        propagation_damping=1.0,
-        final_damping=0.01,
-        class_prior="labeled",
-        calibration="leave_one_out",
-        normalize="l2",
-        view_sizes=None,
-        max_iter=30,
-        tol=1e-4,
-        ablation=None,
-        compat=None,
-        dtype="float64",
-        device=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        n_anchors: int | Literal["auto"] = "auto",
+        n_neighbors: int = 7,
+        anchor_method: str = "bkhk",
+        imputation: str = "graph",
+        fusion_weight: float | Literal["auto"] = "auto",
+        graph_smoothing: float | Literal["auto"] = "auto",
+        low_rank_weight: float = 100.0,
+        label_strength: float = 1e8,
+        propagation_damping: Damping = 1.0,
+        final_damping: Damping | None = 0.01,
+        class_prior: ClassPrior = "labeled",
+        calibration: str | None = "leave_one_out",
+        normalize: str | None = "l2",
+        view_sizes: Sequence[int] | None = None,
+        max_iter: int = 30,
+        tol: float = 1e-4,
+        ablation: str | Sequence[str] | None = None,
+        compat: str | None = None,
+        dtype: str = "float64",
+        device: str | None = None,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_anchors = n_anchors
         self.n_neighbors = n_neighbors
         self.anchor_method = anchor_method
@@ -298,14 +288,16 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
         """
         return cls(**(PAPER | overrides))
 
-    def _check_fit(self, X, y, mask, dtype=np.float64) -> tuple[MultiViewData, Labels]:
+    def _check_fit(
+        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
+    ) -> tuple[MultiViewData, Labels]:
         X, self._input_device = on_host(X)
         # Before the anchors are drawn, which takes a while.
         check_device(self.device, self._input_device)
         return super()._check_fit(X, on_host(y)[0], on_host(mask)[0], dtype)
 
-    def _geometry(self, data: MultiViewData, labels: Labels) -> Geometry:
-        """Anchors, graphs and Fourier basis: all that does not depend on labels."""
+    def build_geometry(self, data: MultiViewData, labels: Labels) -> AnchorGeometry:
+        """Anchors, graphs and waves: all that does not depend on labels."""
         if self.compat is not None and self.imputation != "fourier":
             msg = (
                 f"compat={self.compat!r} reproduces code whose tensor step is a Fourier transform, "
@@ -317,95 +309,74 @@ class AGFTIClassifier(DaskMixin, TrustMixin, InductiveMixin, TwoStepClassifier):
         to_device = mover_to(check_device(self.device, self._input_device))
         return build(data, labels.codes, normalize, size, self.random_state, to_device)
 
-    def _fit_labels(self, geometry: Geometry, labels: Labels) -> None:
+    def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
+        if not is_lazy(X):
+            super()._fit_views(X, y, mask)
+            return
+        labels = X.y if y is None and isinstance(X, MultiViewData) else y
+        with self._unfitted_on_error():
+            self._fit_blocks(X, labels, mask)
+
+    def _fit_labels(self, geometry: AnchorGeometry, labels: Labels) -> None:
         prior = check_class_prior(self.class_prior, labels)
         if prior is None:
             warn_of_uneven_labels(labels)
-        problem = self._make_problem(geometry, labels)
-        result = self._solve(problem)
-        kept = induction(problem, result, geometry.anchors, geometry.n_neighbors)
-        self._induction = kept.converted(to_numpy)
-        self.anchors_ = self._induction.anchors
+        problem = make_problem(self, geometry, labels)
+        result = solve_problem(self, problem, self._all_callbacks())
+        for_new = induction(problem, result, geometry.anchors, geometry.n_neighbors)
         restored = geometry.restored(result).converted(to_numpy)
-        self._store(restored)
+        self._store_graphs(restored)
         reachable = reachable_samples(restored.P, labels.labelled)
         # Also the weights are found in the order of the geometry, and so depend on no other.
         soft = np.where(reachable[geometry.order, None], to_numpy(result.F), 0)
-        self._class_weights = 1.0 if prior is None else class_weights(soft, prior)
-        inverse_order = np.argsort(geometry.order)
-        scores = (soft * self._class_weights)[inverse_order]
-        self._store_trusted(scores, labels, reachable, hold_outs(self, geometry, labels))
+        state = make_state(labels, prior, soft, for_new.converted(to_numpy))
+        scores = (soft * state.class_weights)[np.argsort(geometry.order)]
+        self.anchors_ = state.induction.anchors
+        hold_out = hold_outs(self, state, geometry, labels)
+        self._store_calibrated(scores, labels, reachable, state, hold_out)
 
-    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+    def _fit_blocks(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
+        """Fit on Dask collections; anchors are drawn from a sample that is gathered here."""
+        from viewmend.distributed.estimator import fit_blocks, gather_input
+
+        callbacks = self._all_callbacks()
+        given = gather_input(self, X, y, mask, callbacks)
+        geometry = self.build_geometry(given.sample.data, given.sampled_labels)
+        problem = make_problem(self, geometry, given.sampled_labels)
+        fit = fit_blocks(self, given, geometry, problem, callbacks)
+        layout, labels = given.chunks.layout, given.labels
+        self._remember_layout(ViewLayout(layout.names, layout.n_features, fit.observed), labels)
+        self._store_graphs(fit.result)
+        prior = check_class_prior(self.class_prior, labels)
+        soft = np.where(fit.reachable[:, None], fit.result.F, 0)
+        state = make_state(labels, prior, soft, fit.induction)
+        self.anchors_ = state.induction.anchors
+
+        def hold_out() -> tuple[np.ndarray, np.ndarray]:
+            F, growth, codes = fit.held_out()
+            return reweighted(F, growth, state.class_weights), codes
+
+        scores = soft * state.class_weights
+        self._store_calibrated(scores, labels, fit.reachable, state, {"leave_one_out": hold_out})
+
+    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Anchor rows of the views a sample has, aligned, fused, times the anchors' labels."""
         X, input_device = on_host(X)
         data = self._check_predict(X, on_host(mask)[0], self.dtype)
-        to_device = mover_to(check_device(self.device, input_device))
+        to_device, state = mover_to(check_device(self.device, input_device)), self.fitted_state_
         with limited_threads(self.n_jobs):
             views = [to_device(NORMALIZERS[self.normalize](view)) for view in data.views]
-            soft = induce_labels(
-                self._induction.converted(to_device), views, to_device(data.observed)
-            )
-        return to_numpy(soft) * self._class_weights
+            for_new = state.induction.converted(to_device)
+            soft = induce_labels(for_new, views, to_device(data.observed))
+        return to_numpy(soft) * state.class_weights
 
-    _explained = explain_propagated
+    def _explained(self, rows: np.ndarray) -> Explanation:
+        return explain_propagated(self, rows)
 
     def _round_parameters(self) -> dict[str, str]:
-        given = self.get_params(deep=False)
-        names = sorted(set(given) - _WITHOUT_EFFECT_ON_ROUNDS)
-        return {name: repr(np.array(given[name], dtype=object).tolist()) for name in names}
+        return round_parameters(self)
 
-    def _solve(self, problem: Problem) -> Result:
-        """Algorithm 2 and the labels to give out, where the arrays of the problem are."""
-        watchers = self._all_callbacks()
-        start = starting_point(watchers, problem)
-        if start is not None:
-            start = start.converted(mover_to(torch_device(problem.Z)))
-        result = solve(
-            problem,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            compat=self.compat,
-            callbacks=watchers,
-            start=start,
-        )
-        if self.final_damping is None:
-            return result
-        # Spread once more, over the finished graph.
-        labelled = np.any(to_numpy(problem.Y), axis=1)
-        final = self._damped(self.final_damping, labelled, problem.Z)
-        F, Q = propagate_labels(result.P, problem.Y, *final)
-        return replace(result, F=F, Q=Q)
-
-    def _make_problem(self, geometry: Geometry, labels: Labels) -> Problem:
-        """Words become symbols here, and nowhere else."""
-        graphs, n_views = geometry.graphs, len(geometry.anchors)
-        labels = Labels(labels.classes, labels.codes[geometry.order])
-        lam = float(n_views**2 if self.fusion_weight == "auto" else self.fusion_weight)
-        auto = self.graph_smoothing == "auto"
-        B_samples, B_anchors = self._damped(self.propagation_damping, labels.labelled, graphs)
-        problem = Problem(
-            Z=graphs,
-            Y=geometry.to_device(labels.one_hot(np.dtype(self.dtype))),
-            observed=geometry.to_device(geometry.observed),
-            lam=lam,
-            beta=float(lam / (2 * n_views) if auto else self.graph_smoothing),
-            rho=float(self.low_rank_weight),
-            B_samples=B_samples,
-            B_anchors=B_anchors,
-            without=frozenset(np.atleast_1d(self.ablation)) - {None},
-        )
-        return geometry.started(problem)
-
-    def _damped(self, damping: Any, labelled: np.ndarray, graphs: Array) -> tuple[Array, Array]:
-        """Diagonals of ``B`` for the samples and for the anchors, as arrays like the graphs."""
-        of_samples, of_anchors = np.broadcast_to(damping, 2)
-        B_samples = np.where(labelled, self.label_strength, of_samples)
-        B_anchors = np.full(graphs.shape[2], of_anchors)
-        xp, like = array_namespace(graphs), {"dtype": graphs.dtype, "device": graphs.device}
-        return xp.asarray(B_samples, **like), xp.asarray(B_anchors, **like)
-
-    def _store(self, result: Result) -> None:
+    def _store_graphs(self, result: Result) -> None:
         """Symbols become words again."""
         self.view_weights_ = result.alpha
         self.fused_graph_ = result.P

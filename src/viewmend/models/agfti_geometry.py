@@ -19,10 +19,11 @@ from viewmend.core.agfti.graph_fourier import graph_spectrum, summed_graph
 from viewmend.core.common.content_order import canonical_order, row_hashes
 from viewmend.data.container import MultiViewData
 from viewmend.exceptions import DataWarning, InvalidParameterError
+from viewmend.protocols import Seed
 
 __all__ = [
     "IMPUTATIONS",
-    "Geometry",
+    "AnchorGeometry",
     "GraphSize",
     "check_device",
     "check_graph_size",
@@ -38,7 +39,6 @@ WARM_PENALTY = 10.0
 
 Normalize = Callable[[np.ndarray], np.ndarray]
 ToDevice = Callable[[np.ndarray], Array]
-Seed = int | np.random.Generator | None
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,16 @@ def check_graph_size(
     """
     poorest = int(np.argmin(data.observed.sum(axis=0)))
     name, n_rows = data.names[poorest], int(data.observed[:, poorest].sum())
-    found, k = graph_size(n_anchors, n_neighbors, n_rows)
+    m, k = graph_size(n_anchors, n_neighbors, n_rows)
     balanced = anchor_method == "bkhk"
-    lowered = n_anchors not in ("auto", found)
-    if balanced and found != (below := largest_power_of_two(found)):
+    lowered = n_anchors not in ("auto", m)
+    if balanced and m != (below := largest_power_of_two(m)):
         msg = (
-            f"n_anchors of BKHK must be a power of two, got {found}; take {below} or "
+            f"n_anchors of BKHK must be a power of two, got {m}; take {below} or "
             f"{2 * below}, or anchor_method='kmeans'"
         )
         raise InvalidParameterError(msg)
-    if found < 2 or (lowered and not balanced):
+    if m < 2 or (lowered and not balanced):
         msg = (
             f"n_anchors is {n_anchors!r} but {name} has {n_rows} observed samples, and at "
             f"least 2 anchors are needed; lower n_anchors or leave out that view"
@@ -79,11 +79,10 @@ def check_graph_size(
         raise InvalidParameterError(msg)
     if lowered:
         msg = (
-            f"n_anchors lowered from {n_anchors} to {found}: {name} has only {n_rows} "
-            f"observed samples"
+            f"n_anchors lowered from {n_anchors} to {m}: {name} has only {n_rows} observed samples"
         )
         warnings.warn(msg, DataWarning, stacklevel=5)
-    return GraphSize(found, k, anchor_method)
+    return GraphSize(m, k, anchor_method)
 
 
 def on_host(X: Any) -> tuple[Any, str | None]:
@@ -141,7 +140,7 @@ def check_device(device: str | None, of_input: str | None) -> str | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class AnchorGeometry:
     """The samples without their labels.
 
     Attributes
@@ -188,7 +187,7 @@ def graph_geometry(
     size: GraphSize,
     seed: Seed,
     to_device: ToDevice,
-) -> Geometry:
+) -> AnchorGeometry:
     """Corresponding anchors and the graph Fourier basis; neither depends on an order of rows.
 
     Samples are sorted by their content, and views are taken in the order of theirs, so that
@@ -208,7 +207,7 @@ def graph_geometry(
 
     Returns
     -------
-    Geometry
+    AnchorGeometry
     """
     order = canonical_order(data.views, data.observed, codes)
     contents = _view_contents(data)
@@ -224,7 +223,7 @@ def graph_geometry(
     graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
     graphs = xp.where(observed.T[:, :, None], graphs, common)
     waves = graph_spectrum(summed_graph(graphs, observed), size.n_anchors).U
-    return Geometry(
+    return AnchorGeometry(
         order=order,
         observed=seen[:, inverse_view_order],
         anchors=tuple(anchors[v] for v in inverse_view_order),
@@ -242,7 +241,7 @@ def fourier_geometry(
     size: GraphSize,
     seed: Seed,
     to_device: ToDevice,
-) -> Geometry:
+) -> AnchorGeometry:
     """The paper's: every view draws anchors of its own, missing rows start uniform, rows as given.
 
     Parameters and answer as in `graph_geometry`.
@@ -254,10 +253,10 @@ def fourier_geometry(
     anchors = tuple(select(rows, size.n_anchors, rng) for rows in seen)
     graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
     rows = np.arange(data.n_samples)
-    return Geometry(rows, data.observed, anchors, graphs, None, size.n_neighbors, to_device)
+    return AnchorGeometry(rows, data.observed, anchors, graphs, None, size.n_neighbors, to_device)
 
 
-IMPUTATIONS: dict[str, Callable[..., Geometry]] = {
+IMPUTATIONS: dict[str, Callable[..., AnchorGeometry]] = {
     "graph": graph_geometry,
     "fourier": fourier_geometry,
 }

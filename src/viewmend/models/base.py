@@ -5,19 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.backend.threads import limited_threads
-from viewmend.callbacks.notify import Callback, WatchedMixin, with_callbacks
+from viewmend.callbacks.notify import WatchedMixin, with_callbacks
 from viewmend.callbacks.progress import LogRounds
+from viewmend.callbacks.protocol import Callback
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_labels, labelled_part
@@ -30,12 +32,21 @@ __all__ = [
     "InductiveMixin",
     "MultiViewClassifier",
     "TwoStepClassifier",
+    "ViewLayout",
+    "scaled_shares",
     "score_labelled",
 ]
 
 
+class Predictor(Protocol):
+    """What finds classes of new samples."""
+
+    def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
+        """Classes (n_new,)."""
+
+
 def score_labelled(
-    model: Any, X: Any, y: Any, sample_weight: ArrayLike | None, mask: ArrayLike | None
+    model: Predictor, X: Any, y: Any, sample_weight: ArrayLike | None, mask: ArrayLike | None
 ) -> float:
     """Share of the labelled samples whose class ``predict`` finds; unlabelled ones do not count.
 
@@ -51,8 +62,34 @@ def score_labelled(
     rows, classes = labelled_part(y)
     weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
     # As objects, because NumPy does not compare strings with numbers.
-    found = model.predict(X, mask)[rows].astype(object) == classes.astype(object)
-    return float(np.average(found, weights=weights))
+    hits = model.predict(X, mask)[rows].astype(object) == classes.astype(object)
+    return float(np.average(hits, weights=weights))
+
+
+def scaled_shares(soft: np.ndarray, labelled_shares: np.ndarray) -> np.ndarray:
+    """Soft labels scaled to sum one; where there is none, the labelled class shares.
+
+    Parameters
+    ----------
+    soft : array (n_samples, n_classes)
+        Of any scale; negative ones count as zero.
+    labelled_shares : array (n_classes,)
+
+    Returns
+    -------
+    array (n_samples, n_classes)
+    """
+    scaled = normalise_rows(np.maximum(soft, 0))
+    return np.where(scaled.any(axis=1, keepdims=True), scaled, labelled_shares)
+
+
+@dataclass(frozen=True, eq=False)
+class ViewLayout:
+    """Names and columns of the views, and which sample has which, (n_samples, n_views) of bool."""
+
+    names: tuple[str, ...]
+    n_features: tuple[int, ...]
+    observed: np.ndarray
 
 
 class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
@@ -65,7 +102,7 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
     # Parameter values tried in the paper that introduced the comparison; empty if none.
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
@@ -74,8 +111,8 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
     @available_if(lambda self: hasattr(self, "predict"))
     def score(
         self,
-        X,
-        y,
+        X: Any,
+        y: Any,
         sample_weight: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> float:
@@ -86,14 +123,20 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
         return score_labelled(self, X, y, sample_weight, mask)
 
     def report(
-        self, path, X=None, y=None, mask: ArrayLike | None = None, y_true=None, ids=None
+        self,
+        path: str | Path,
+        X: Any = None,
+        y: Any = None,
+        mask: ArrayLike | None = None,
+        y_true: Any = None,
+        ids: ArrayLike | None = None,
     ) -> Path:
         """Write a page about this fitted model: one HTML file that needs nothing but a browser.
 
         Sections whose data is not given say how to get them; ``y_true`` is only compared with.
         Parameters and the returned path are those of `viewmend.report.write_report`.
         """
-        # Above the models in the layers, and with Matplotlib behind it.
+        # Here, because Matplotlib is behind it, which not everybody has.
         from viewmend.report import write_report
 
         return write_report(self, path, X, y, mask, y_true, ids)
@@ -103,25 +146,24 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
         """Share of the samples (n_views,) that every view observed."""
         return self.observed_.mean(axis=0)
 
-    def _check_fit(self, X, y, mask, dtype=np.float64) -> tuple[MultiViewData, Labels]:
+    def _check_fit(
+        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
+    ) -> tuple[MultiViewData, Labels]:
         data = check_views(X, mask=mask, view_sizes=self.view_sizes, dtype=dtype)
         labels = check_labels(data.y if y is None else y, data.n_samples)
         self._remember_layout(data, labels)
         # Fits on a part of the labels must not find the others beside the views.
         return replace(data, y=None), labels
 
-    def _remember_layout(self, data: MultiViewData, labels: Labels) -> None:
+    def _remember_layout(self, layout: ViewLayout | MultiViewData, labels: Labels) -> None:
         self.classes_ = labels.classes
-        self.view_names_ = data.names
-        self.view_n_features_ = data.n_features
-        self.observed_ = data.observed
-        self.n_features_in_ = sum(data.n_features)
+        self.view_names_ = layout.names
+        self.view_n_features_ = layout.n_features
+        self.observed_ = layout.observed
+        self.n_features_in_ = sum(layout.n_features)
 
     def _store_transduction(self, soft: np.ndarray, labels: Labels, reachable: np.ndarray) -> None:
-        """Distributions and classes of the samples of fit.
-
-        Given labels are kept. Samples that no label reaches are counted and warned about, and get
-        the class shares of the labelled samples instead of the first class.
+        """Distributions and classes of the samples of fit; given labels are kept.
 
         Parameters
         ----------
@@ -130,6 +172,13 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
         labels : Labels
         reachable : array (n_samples,) of bool
         """
+        self._labelled_shares = labels.shares()
+        shares = self._distributions(np.where(reachable[:, None], soft, 0))
+        codes = np.where(labels.labelled, labels.codes, np.argmax(shares, axis=1))
+        self._store_shares(shares, codes, reachable)
+
+    def _store_shares(self, shares: np.ndarray, codes: np.ndarray, reachable: np.ndarray) -> None:
+        """Store shares and classes; samples that no label reaches are counted and warned about."""
         self.unreachable_ = ~reachable
         if self.unreachable_.any():
             msg = (
@@ -137,35 +186,30 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
                 f"the graph of {type(self).__name__} (see unreachable_) and get the class shares "
                 f"of the labelled samples; label some of them, or raise n_neighbors"
             )
-            warnings.warn(msg, DataWarning, stacklevel=3)
-        self._labelled_shares = labels.shares()
-        self.label_distributions_ = self._distributions(np.where(reachable[:, None], soft, 0))
-        codes = np.argmax(self.label_distributions_, axis=1)
-        codes[labels.labelled] = labels.codes[labels.labelled]
+            warnings.warn(msg, DataWarning, stacklevel=4)
+        self.label_distributions_ = shares
         self.transduction_ = self.classes_[codes]
 
     def _distributions(self, soft: np.ndarray) -> np.ndarray:
-        """Soft labels scaled to sum one; where there is none, the labelled class shares."""
-        scaled = normalise_rows(np.maximum(soft, 0))
-        return np.where(scaled.any(axis=1, keepdims=True), scaled, self._labelled_shares)
+        return scaled_shares(soft, self._labelled_shares)
 
 
 class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
     """Base of the classifiers that look at the samples first and at the labels afterwards.
 
-    Subclasses define ``_geometry(data, labels)``, which may use labels to tell equal samples apart
-    and for nothing else, ``_fit_labels(geometry, labels)``, which does the rest, and the names of
-    the parameters that the first depends on. A search over the other parameters, or over parts
-    of the labels, needs the first only once.
+    Subclasses define ``build_geometry(data, labels)``, which may use labels to tell equal samples
+    apart and for nothing else, ``_fit_labels(geometry, labels)``, which does the rest, and the
+    names of the parameters that the first depends on. A search over the other parameters, or over
+    parts of the labels, needs the first only once.
     """
 
     _rules: ClassVar[dict[str, Rule]]
-    _geometry_parameters: ClassVar[tuple[str, ...]]
+    geometry_parameters: ClassVar[tuple[str, ...]]
     # Upper limits of parameters in the shorter fits that compare settings.
-    _search_overrides: ClassVar[Mapping[str, Any]] = {}
+    search_limits: ClassVar[Mapping[str, int]] = {}
 
     @with_callbacks
-    def fit(self, X, y=None, mask: ArrayLike | None = None):
+    def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together.
 
         After an error, or Ctrl-C, the estimator is not fitted.
@@ -185,18 +229,37 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         -------
         self
         """
-        check_parameters(self, self._rules)
+        self.validate_parameters()
         with self._watched(self._max_rounds()):
             self._fit_views(X, y, mask)
         return self
 
-    def _fit_views(self, X, y, mask: ArrayLike | None) -> None:
+    def validate_parameters(self) -> None:
+        """Raise an `InvalidParameterError` unless ``fit`` can do with every parameter."""
+        check_parameters(self, self._rules)
+
+    def prepare(
+        self, X: Any, y: Any, mask: ArrayLike | None = None
+    ) -> tuple[MultiViewData, Labels]:
+        """The samples and their labels, checked, as ``fit`` reads them."""
+        return self._check_fit(X, y, mask, self.dtype)
+
+    def build_geometry(self, data: MultiViewData, labels: Labels) -> Any:
+        """What is known of the samples before any label is looked at, for `fit_prepared`."""
+        raise NotImplementedError
+
+    def fit_prepared(
+        self, layout: ViewLayout | MultiViewData, geometry: Any, labels: Labels
+    ) -> None:
+        """The second half of ``fit``: to labels, with a geometry that `build_geometry` gave."""
+        self._remember_layout(layout, labels)
+        with self._watched(self._max_rounds()):
+            self._fit_labels(geometry, labels)
+
+    def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
         data, labels = self._check_fit(X, y, mask, self.dtype)
         with limited_threads(self.n_jobs), self._unfitted_on_error():
-            self._fit_labels(self._geometry(data, labels), labels)
-
-    def _geometry(self, data: MultiViewData, labels: Labels) -> Any:
-        raise NotImplementedError
+            self._fit_labels(self.build_geometry(data, labels), labels)
 
     def _fit_labels(self, geometry: Any, labels: Labels) -> None:
         raise NotImplementedError
@@ -233,7 +296,7 @@ class InductiveMixin:
     _distributions: Callable[[np.ndarray], np.ndarray]
     _score_new: Callable[..., np.ndarray]
 
-    def predict(self, X, mask: ArrayLike | None = None) -> np.ndarray:
+    def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Classes of new samples; parameters as in ``predict_proba``.
 
         Returns
@@ -243,7 +306,7 @@ class InductiveMixin:
         shares = self.predict_proba(X, mask)
         return self.classes_[np.argmax(shares, axis=1)]
 
-    def predict_proba(self, X, mask: ArrayLike | None = None) -> np.ndarray:
+    def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Class shares of new samples, seen through any subset of the views.
 
         This is induction: for the samples of ``fit`` see ``label_distributions_``.
@@ -261,7 +324,7 @@ class InductiveMixin:
         """
         return self._distributions(self._score_new(X, mask))
 
-    def _check_predict(self, X, mask, dtype=np.float64) -> MultiViewData:
+    def _check_predict(self, X: Any, mask: Any, dtype: DTypeLike = np.float64) -> MultiViewData:
         check_is_fitted(self)
         return check_new_views(
             X,

@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.core.common.calibration import calibrate, tempered, uncalibrated
+from viewmend.core.common.calibration import Calibration, calibrate, tempered, uncalibrated
 from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidParameterError
+from viewmend.models.base import scaled_shares
 from viewmend.models.cross_fit import HoldOut
 from viewmend.models.explanation import Explanation
+from viewmend.models.fitted_state import FittedState
 from viewmend.parameters import OneOf, Real, Rule, short
 
-__all__ = ["CALIBRATION", "Decision", "TrustMixin"]
+__all__ = ["CALIBRATION", "CalibratedMixin", "Decision", "calibrated_shares"]
 
 # What the parameter ``calibration`` may be.
 CALIBRATION: Rule = OneOf("leave_one_out", "cross_fit", None)
@@ -57,10 +59,10 @@ class Decision:
         )
 
 
-class TrustMixin:
+class CalibratedMixin:
     """Calibration, confidence, abstention and explanation for two-step classifiers.
 
-    Subclasses have the parameter ``calibration``, end ``_fit_labels`` with `_store_trusted`, and
+    Subclasses have the parameter ``calibration``, end ``_fit_labels`` with `_store_calibrated`, and
     define ``_explained(rows)``.
     """
 
@@ -69,11 +71,14 @@ class TrustMixin:
 
     # Of MultiViewClassifier and of the subclass.
     calibration: str | None
+    calibration_: Calibration
+    confidence_: np.ndarray
     classes_: np.ndarray
     transduction_: np.ndarray
     label_distributions_: np.ndarray
     predict_proba: Callable[..., np.ndarray]
-    _store_transduction: Callable[..., None]
+    fitted_state_: FittedState
+    _store_shares: Callable[..., None]
     _explained: Callable[[np.ndarray], Explanation]
 
     def decide(
@@ -102,7 +107,7 @@ class TrustMixin:
             )
             raise InvalidParameterError(msg)
         if X is None:
-            withheld = (self.confidence_ < threshold) & (self._label_codes < 0)
+            withheld = (self.confidence_ < threshold) & (self.fitted_state_.label_codes < 0)
             return Decision(self.transduction_, self.confidence_, withheld, threshold)
         shares = self.predict_proba(X, mask)
         confidence = shares.max(axis=1)
@@ -133,11 +138,12 @@ class TrustMixin:
             raise InvalidParameterError(msg) from error
         return self._explained(rows)
 
-    def _store_trusted(
+    def _store_calibrated(
         self,
         soft: np.ndarray,
         labels: Labels,
         reachable: np.ndarray,
+        state: FittedState,
         hold_out: Mapping[str, HoldOut],
     ) -> None:
         """Distributions and classes of the samples of fit, calibrated, and their confidence.
@@ -145,25 +151,34 @@ class TrustMixin:
         Parameters
         ----------
         soft, labels, reachable
-            As in `_store_transduction`.
+            As in `MultiViewClassifier._store_transduction`.
+        state : FittedState
         hold_out : dict of callable
             Ways to score labelled samples without their own label, by value of ``calibration``.
         """
+        soft = np.where(reachable[:, None], soft, 0)
         # Classes are those of the shares as they are: no temperature can round two of them to one.
-        self.calibration_ = uncalibrated(labels.n_classes)
-        self._store_transduction(soft, labels, reachable)
-        self._label_codes = labels.codes
-        found = np.argmax(self.label_distributions_, axis=1)
+        shares = scaled_shares(soft, state.labelled_shares)
+        codes = np.where(labels.labelled, labels.codes, np.argmax(shares, axis=1))
+        calibration = uncalibrated(labels.n_classes)
         if self.calibration is not None:
-            scores, codes = hold_out[self.calibration]()
-            shares = self._distributions(scores)
-            self.calibration_ = calibrate(shares, codes, self._temperature_spread)
-            self.label_distributions_ = self._distributions(np.where(reachable[:, None], soft, 0))
-        given = np.where(labels.labelled, labels.codes, found)
-        self.confidence_ = self.label_distributions_[np.arange(len(given)), given]
+            scores, held_out_codes = hold_out[self.calibration]()
+            held_out = scaled_shares(scores, state.labelled_shares)
+            calibration = calibrate(held_out, held_out_codes, self._temperature_spread)
+            shares = calibrated_shares(soft, state.labelled_shares, calibration.temperature)
+        self.fitted_state_, self.calibration_ = state, calibration
+        self._store_shares(shares, codes, reachable)
+        self.confidence_ = shares[np.arange(len(codes)), codes]
 
     def _distributions(self, soft: np.ndarray) -> np.ndarray:
-        """Calibrated shares; the labelled class shares as they are where there is no soft label."""
-        shares = super()._distributions(soft)  # type: ignore[misc]
-        scored = np.any(soft > 0, axis=1, keepdims=True)
-        return np.where(scored, tempered(shares, self.calibration_.temperature), shares)
+        state, temperature = self.fitted_state_, self.calibration_.temperature
+        return calibrated_shares(soft, state.labelled_shares, temperature)
+
+
+def calibrated_shares(
+    soft: np.ndarray, labelled_shares: np.ndarray, temperature: float
+) -> np.ndarray:
+    """`scaled_shares` at a temperature, which leaves those of rows without any soft label alone."""
+    shares = scaled_shares(soft, labelled_shares)
+    scored = np.any(soft > 0, axis=1, keepdims=True)
+    return np.where(scored, tempered(shares, temperature), shares)

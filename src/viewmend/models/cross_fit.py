@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from viewmend.data.labels import Labels
 from viewmend.exceptions import DataWarning
+from viewmend.models.base import TwoStepClassifier, ViewLayout
 from viewmend.models.search_runs import label_folds
 
 __all__ = ["HoldOut", "cross_fitted"]
@@ -24,7 +25,7 @@ HoldOut = Callable[[], tuple[np.ndarray, np.ndarray]]
 
 
 def cross_fitted(
-    model: Any, geometry: Any, order: np.ndarray, labels: Labels
+    model: TwoStepClassifier, geometry: Any, order: np.ndarray, labels: Labels
 ) -> tuple[np.ndarray, np.ndarray]:
     """What fits without a fold of the labels say of its samples, uncalibrated, and their codes.
 
@@ -49,15 +50,16 @@ def cross_fitted(
     return np.concatenate(shares), labels.codes[np.concatenate(folds)]
 
 
-def _shares_without(held_out: np.ndarray, model: Any, geometry: Any, labels: Labels) -> np.ndarray:
+def _shares_without(
+    held_out: np.ndarray, model: TwoStepClassifier, geometry: Any, labels: Labels
+) -> np.ndarray:
     codes = labels.codes.copy()
     codes[held_out] = -1
-    other = clone(model).set_params(calibration=None, verbose=0)
-    for name in ("classes_", "view_names_", "view_n_features_", "n_features_in_", "observed_"):
-        setattr(other, name, getattr(model, name))
+    other = clone(model).set_params(calibration=None, verbose=0).set_callbacks()
+    layout = ViewLayout(model.view_names_, model.view_n_features_, model.observed_)
     with warnings.catch_warnings():
         # The fit to all labels tells what is wrong with the data.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", DataWarning)
-        other._fit_labels(geometry, Labels(labels.classes, codes))
+        other.fit_prepared(layout, geometry, Labels(labels.classes, codes))
     return np.asarray(other.label_distributions_[held_out])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,9 +15,13 @@ from viewmend.core.mend.homophily import guide_edges
 from viewmend.core.mend.induction import MendInduction
 from viewmend.core.mend.recipe import Stage
 from viewmend.data.labels import Labels
-from viewmend.models.agfti_labels import final_damping
+from viewmend.models.agfti_problem import final_diagonals
+from viewmend.models.fitted_state import FittedAGFTI, FittedMend
+from viewmend.models.mend_problem import make_labelling
 
 __all__ = ["Explanation", "explain_mended", "explain_propagated"]
+
+ExplainedModel = FittedAGFTI | FittedMend
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,34 +101,37 @@ class Explanation:
         )
 
 
-def explain_propagated(model: Any, rows: np.ndarray) -> Explanation:
+def explain_propagated(model: FittedAGFTI, rows: np.ndarray) -> Explanation:
     """Explain classes of a fitted `AGFTIClassifier`: all of a soft label comes through the graph.
 
     Exact for the fused graph as it was found; that labels had a part in finding it is not told.
     """
-    P, labelled = model.fused_graph_.astype(np.float64), np.flatnonzero(model._label_codes >= 0)
-    B_samples, B_anchors = final_damping(model, P, model._label_codes >= 0)
-    influence = propagation_influence(P, B_samples, B_anchors, rows, labelled)
+    P, labelled = model.fused_graph_.astype(np.float64), model.fitted_state_.label_codes >= 0
+    B_samples, B_anchors = final_diagonals(model, labelled, P[None])
+    influence = propagation_influence(P, B_samples, B_anchors, rows, np.flatnonzero(labelled))
     aligned = aligned_graphs(model.view_graphs_[:, rows], model.anchor_alignments_)
     shares = fusion_shares(P[rows], aligned, model.view_weights_)
     view_shares = np.where(model.observed_[rows], shares, 0)
     nothing = np.zeros((len(rows), 0, len(model.classes_)))
-    return _explanation(model, rows, influence, view_shares, nothing, model._labelled_shares)
+    unjoined = model.fitted_state_.labelled_shares
+    return _explanation(model, rows, influence, view_shares, nothing, unjoined)
 
 
-def explain_mended(model: Any, rows: np.ndarray) -> Explanation:
+def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     """Explain classes of a fitted `MendClassifier`: its last spreading, and the evidence.
 
     Exact for the last graph and the last regressions as they were found; what labels and views had
     to do with finding them, through the earlier rounds, is not told.
     """
-    fit, labelled = model._induction, np.flatnonzero(model._label_codes >= 0)
+    state, fit = model.fitted_state_, model.fitted_state_.induction
+    labelled = np.flatnonzero(state.label_codes >= 0)
     influence = spreading_influence(model.graph_, fit.settings.spreading, rows, labelled)
-    mass = fit.stage.F.sum(axis=0)[model._label_codes[labelled]]
+    mass = fit.stage.F.sum(axis=0)[state.label_codes[labelled]]
     influence = np.divide(influence, mass, out=np.zeros_like(influence), where=mass > 0)
-    places = np.argsort(model._order)[rows]
+    places = np.argsort(state.order)[rows]
     parts = _evidence_parts(fit.geometry, fit.stage, places) * fit.settings.evidence_power
-    prior = model._labelling(Labels(model.classes_, model._label_codes), model._order).prior
+    labels = Labels(model.classes_, state.label_codes)
+    prior = make_labelling(model.class_prior, labels, state.order).prior
     return _explanation(model, rows, influence, _edge_shares(fit, places), parts, prior)
 
 
@@ -154,7 +160,7 @@ def _evidence_parts(geometry: MendGeometry, stage: Stage, places: np.ndarray) ->
 
 
 def _explanation(
-    model: Any,
+    model: ExplainedModel,
     rows: np.ndarray,
     influence: np.ndarray,
     view_shares: np.ndarray,
@@ -175,9 +181,9 @@ def _explanation(
     unjoined : array (n_classes,)
         What stands for the graph where it joins a sample to no label.
     """
-    n_classes, supporters = len(model.classes_), np.flatnonzero(model._label_codes >= 0)
-    members = model._label_codes[supporters][:, None] == np.arange(n_classes)
-    support = normalise_rows(influence * (members * model._class_weights).sum(axis=1))
+    state, supporters = model.fitted_state_, np.flatnonzero(model.fitted_state_.label_codes >= 0)
+    members = state.label_codes[supporters][:, None] == np.arange(len(model.classes_))
+    support = normalise_rows(influence * (members * state.class_weights).sum(axis=1))
     joined = support.any(axis=1, keepdims=True)
     graph_shares = np.where(joined, support @ members, unjoined)
     label_codes, rival_codes = _best_two(model, rows)
@@ -201,10 +207,10 @@ def _explanation(
     )
 
 
-def _best_two(model: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _best_two(model: ExplainedModel, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Codes of the class given to each sample, and of the best of the others."""
     shares = model.label_distributions_[rows].copy()
-    given = model._label_codes[rows]
+    given = model.fitted_state_.label_codes[rows]
     labels = np.where(given >= 0, given, np.argmax(shares, axis=1))
     shares[np.arange(len(rows)), labels] = -1
     return labels, np.argmax(shares, axis=1)

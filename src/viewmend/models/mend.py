@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,37 +15,31 @@ from viewmend.core.common.content_order import canonical_order
 from viewmend.core.common.held_out import held_out_samples
 from viewmend.core.graphs.spreading import joined_to_label
 from viewmend.core.mend.evidence import combine
-from viewmend.core.mend.geometry import (
-    GeometrySettings,
-    MendGeometry,
-    NeighbourRule,
-    build_geometry,
-    view_graphs,
-)
+from viewmend.core.mend.geometry import MendGeometry, build_geometry, view_graphs
 from viewmend.core.mend.held_out import spread_without_own
 from viewmend.core.mend.induction import MendInduction, induce_classes
-from viewmend.core.mend.labelling import Labelling
-from viewmend.core.mend.recipe import (
-    Mended,
-    MendSettings,
-    Stage,
-    mend,
-    n_stages,
-)
+from viewmend.core.mend.recipe import Mended, Stage, mend, n_stages
 from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.data.container import MultiViewData
-from viewmend.data.labels import Labels, check_class_prior
-from viewmend.exceptions import InvalidParameterError
+from viewmend.data.labels import Labels
 from viewmend.models.base import InductiveMixin, TwoStepClassifier
-from viewmend.models.calibrated import CALIBRATION, TrustMixin
+from viewmend.models.calibrated import CALIBRATION, CalibratedMixin
 from viewmend.models.cross_fit import cross_fitted
-from viewmend.models.explanation import explain_mended
+from viewmend.models.explanation import Explanation, explain_mended
+from viewmend.models.fitted_state import MendState
+from viewmend.models.mend_problem import (
+    make_geometry_settings,
+    make_labelling,
+    make_settings,
+    representation_names,
+)
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
+from viewmend.protocols import ClassPrior, Seed
 
 __all__ = ["MendClassifier"]
 
 
-class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
+class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     """Classify samples of which most have no label and many miss some of the views.
 
     Every view is looked at through several representations, each of which joins the samples that
@@ -134,6 +129,8 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
     observed_ : array (n_samples, n_views) of bool
     n_features_in_, view_n_features_, view_names_
         The layout of ``fit``.
+    fitted_state_ : viewmend.models.fitted_state.MendState
+        What ``predict`` and ``explain`` need besides.
 
     Examples
     --------
@@ -147,6 +144,8 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
     True
     """
 
+    fitted_state_: MendState
+
     grid: ClassVar = {
         "spreading": (0.9, 0.99),
         "homophily_power": (2.0, 8.0),
@@ -154,7 +153,7 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
         "n_rounds": (8,),
     }
     # Parameters that decide what is computed before any label is looked at.
-    _geometry_parameters = (
+    geometry_parameters = (
         "representations",
         "n_neighbors",
         "n_landmarks",
@@ -162,7 +161,7 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
         "random_state",
         "dtype",
     )
-    _search_overrides: ClassVar = {"n_rounds": 1}
+    search_limits: ClassVar = {"n_rounds": 1}
     # The scores are nearly probabilities by themselves, and a few labels do not prove otherwise.
     _temperature_spread = 0.35
 
@@ -186,25 +185,25 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
 
     def __init__(
         self,
-        representations="all",
-        n_neighbors=(3, 10),
-        spreading=0.99,
-        homophily_power=2.0,
-        edge_power=0.0,
-        edge_floor=0.05,
-        n_rounds=8,
-        n_landmarks=1000,
-        kernel_width=0.2,
-        consensus_weight=0.5,
-        evidence_power=0.5,
-        class_prior="auto",
-        calibration="leave_one_out",
-        view_sizes=None,
-        dtype="float64",
-        random_state=0,
-        n_jobs=None,
-        verbose=0,
-    ):
+        representations: str | Sequence[str] = "all",
+        n_neighbors: int | Sequence[int] = (3, 10),
+        spreading: float = 0.99,
+        homophily_power: float = 2.0,
+        edge_power: float = 0.0,
+        edge_floor: float = 0.05,
+        n_rounds: int = 8,
+        n_landmarks: int = 1000,
+        kernel_width: float = 0.2,
+        consensus_weight: float = 0.5,
+        evidence_power: float = 0.5,
+        class_prior: ClassPrior = "auto",
+        calibration: str | None = "leave_one_out",
+        view_sizes: Sequence[int] | None = None,
+        dtype: str = "float64",
+        random_state: Seed = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.representations = representations
         self.n_neighbors = n_neighbors
         self.spreading = spreading
@@ -224,125 +223,93 @@ class MendClassifier(TrustMixin, InductiveMixin, TwoStepClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _geometry(self, data: MultiViewData, labels: Labels) -> tuple[np.ndarray, MendGeometry]:
+    def build_geometry(
+        self, data: MultiViewData, labels: Labels
+    ) -> tuple[np.ndarray, MendGeometry]:
         """Canonical order of the samples, and what is known of them, in it, without labels."""
         order = canonical_order(data.views, data.observed, labels.codes)
         views = [view[order] for view in data.views]
-        return order, build_geometry(views, data.observed[order], self._geometry_settings())
+        return order, build_geometry(views, data.observed[order], make_geometry_settings(self))
 
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
         order, ordered = geometry
-        labelling = self._labelling(labels, order)
-        settings = self._settings()
+        labelling, settings = make_labelling(self.class_prior, labels, order), make_settings(self)
         graphs = view_graphs(ordered, labels.n_classes, settings.neighbours)
         with serial_blas():
             mended = mend(graphs, ordered, labelling, settings, self._all_callbacks())
-        self.class_prior_ = mended.stage.shares
-        self._induction = MendInduction(ordered, mended.stage, self.class_prior_, settings)
-        self._class_weights = self._final_weights(mended.stage)
-        self._store(mended, geometry, labels)
+        stage, inverse_order = mended.stage, np.argsort(order)
+        for_new = MendInduction(ordered, stage, stage.shares, settings)
+        state = MendState(labels.codes, labels.shares(), _final_weights(stage), for_new, order)
+        self._store_graph(mended, inverse_order)
+        self.off_graph_ = ~joined_to_label(self.graph_, labels.labelled)
+        hold_out = {
+            "leave_one_out": partial(held_out_scores, state, labelling.Y),
+            "cross_fit": partial(cross_fitted, self, geometry, order, labels),
+        }
+        scores, scored = stage.P[inverse_order], np.asarray(stage.P[inverse_order].any(axis=1))
+        self._store_calibrated(scores * state.class_weights, labels, scored, state, hold_out)
 
     def _max_rounds(self) -> int:
-        return n_stages(self._settings())
+        return n_stages(make_settings(self))
 
-    def _score_new(self, X, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """One step of the recipe, with the samples of fit held as they are."""
-        data = self._check_predict(X, mask, self.dtype)
+        data, state = self._check_predict(X, mask, self.dtype), self.fitted_state_
         with limited_threads(self.n_jobs):
-            scores = induce_classes(self._induction, data.views, data.observed)
-        return scores * self._class_weights
+            scores = induce_classes(state.induction, data.views, data.observed)
+        return scores * state.class_weights
 
-    _explained = explain_mended
+    def _explained(self, rows: np.ndarray) -> Explanation:
+        return explain_mended(self, rows)
 
-    def _held_out(self, stage: Stage, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores of labelled samples without their own label, and their codes.
-
-        The graph and the evidence of the last stage are kept as they are; the evidence of a sample
-        leaves out its label but not what its neighbours learned from it.
-        """
-        rows, settings = held_out_samples(Y), self._settings()
-        P = spread_without_own(stage.W, Y, stage.F, rows, settings.spreading)
-        if stage.evidence is not None:
-            P = combine(P, stage.evidence.P[rows], stage.shares, settings.evidence_power)
-        return P * self._class_weights, np.argmax(Y[rows], axis=1)
-
-    def _labelling(self, labels: Labels, order: np.ndarray) -> Labelling:
-        Y = labels.one_hot()[order]
-        given = None if self._prior_is_auto() else self.class_prior
-        prior = check_class_prior(given, labels)
-        if prior is None:
-            return Labelling(Y, labels.shares(), trust=None)
-        return Labelling(Y, prior)
-
-    def _prior_is_auto(self) -> bool:
-        return isinstance(self.class_prior, str) and self.class_prior == "auto"
-
-    def _final_weights(self, stage: Stage) -> np.ndarray:
-        """Of the classes in the scores: ones with evidence, which balances them well enough."""
-        if stage.evidence is None:
-            return class_weights(stage.P, self.class_prior_)
-        return np.ones(len(self.class_prior_))
-
-    def _geometry_settings(self) -> GeometrySettings:
-        return GeometrySettings(
-            representations=self._representation_names(),
-            most_neighbours=int(np.max(self.n_neighbors)),
-            n_landmarks=self.n_landmarks,
-            kernel_width=float(self.kernel_width),
-            seed=int(np.random.default_rng(self.random_state).integers(2**32)),
-        )
-
-    def _representation_names(self) -> tuple[str, ...]:
-        given = self.representations
-        return tuple(REPRESENTATIONS if isinstance(given, str) else given)
-
-    def _settings(self) -> MendSettings:
-        """Words become symbols here, and nowhere else."""
-        fewest, most = np.broadcast_to(self.n_neighbors, 2)
-        if fewest > most:
-            msg = (
-                f"n_neighbors must be a number or (fewest, most) in this order, got "
-                f"{self.n_neighbors!r}; swap them"
-            )
-            raise InvalidParameterError(msg)
-        return MendSettings(
-            neighbours=NeighbourRule(fewest=int(fewest), most=int(most)),
-            spreading=float(self.spreading),
-            homophily_power=float(self.homophily_power),
-            edge_floor=float(self.edge_floor),
-            edge_power=float(self.edge_power),
-            n_rounds=self.n_rounds,
-            consensus_weight=float(self.consensus_weight),
-            evidence_power=float(self.evidence_power),
-        )
-
-    def _store(
-        self, mended: Mended, geometry: tuple[np.ndarray, MendGeometry], labels: Labels
-    ) -> None:
+    def _store_graph(self, mended: Mended, inverse_order: np.ndarray) -> None:
         """Symbols become words again, and the samples come back in the order of fit."""
-        stage, order = mended.stage, geometry[0]
-        inverse_order = np.argsort(order)
+        stage = mended.stage
+        self.class_prior_ = stage.shares
         self.graph_ = stage.W[inverse_order][:, inverse_order]
         self.graph_weights_ = self._named_weights(stage.graph_weights)
         self.history_ = mended.history
         self.n_iter_ = len(mended.history)
         self.status_ = mended.status
-        self.off_graph_ = ~joined_to_label(self.graph_, labels.labelled)
-        scored = np.asarray(stage.P[inverse_order].any(axis=1))
         if stage.evidence is not None:
             trust = stage.evidence.view_weights
             self.view_weights_ = trust / trust.sum()
-        self._order = order
-        hold_out = {
-            "leave_one_out": partial(self._held_out, stage, labels.one_hot()[order]),
-            "cross_fit": partial(cross_fitted, self, geometry, order, labels),
-        }
-        self._store_trusted(stage.P[inverse_order] * self._class_weights, labels, scored, hold_out)
 
     def _named_weights(self, weights: np.ndarray) -> dict[str, dict[str, float]]:
-        names = self._representation_names()
+        names = representation_names(self.representations)
         table = weights.reshape(len(self.view_names_), len(names))
         return {
             view: dict(zip(names, map(float, row), strict=True))
             for view, row in zip(self.view_names_, table, strict=True)
         }
+
+
+def held_out_scores(state: MendState, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of labelled samples without their own label, and their codes.
+
+    The graph and the evidence of the last stage are kept as they are; the evidence of a sample
+    leaves out its label but not what its neighbours learned from it.
+
+    Parameters
+    ----------
+    state : MendState
+    Y : array (n_samples, n_classes)
+        Labels in the order of the state.
+
+    Returns
+    -------
+    scores : array (n_held_out, n_classes)
+    codes : array (n_held_out,) of int
+    """
+    stage, settings, rows = state.induction.stage, state.induction.settings, held_out_samples(Y)
+    P = spread_without_own(stage.W, Y, stage.F, rows, settings.spreading)
+    if stage.evidence is not None:
+        P = combine(P, stage.evidence.P[rows], stage.shares, settings.evidence_power)
+    return P * state.class_weights, np.argmax(Y[rows], axis=1)
+
+
+def _final_weights(stage: Stage) -> np.ndarray:
+    """Of the classes in the scores: ones with evidence, which balances them well enough."""
+    if stage.evidence is None:
+        return class_weights(stage.P, stage.shares)
+    return np.ones(len(stage.shares))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.backend.threads import limited_threads
@@ -139,19 +139,25 @@ class LabelSearchCV(
 
     _rules: ClassVar[dict[str, Rule]] = {"cv": Integer(2), "margin": Real(0)}
 
-    def __init__(self, estimator, param_grid=None, cv=3, margin=1.0):
+    def __init__(
+        self,
+        estimator: TwoStepClassifier,
+        param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        cv: int = 3,
+        margin: float = 1.0,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.cv = cv
         self.margin = margin
 
     @with_callbacks
-    def fit(self, X, y=None, mask: ArrayLike | None = None) -> LabelSearchCV:
+    def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> LabelSearchCV:
         """Search, then fit the best on all labels; input as for the estimator."""
         check_parameters(self, self._rules)
         runs = [Run(point) for point in self._points()]
         model = clone(self.estimator)
-        data, labels = model._check_fit(X, y, mask, model.dtype)
+        data, labels = model.prepare(X, y, mask)
         order = canonical_order(data.views, data.observed, labels.codes)
         folds = label_folds(labels.codes, order, self.cv)
         shared = SharedGeometry(self.estimator, data, labels)
@@ -164,27 +170,27 @@ class LabelSearchCV(
         self._store(runs, best)
         return self
 
-    def predict(self, X, mask: ArrayLike | None = None) -> np.ndarray:
+    def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Classes of new samples, by the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X, mask)
 
-    def predict_proba(self, X, mask: ArrayLike | None = None) -> np.ndarray:
+    def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Class shares of new samples, by the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X, mask)
 
     def score(
         self,
-        X,
-        y,
+        X: Any,
+        y: Any,
         sample_weight: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> float:
         """Accuracy on the labelled samples of ``y``, as `score_labelled` has it."""
         return score_labelled(self, X, y, sample_weight, mask)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
@@ -202,12 +208,11 @@ class LabelSearchCV(
         names = sorted({name for point in points for name in point})
         _check_names(names, self.estimator)
         for point in [{}, *points]:
-            model = clone(self.estimator).set_params(**point)
-            check_parameters(model, model._rules)
-        own = {name: getattr(self.estimator, name) for name in names}
+            clone(self.estimator).set_params(**point).validate_parameters()
+        as_given = {name: getattr(self.estimator, name) for name in names}
         # Of points that score the same the first wins, so that nothing changes without reason.
-        others = sorted(points, key=lambda point: _n_changes(point, own))
-        return [own, *(point for point in others if _n_changes(point, own) > 0)]
+        others = sorted(points, key=lambda point: _n_changes(point, as_given))
+        return [as_given, *(point for point in others if _n_changes(point, as_given) > 0)]
 
     def _race(self, runs: Sequence[Run], contest: Contest, n_folds: int) -> None:
         """Hits of short fits, of ever fewer runs, until a callback has stopped in a fold."""
@@ -217,8 +222,8 @@ class LabelSearchCV(
             for run in still_racing(runs):
                 run.hits.append(contest.short_hits(fold, run))
                 n_done += 1
-                found = Comparison(n_done, fold + 1, run.point, share(run.hits[-1:]))
-                reasons.append(reason_to_stop(watchers, found, run))
+                comparison = Comparison(n_done, fold + 1, run.point, share(run.hits[-1:]))
+                reasons.append(reason_to_stop(watchers, comparison, run))
             if any(reasons):
                 break
 
@@ -252,8 +257,8 @@ def _check_names(names: Sequence[str], estimator: TwoStepClassifier) -> None:
             raise InvalidParameterError(msg)
 
 
-def _n_changes(point: Point, own: Point) -> int:
-    return sum(content(point[name]) != content(own[name]) for name in point)
+def _n_changes(point: Point, as_given: Point) -> int:
+    return sum(content(point[name]) != content(as_given[name]) for name in point)
 
 
 def _results(runs: Sequence[Run]) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import DataWarning
 from viewmend.models.agfti import AGFTIClassifier
-from viewmend.models.agfti_geometry import Geometry
+from viewmend.models.agfti_geometry import AnchorGeometry
+from viewmend.models.agfti_problem import final_diagonals, make_problem, solve_problem
 from viewmend.models.base import TwoStepClassifier
 from viewmend.models.search_runs import Point, Run, surely_better
 
@@ -61,10 +62,8 @@ class SharedGeometry:
     def fit(self, point: Point, labels: Labels) -> TwoStepClassifier:
         """The estimator with the parameters of a point and its callbacks, fitted to the labels."""
         model = clone(self.estimator).set_params(**point)
-        model.set_callbacks(*getattr(self.estimator, "_callbacks", ()))
-        model._remember_layout(self.data, labels)
-        with model._watched(model._max_rounds()):
-            model._fit_labels(self.geometry(model), labels)
+        model.set_callbacks(*self.estimator.callbacks)
+        model.fit_prepared(self.data, self.geometry(model), labels)
         return model
 
     def fit_without(
@@ -73,27 +72,27 @@ class SharedGeometry:
         """A silent fit to the other labels, with parameters cut down to their limits."""
         model = self.limited(point, limits)
         rest = self.labels_without(held_out)
-        model._remember_layout(self.data, rest)
         geometry = self.geometry(model)
         with warnings.catch_warnings():
             # A short fit need not converge, and the final one tells what is wrong with the labels.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", DataWarning)
-            model._fit_labels(geometry, rest)
+            model.fit_prepared(self.data, geometry, rest)
         return model
 
     def hits(self, held_out: np.ndarray, point: Point, limits: Mapping[str, int]) -> np.ndarray:
         """Which of the held-out labels a fit without them finds, (n_held_out,) of bool."""
         model = self.fit_without(held_out, point, limits)
-        found = np.argmax(model.label_distributions_[held_out], axis=1)
-        return np.asarray(found == self.labels.codes[held_out])
+        codes = np.argmax(model.label_distributions_[held_out], axis=1)
+        return np.asarray(codes == self.labels.codes[held_out])
 
     def limited(self, point: Point, limits: Mapping[str, int]) -> TwoStepClassifier:
         """The estimator with the parameters of a point, none above its limit, and silent.
 
         Classes are all that is asked of it, and calibration changes none.
         """
-        model = clone(self.estimator).set_params(**point).set_params(verbose=0, calibration=None)
+        model = clone(self.estimator).set_callbacks().set_params(**point)
+        model.set_params(verbose=0, calibration=None)
         return model.set_params(
             **{name: min(getattr(model, name), limits[name]) for name in limits}
         )
@@ -106,9 +105,9 @@ class SharedGeometry:
 
     def geometry(self, model: TwoStepClassifier) -> Any:
         """What the model computes before it sees a label."""
-        key = content([getattr(model, name) for name in model._geometry_parameters])
+        key = content([getattr(model, name) for name in model.geometry_parameters])
         if key not in self._known:
-            self._known[key] = model._geometry(self.data, self.labels)
+            self._known[key] = model.build_geometry(self.data, self.labels)
         return self._known[key]
 
 
@@ -118,8 +117,8 @@ class Contest(Protocol):
     def short_hits(self, fold: int, run: Run) -> np.ndarray:
         """Which labels of a fold a point finds in the race, (n_held_out,) of bool."""
 
-    def last_comparison(self, own: Run, rival: Run, margin: float) -> Run:
-        """The rival if longer fits find it surely better, else the own run."""
+    def last_comparison(self, champion: Run, rival: Run, margin: float) -> Run:
+        """The rival if longer fits find it surely better, else the champion."""
 
 
 class ShortFits:
@@ -141,10 +140,10 @@ class ShortFits:
     def short_hits(self, fold: int, run: Run) -> np.ndarray:
         return self.shared.hits(self.folds[fold], run.point, self.limits)
 
-    def last_comparison(self, own: Run, rival: Run, margin: float) -> Run:
-        for run in (own, rival):
+    def last_comparison(self, champion: Run, rival: Run, margin: float) -> Run:
+        for run in (champion, rival):
             run.full_hits = run.full_hits or self._full_hits(run)
-        return rival if surely_better(rival, own, margin) else own
+        return rival if surely_better(rival, champion, margin) else champion
 
     def _full_hits(self, run: Run) -> list[np.ndarray]:
         """Hits without limits, fold by fold; those of the race if there are none."""
@@ -187,15 +186,15 @@ class CommonGraphs:
             self._soft[run] = [spread_over(P, model, geometry, rest) for rest in self._rests]
         return self._hits(fold, self._soft[run][fold], model, geometry)
 
-    def last_comparison(self, own: Run, rival: Run, margin: float) -> Run:
-        if not surely_better(rival, own, margin):
-            return own
+    def last_comparison(self, champion: Run, rival: Run, margin: float) -> Run:
+        if not surely_better(rival, champion, margin):
+            return champion
         for fold in range(len(self.folds)):
-            for run in (own, rival):
+            for run in (champion, rival):
                 run.full_hits.append(self.longer_hits(fold, run))
-            if not surely_better(rival, own, PROMISING * margin):
-                return own
-        return rival if surely_better(rival, own, margin) else own
+            if not surely_better(rival, champion, PROMISING * margin):
+                return champion
+        return rival if surely_better(rival, champion, margin) else champion
 
     def longer_hits(self, fold: int, run: Run) -> np.ndarray:
         """Which labels of a fold are found over a graph that the other labels shaped."""
@@ -204,18 +203,18 @@ class CommonGraphs:
         P = learned_graph(model, geometry, rest)
         return self._hits(fold, spread_over(P, model, geometry, rest), model, geometry)
 
-    def _start(self, run: Run, limits: Mapping[str, int]) -> tuple[AGFTIClassifier, Geometry]:
+    def _start(self, run: Run, limits: Mapping[str, int]) -> tuple[AGFTIClassifier, AnchorGeometry]:
         model = self.shared.limited(run.point, limits)
         return model, self.shared.geometry(model)
 
     def _hits(
-        self, fold: int, soft: np.ndarray, model: AGFTIClassifier, geometry: Geometry
+        self, fold: int, soft: np.ndarray, model: AGFTIClassifier, geometry: AnchorGeometry
     ) -> np.ndarray:
         # Like all sums over the samples, those of the weights are taken in the geometry's order.
-        found = np.empty_like(self.shared.labels.codes)
-        found[geometry.order] = classes_found(soft, self._rests[fold], model)
+        codes = np.empty_like(self.shared.labels.codes)
+        codes[geometry.order] = classes_found(soft, self._rests[fold], model)
         held_out = self.folds[fold]
-        return np.asarray(found[held_out] == self.shared.labels.codes[held_out])
+        return np.asarray(codes[held_out] == self.shared.labels.codes[held_out])
 
 
 def contest_for(
@@ -234,7 +233,7 @@ def short_limits(estimator: TwoStepClassifier, points: Sequence[Point]) -> dict[
     are to be compared; nor is one that would change nothing.
     """
     limits = {}
-    for name, limit in estimator._search_overrides.items():
+    for name, limit in estimator.search_limits.items():
         tried = {point[name] for point in points if name in point}
         distinct = len({min(value, limit) for value in tried}) == len(tried)
         if distinct and max(tried | {getattr(estimator, name)}) > limit:
@@ -255,19 +254,19 @@ def graphs_tell_apart(estimator: TwoStepClassifier, points: Sequence[Point]) -> 
     )
 
 
-def learned_graph(model: AGFTIClassifier, geometry: Geometry, labels: Labels) -> np.ndarray:
+def learned_graph(model: AGFTIClassifier, geometry: AnchorGeometry, labels: Labels) -> np.ndarray:
     """The fused graph (n_samples, n_anchors) of ``max_iter`` rounds in single precision.
 
     Soft labels are spread over it in double precision, where they are as exact as in any fit.
     """
-    problem = model._make_problem(geometry, labels).converted(_in_single_precision)
+    problem = make_problem(model, geometry, labels).converted(_in_single_precision)
     # Without labels little is left to change, and the first round would seem to converge.
     learner = clone(model).set_params(tol=0.0, final_damping=None)
-    return to_numpy(learner._solve(problem).P).astype(np.float64)
+    return to_numpy(solve_problem(learner, problem).P).astype(np.float64)
 
 
 def spread_over(
-    P: np.ndarray, model: AGFTIClassifier, geometry: Geometry, labels: Labels
+    P: np.ndarray, model: AGFTIClassifier, geometry: AnchorGeometry, labels: Labels
 ) -> np.ndarray:
     """Soft labels (n_samples, n_classes) that a model gives out over a graph.
 
@@ -276,14 +275,12 @@ def spread_over(
     P : array (n_samples, n_anchors)
         Like the answer in the order of the geometry.
     model : AGFTIClassifier
-    geometry : Geometry
+    geometry : AnchorGeometry
     labels : Labels
         In the order of the data.
     """
     ordered = Labels(labels.classes, labels.codes[geometry.order])
-    final = model.final_damping
-    damping = model.propagation_damping if final is None else final
-    B = model._damped(damping, ordered.labelled, P[None])
+    B = final_diagonals(model, ordered.labelled, P[None])
     return propagate_labels(P, ordered.one_hot(), *B)[0]
 
 

@@ -96,12 +96,12 @@ def label_folds(codes: np.ndarray, order: np.ndarray, n_folds: int) -> list[np.n
 
 def still_racing(runs: Sequence[Run]) -> list[Run]:
     """The first run, and of the others that were in every fold so far the best third."""
-    own, *others = runs
-    others = [run for run in others if len(run.hits) == len(own.hits)]
-    if own.hits:
-        kept = math.ceil(SURVIVORS * len(others))
-        others = sorted(others, key=lambda run: -run.score)[:kept]
-    return [own, *others]
+    first, *others = runs
+    others = [run for run in others if len(run.hits) == len(first.hits)]
+    if first.hits:
+        n_survivors = math.ceil(SURVIVORS * len(others))
+        others = sorted(others, key=lambda run: -run.score)[:n_survivors]
+    return [first, *others]
 
 
 def leader(runs: Sequence[Run]) -> Run:
@@ -109,11 +109,11 @@ def leader(runs: Sequence[Run]) -> Run:
     return max(still_racing(runs), key=lambda run: run.score)
 
 
-def surely_better(rival: Run, own: Run, margin: float) -> bool:
+def surely_better(rival: Run, champion: Run, margin: float) -> bool:
     """Whether a run found more labels than another, by more than ``margin`` standard errors.
 
     With ``w`` labels that only the one found and ``l`` that only the other did, ``w - l`` has the
     standard error ``sqrt(w + l)`` if both are equally good (McNemar 1947).
     """
-    gains = np.concatenate(rival.best_known).astype(int) - np.concatenate(own.best_known)
+    gains = np.concatenate(rival.best_known).astype(int) - np.concatenate(champion.best_known)
     return bool(gains.sum() > margin * math.sqrt(np.abs(gains).sum()))

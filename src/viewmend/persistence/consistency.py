@@ -21,8 +21,10 @@ from viewmend.storage.errors import expect
 
 __all__ = ["check_model"]
 
+SavedModel = AGFTIClassifier | MendClassifier
 
-def check_model(model: Any) -> None:
+
+def check_model(model: SavedModel) -> None:
     """Raise unless all that prediction reads has the shapes that belong together."""
     _check_layout(model)
     _CHECKS[type(model)](model)
@@ -40,7 +42,7 @@ def _indices(what: str, array: np.ndarray, low: int, high: int) -> None:
     expect(inside, what, f"within [{low}, {high})", array)
 
 
-def _check_layout(model: Any) -> None:
+def _check_layout(model: SavedModel) -> None:
     n_classes, n_views = len(np.atleast_1d(model.classes_)), len(model.view_names_)
     n_samples = len(np.atleast_1d(model.transduction_))
     expect(n_classes >= 2, "classes_", "of two or more", n_classes)
@@ -49,19 +51,19 @@ def _check_layout(model: Any) -> None:
     columns = model.view_n_features_
     fits = len(columns) == n_views and min(columns) >= 1 and sum(columns) == model.n_features_in_
     expect(fits, "view_n_features_", f"{n_views} counts, of sum n_features_in_", columns)
-    kind = model.classes_.dtype.kind
+    state, kind = model.fitted_state_, model.classes_.dtype.kind
     _shaped("classes_", model.classes_, n_classes, kinds=kind)
     _shaped("transduction_", model.transduction_, n_samples, kinds=kind)
     _shaped("label_distributions_", model.label_distributions_, n_samples, n_classes)
     _shaped("confidence_", model.confidence_, n_samples)
-    _shaped("_label_codes", model._label_codes, n_samples, kinds="i")
-    _indices("_label_codes", model._label_codes, -1, n_classes)
+    _shaped("label_codes", state.label_codes, n_samples, kinds="i")
+    _indices("label_codes", state.label_codes, -1, n_classes)
     _check_calibration(model.calibration_, n_classes)
     _shaped("unreachable_", model.unreachable_, n_samples, kinds="b")
     _shaped("observed_", model.observed_, n_samples, n_views, kinds="b")
-    _shaped("_labelled_shares", model._labelled_shares, n_classes)
-    if np.ndim(model._class_weights):
-        _shaped("_class_weights", model._class_weights, n_classes)
+    _shaped("labelled_shares", state.labelled_shares, n_classes)
+    if isinstance(state.class_weights, np.ndarray):
+        _shaped("class_weights", state.class_weights, n_classes)
     if hasattr(model, "view_weights_"):
         _shaped("view_weights_", model.view_weights_, n_views)
 
@@ -75,7 +77,7 @@ def _check_calibration(calibration: Calibration, n_classes: int) -> None:
 
 
 def _check_agfti(model: AGFTIClassifier) -> None:
-    fit = model._induction
+    fit = model.fitted_state_.induction
     n_samples, n_classes = model.label_distributions_.shape
     n_views, m = len(model.view_names_), fit.anchor_labels.shape[0]
     for what, anchors in (("anchors_", model.anchors_), ("anchors", fit.anchors)):
@@ -92,7 +94,8 @@ def _check_agfti(model: AGFTIClassifier) -> None:
 
 
 def _check_mend(model: MendClassifier) -> None:
-    fit, stage = model._induction, model._induction.stage
+    fit, order = model.fitted_state_.induction, model.fitted_state_.order
+    stage = fit.stage
     n, n_classes = model.label_distributions_.shape
     n_views, views, observed = len(model.view_names_), fit.geometry.views, fit.geometry.observed
     _shaped("observed", observed, n, n_views, kinds="b")
@@ -108,8 +111,8 @@ def _check_mend(model: MendClassifier) -> None:
     for what, shares in (("prior", fit.prior), ("shares", stage.shares)):
         _shaped(what, shares, n_classes)
     _shaped("class_prior_", model.class_prior_, n_classes)
-    _shaped("_order", model._order, n, kinds="i")
-    expect(np.array_equal(np.sort(model._order), np.arange(n)), "_order", "a permutation", n)
+    _shaped("order", order, n, kinds="i")
+    expect(np.array_equal(np.sort(order), np.arange(n)), "order", "a permutation", n)
     _shaped("off_graph_", model.off_graph_, n, kinds="b")
     for what, graph in (("W", stage.W), ("graph_", model.graph_)):
         expect(graph.shape == (n, n), f"shape of {what}", str((n, n)), graph.shape)

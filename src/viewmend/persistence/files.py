@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.base import TwoStepClassifier
 from viewmend.models.search import LabelSearchCV
-from viewmend.parameters import check_parameters
 from viewmend.persistence.consistency import check_model
-from viewmend.persistence.registry import LAYOUTS, RUNTIME, VOCABULARY, Layout
+from viewmend.persistence.registry import LAYOUTS, VOCABULARY, FileLayout
 from viewmend.storage.archive import Document, read_archive, write_archive
 from viewmend.storage.atomic import replacing
 from viewmend.storage.errors import DAMAGED, ModelFileError, expect
@@ -52,7 +51,7 @@ def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] 
         write_archive(stream, document)
 
 
-def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
+def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
     """Read a model that `save` wrote; safe on files of any origin.
 
     Predictions, ``transduction_``, ``label_distributions_`` and ``history_`` are those of the
@@ -69,7 +68,8 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is truncated, damaged, of another kind, or of a newer schema.
+        If the file is truncated, damaged, of another kind, or of another schema, such as that of
+        version 0.1.
     """
     if not isinstance(file, (str, os.PathLike)):
         return rebuild(read_archive(file))
@@ -77,7 +77,7 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
         return rebuild(read_archive(stream))
 
 
-def describe(model: Any) -> Document:
+def describe(model: TwoStepClassifier | LabelSearchCV) -> Document:
     """A fitted model as trees and arrays."""
     check_is_fitted(model)
     if isinstance(model, LabelSearchCV):
@@ -88,7 +88,8 @@ def describe(model: Any) -> Document:
         msg = f"model must be one of {sorted(LAYOUTS)} or a LabelSearchCV of them, got {name}"
         raise ModelFileError(msg)
     given = model.get_params(deep=False)
-    fitted = {k: v for k, v in vars(model).items() if k not in given and k not in RUNTIME}
+    # By scikit-learn's rule for what a fit leaves behind.
+    fitted = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}
     write = Writer(VOCABULARY)
     parameters = _written(name, given, write)
     return Document(name, parameters, _written(name, fitted, write), write.arrays)
@@ -105,7 +106,7 @@ def _written(owner: str, values: Mapping[str, Any], write: Writer) -> dict[str, 
     return trees
 
 
-def rebuild(document: Document) -> Any:
+def rebuild(document: Document) -> TwoStepClassifier:
     """The model that trees and arrays describe, if they do."""
     name = document.class_name
     known = isinstance(name, str) and name in LAYOUTS
@@ -128,20 +129,20 @@ def _values(what: str, trees: Any, read: Reader) -> dict[str, Any]:
     return {name: read(tree) for name, tree in trees.items()}
 
 
-def _with_parameters(layout: Layout, values: Mapping[str, Any]) -> Any:
-    model: Any = layout.model()
+def _with_parameters(layout: FileLayout, values: Mapping[str, Any]) -> TwoStepClassifier:
+    model = layout.model()
     known = sorted(model.get_params(deep=False))
     expect(sorted(values) == known, "parameters", str(known), sorted(values))
     model.set_params(**values)
     try:
-        check_parameters(model, model._rules)
+        model.validate_parameters()
     except InvalidParameterError as error:
         msg = f"parameters of a model file must be valid, got {error}; {DAMAGED}"
         raise ModelFileError(msg) from error
     return model
 
 
-def _set_fitted(model: Any, layout: Layout, values: Mapping[str, Any]) -> None:
+def _set_fitted(model: TwoStepClassifier, layout: FileLayout, values: Mapping[str, Any]) -> None:
     unknown = sorted(set(values) - set(layout.fitted))
     absent = sorted(set(layout.fitted) - set(values) - layout.optional)
     expect(not unknown, "fitted attributes", f"among {sorted(layout.fitted)}", unknown)

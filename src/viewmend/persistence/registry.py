@@ -24,22 +24,25 @@ from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.view_gaussian import ViewGaussian
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.base import TwoStepClassifier
+from viewmend.models.fitted_state import AGFTIState, MendState
 from viewmend.models.mend import MendClassifier
 from viewmend.storage.tree import Vocabulary
 
-__all__ = ["LAYOUTS", "RUNTIME", "VOCABULARY", "Layout"]
+__all__ = ["LAYOUTS", "VOCABULARY", "FileLayout"]
 
 VOCABULARY = Vocabulary(
     records=(
+        AGFTIState,
         Calibration,
         Evidence,
-        MendGeometry,
         Induction,
         InnerStep,
         KernelFeatures,
         KernelMap,
         LeaveOneOut,
+        MendGeometry,
         MendInduction,
+        MendState,
         NeighbourRule,
         Neighbours,
         Representation,
@@ -53,12 +56,9 @@ VOCABULARY = Vocabulary(
     functions=(homophily_weights,),
 )
 
-# What a running model holds and a file does not: set them again after loading.
-RUNTIME = frozenset({"_callbacks", "_metadata_request", "_skl_callbacks"})
-
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """A class of models, and the types of its fitted attributes, some of which may be absent."""
 
     model: type[TwoStepClassifier]
@@ -80,13 +80,10 @@ _COMMON: dict[str, Any] = {
     "view_weights_": np.ndarray,
     "n_iter_": int,
     "status_": str,
-    "_label_codes": np.ndarray,
-    "_labelled_shares": np.ndarray,
-    "_class_weights": np.ndarray | float,
 }
 
 LAYOUTS = {
-    "AGFTIClassifier": Layout(
+    "AGFTIClassifier": FileLayout(
         AGFTIClassifier,
         {
             **_COMMON,
@@ -95,12 +92,10 @@ LAYOUTS = {
             "view_graphs_": np.ndarray,
             "anchors_": tuple[np.ndarray, ...],
             "anchor_alignments_": np.ndarray,
-            "_induction": Induction,
-            "_input_device": str | None,
+            "fitted_state_": AGFTIState,
         },
-        optional=frozenset({"_input_device"}),
     ),
-    "MendClassifier": Layout(
+    "MendClassifier": FileLayout(
         MendClassifier,
         {
             **_COMMON,
@@ -109,8 +104,7 @@ LAYOUTS = {
             "graph_": csr_array,
             "graph_weights_": dict[str, dict[str, float]],
             "off_graph_": np.ndarray,
-            "_induction": MendInduction,
-            "_order": np.ndarray,
+            "fitted_state_": MendState,
         },
         optional=frozenset({"view_weights_"}),
     ),

@@ -105,11 +105,11 @@ def plot_reliability(
     matplotlib Axes
     """
     ax = axes_or_new(ax, (4.6, 4.4))
-    found = reliability(confidence, right, n_bins)
+    curve = reliability(confidence, right, n_bins)
     ax.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=1)
-    ax.vlines(found.confidence, found.accuracy, found.confidence, color=WRONG, linewidth=1.6)
-    ax.plot(found.confidence, found.accuracy, "o", color=RIGHT, markersize=6)
-    ax.set_title(f"calibration error {found.error:.3f}")
+    ax.vlines(curve.confidence, curve.accuracy, curve.confidence, color=WRONG, linewidth=1.6)
+    ax.plot(curve.confidence, curve.accuracy, "o", color=RIGHT, markersize=6)
+    ax.set_title(f"calibration error {curve.error:.3f}")
     ax.text(0.97, 0.03, "too sure", ha="right", color=GREY, transform=ax.transAxes)
     ax.text(0.03, 0.97, "not sure enough", va="top", color=GREY, transform=ax.transAxes)
     _percent_axes(ax, "xy")

@@ -19,6 +19,7 @@ from scipy.sparse.linalg import eigsh
 
 from viewmend.exceptions import InvalidParameterError
 from viewmend.plot.style import GREY, PALETTE, axes_or_new, label_texts, styled
+from viewmend.protocols import HasImputedGraphs, HasSampleGraph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,14 +125,14 @@ def embed_graph(graph: csr_array, labels: ArrayLike) -> np.ndarray:
     graph = csr_array(graph + graph.T)
     _, part = connected_components(graph, directed=False)
     sizes = np.bincount(part)
-    kept = np.flatnonzero(sizes[part] >= max(2, SMALL_PART * len(part)))
+    main = np.flatnonzero(sizes[part] >= max(2, SMALL_PART * len(part)))
     points = np.zeros((len(part), 2))
-    if len(kept) <= len(classes) + 1:
+    if len(main) <= len(classes) + 1:
         return points
-    n_coordinates = len(classes) + len(np.unique(part[kept]))
-    coordinates = _spectral_coordinates(graph[kept][:, kept], n_coordinates)
-    targets = _corners(len(classes))[codes[kept]]
-    points[kept] = coordinates @ np.linalg.lstsq(coordinates, targets, rcond=None)[0]
+    n_coordinates = len(classes) + len(np.unique(part[main]))
+    coordinates = _spectral_coordinates(graph[main][:, main], n_coordinates)
+    targets = _corners(len(classes))[codes[main]]
+    points[main] = coordinates @ np.linalg.lstsq(coordinates, targets, rcond=None)[0]
     return points
 
 
@@ -152,7 +153,7 @@ def rows_before_imputation(rows: np.ndarray, missing: ArrayLike) -> np.ndarray:
 
 @styled
 def plot_imputation(
-    model: Any,
+    model: HasImputedGraphs,
     observed: ArrayLike | None = None,
     view: int | str | None = None,
     axes: Any = None,
@@ -195,7 +196,7 @@ def _two_axes() -> np.ndarray:
 
 
 @styled
-def plot_sample_graph(model: Any, ax: Axes | None = None) -> Axes:
+def plot_sample_graph(model: HasSampleGraph, ax: Axes | None = None) -> Axes:
     """Draw the graph of the samples that the labels last spread over; see `embed_graph`.
 
     Parameters

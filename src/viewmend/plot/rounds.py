@@ -169,14 +169,14 @@ def _kind(history: Sequence[Any], known: tuple[type, ...]) -> type:
     if not len(history):
         msg = "history is empty; pass history_ of a fitted model, which has at least one round"
         raise InvalidParameterError(msg)
-    found = next((kind for kind in known if isinstance(history[0], kind)), None)
-    if found is None:
+    matching = next((kind for kind in known if isinstance(history[0], kind)), None)
+    if matching is None:
         msg = (
             f"history must hold records of {' or '.join(kind.__name__ for kind in known)}, got "
             f"{type(history[0]).__name__}; pass history_ of a fitted model that has such"
         )
         raise InvalidParameterError(msg)
-    return found
+    return matching
 
 
 def _check_names(view_names: Sequence[str], told: Sequence[tuple[int, tuple[float, ...]]]) -> None:

@@ -78,10 +78,10 @@ def varying_parameters(results: Mapping[str, Sequence[Any]]) -> list[str]:
 
 def _column(results: Mapping[str, Sequence[Any]], name: str) -> list[Any]:
     """Plain values; masked ones, of points that leave the parameter alone, stay so."""
-    found = results[name]
-    if isinstance(found, np.ma.MaskedArray):
-        return [found[i] for i in range(len(found))]
-    return np.asarray(found, dtype=object).tolist()
+    column = results[name]
+    if isinstance(column, np.ma.MaskedArray):
+        return [column[i] for i in range(len(column))]
+    return np.asarray(column, dtype=object).tolist()
 
 
 def _points(results: Mapping[str, Sequence[Any]], names: list[str], score: str) -> list[_Point]:
@@ -102,9 +102,9 @@ def _points(results: Mapping[str, Sequence[Any]], names: list[str], score: str) 
 
 def _axis_values(points: Sequence[_Point], which: int) -> list[Any]:
     """Values of a parameter: numbers ascending, others in the order they came."""
-    found = list(dict.fromkeys(point.values[which] for point in points))
-    numeric = all(isinstance(value, int | float | np.number) for value in found)
-    return sorted(found) if numeric else found
+    values = list(dict.fromkeys(point.values[which] for point in points))
+    numeric = all(isinstance(value, int | float | np.number) for value in values)
+    return sorted(values) if numeric else values
 
 
 def _value_text(value: object) -> str:
@@ -139,7 +139,7 @@ def _draw_surface(ax: Axes, names: Sequence[str], points: Sequence[_Point]) -> N
         values[place] = point.score
         texts[place] = f"{point.score:.1f}" if point.complete else f"({point.score:.1f})"
     limits = float(np.nanmin(values)), float(np.nanmax(values))
-    ticks = [[_value_text(value) for value in own] for own in (across, up)]
+    ticks = [[_value_text(value) for value in side] for side in (across, up)]
     draw_tiles(ax, values, texts, (ticks[0], ticks[1]), "cividis", limits)
     ax.invert_yaxis()
     brackets = "" if all(point.complete for point in points) else ", in brackets: left early"

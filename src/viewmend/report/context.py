@@ -5,19 +5,20 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.core.common.calibration import Calibration
+from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_labels
 from viewmend.data.validation import check_new_views
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.inspection import Inspection, inspect_data
 from viewmend.parameters import short
 from viewmend.plot.confusion import class_positions
+from viewmend.protocols import FittedClassifier, FittedSearch
 
 __all__ = ["THRESHOLD", "Case", "make_case"]
 
@@ -44,13 +45,13 @@ class Case:
         What chose the parameters of the model.
     """
 
-    model: Any
+    model: FittedClassifier
     ids: np.ndarray
     observed: np.ndarray | None = None
     inspection: Inspection | None = None
     given: Labels | None = None
     truth: Labels | None = None
-    search: Any = None
+    search: FittedSearch | None = None
 
     @property
     def n_samples(self) -> int:
@@ -62,9 +63,9 @@ class Case:
         known = self.model.classes_.tolist()
         true = [] if self.truth is None else self.truth.classes.tolist()
         names = [*known, *(name for name in true if name not in known)]
-        found = np.empty(len(names), dtype=object)
-        found[:] = names
-        return found
+        classes = np.empty(len(names), dtype=object)
+        classes[:] = names
+        return classes
 
     @cached_property
     def told(self) -> np.ndarray:
@@ -107,8 +108,8 @@ class Case:
     @cached_property
     def calibration(self) -> Calibration | None:
         """What the model's confidence was fitted to, if it was fitted to any label."""
-        found = getattr(self.model, "calibration_", None)
-        return found if found is not None and found.n_samples else None
+        fitted = getattr(self.model, "calibration_", None)
+        return fitted if fitted is not None and fitted.n_samples else None
 
     @cached_property
     def abstained(self) -> np.ndarray:
@@ -122,7 +123,7 @@ class Case:
 
 
 def make_case(
-    model: Any,
+    model: FittedClassifier | FittedSearch,
     X: object = None,
     y: object = None,
     mask: ArrayLike | None = None,
@@ -134,8 +135,8 @@ def make_case(
     Parameters are those of `viewmend.report.write_report`.
     """
     check_is_fitted(model, ("transduction_", "label_distributions_"))
-    search = model if hasattr(model, "best_estimator_") else None
-    model = getattr(model, "best_estimator_", model)
+    search = model if isinstance(model, FittedSearch) else None
+    model = model.best_estimator_ if isinstance(model, FittedSearch) else model
     n_samples = len(model.transduction_)
     given = None if y is None else check_labels(y, n_samples)
     if given is not None and given.classes.tolist() != model.classes_.tolist():
@@ -167,7 +168,7 @@ def _checked_ids(ids: ArrayLike | None, n_samples: int) -> np.ndarray:
     return names
 
 
-def _observed(model: Any, X: object, mask: ArrayLike | None) -> np.ndarray | None:
+def _observed(model: FittedClassifier, X: object, mask: ArrayLike | None) -> np.ndarray | None:
     """Who was seen through which view, from the views, from the mask alone, or from the model."""
     if X is None and mask is None:
         return getattr(model, "observed_", None)
@@ -182,7 +183,7 @@ def _observed(model: Any, X: object, mask: ArrayLike | None) -> np.ndarray | Non
     return observed
 
 
-def _views(model: Any, X: object, mask: ArrayLike | None) -> Any:
+def _views(model: FittedClassifier, X: object, mask: ArrayLike | None) -> MultiViewData:
     """The views as ``fit`` read them; what it had to warn of stands among the findings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
@@ -196,7 +197,7 @@ def _views(model: Any, X: object, mask: ArrayLike | None) -> Any:
 
 
 def _inspected(
-    model: Any, X: object, y: object, mask: ArrayLike | None, ids: np.ndarray
+    model: FittedClassifier, X: object, y: object, mask: ArrayLike | None, ids: np.ndarray
 ) -> Inspection:
     if model.view_sizes is None:
         return inspect_data(X, y, mask, ids=ids.tolist())

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from functools import partial
 from html import escape
 from typing import Any
 
 import numpy as np
 
-import viewmend
 from viewmend.core import Round
 from viewmend.core.mend.recipe import StageRecord
 from viewmend.inspection import Inspection
@@ -19,9 +17,11 @@ from viewmend.plot.bars import plot_weight_bars
 from viewmend.plot.coverage import plot_coverage, plot_overlap
 from viewmend.plot.embedding import plot_imputation, plot_sample_graph
 from viewmend.plot.rounds import plot_convergence, plot_view_weights
+from viewmend.protocols import FittedClassifier, HasImputedGraphs, HasSampleGraph
 from viewmend.report.context import Case
 from viewmend.report.html import Cell, advice, facts_html, joined, paragraph, table_html, tag
 from viewmend.report.pictures import WIDE, picture, side_by_side
+from viewmend.version import __version__
 
 __all__ = [
     "convergence_section",
@@ -59,7 +59,7 @@ def headline(case: Case) -> str:
 def model_section(case: Case) -> str:
     """Which model this is, and what was set differently from the defaults."""
     model = case.model
-    facts = [("model", type(model).__name__), ("made with", f"viewmend {viewmend.__version__}")]
+    facts = [("model", type(model).__name__), ("made with", f"viewmend {__version__}")]
     for name, attribute in (("status", "status_"), ("rounds", "n_iter_")):
         if hasattr(model, attribute):
             facts.append((name, str(getattr(model, attribute))))
@@ -68,7 +68,7 @@ def model_section(case: Case) -> str:
     changed = _changed_parameters(model)
     if not changed:
         return joined(facts_html(facts), paragraph("All parameters have their default values."))
-    rows = [[Cell(name), Cell(short(own)), Cell(short(usual))] for name, own, usual in changed]
+    rows = [[Cell(name), Cell(short(value)), Cell(short(usual))] for name, value, usual in changed]
     title = "Parameters that differ from the defaults"
     return joined(facts_html(facts), table_html(title, ("parameter", "value", "default"), rows))
 
@@ -78,13 +78,12 @@ def _listed(names: Any, most: int = 30) -> str:
     return shown if len(names) <= most else f"{shown}, and {len(names) - most} more"
 
 
-def _changed_parameters(model: Any) -> list[tuple[str, Any, Any]]:
+def _changed_parameters(model: FittedClassifier) -> list[tuple[str, Any, Any]]:
     """Name, value and default of the parameters that were set to something else."""
     usual = inspect.signature(type(model)).parameters
-    own = model.get_params(deep=False)
     return [
         (name, value, usual[name].default)
-        for name, value in own.items()
+        for name, value in model.get_params(deep=False).items()
         if repr(value) != repr(usual[name].default)
     ]
 
@@ -154,20 +153,21 @@ def _findings(inspection: Inspection) -> str:
 def weights_section(case: Case) -> str:
     """Which views the model relies on."""
     model = case.model
-    if getattr(model, "view_weights_", None) is None:
+    given = getattr(model, "view_weights_", None)
+    if given is None:
         return paragraph(f"{type(model).__name__} has no view weights after this fit.")
-    names, weights = model.view_names_, np.asarray(model.view_weights_)
+    names, weights, history = model.view_names_, np.asarray(given), getattr(model, "history_", ())
     caption = "Weight of each view in the fitted model."
     size = 5.4, max(2.2, 0.36 * len(names) + 1.2)
     pictures = [picture(lambda ax: plot_weight_bars(weights, names, ax), caption, "weights", size)]
-    first = next(iter(model.history_), None)
+    first = next(iter(history), None)
     told = [text for kind, text in TRACES.items() if isinstance(first, kind)]
-    draw = partial(plot_view_weights, model.history_, names)
+    draw = partial(plot_view_weights, history, names)
     pictures += [picture(draw, caption, "trace") for caption in told]
     return joined(side_by_side(*pictures), _graph_weights(model))
 
 
-def _graph_weights(model: Any) -> str:
+def _graph_weights(model: FittedClassifier) -> str:
     """Table of the trust in every graph of `MendClassifier`; empty for others."""
     table = getattr(model, "graph_weights_", None)
     if not table:
@@ -190,43 +190,39 @@ def convergence_section(case: Case) -> str:
             f"{type(model).__name__} is solved in one go: there are no rounds to show."
         )
     tol = getattr(model, "tol", None)
-    caption = f"How the fit settled in {model.n_iter_} rounds."
+    n_rounds = getattr(model, "n_iter_", len(history))
+    caption = f"How the fit settled in {n_rounds} rounds."
     drawing = picture(lambda ax: plot_convergence(history, ax, tol), caption, "convergence")
     return side_by_side(drawing)
 
 
 def graph_section(case: Case) -> str:
     """The samples in the plane, as the model's graph has them."""
-    for attribute, draw in _GRAPHS.items():
-        if hasattr(case.model, attribute):
-            return draw(case)
-    return paragraph(f"{type(case.model).__name__} keeps no graph that could be drawn.")
+    model = case.model
+    if isinstance(model, HasImputedGraphs):
+        return _imputed_graph(model, case.observed)
+    if isinstance(model, HasSampleGraph):
+        return _sample_graph(model)
+    return paragraph(f"{type(model).__name__} keeps no graph that could be drawn.")
 
 
-def _sample_graph(case: Case) -> str:
+def _sample_graph(model: HasSampleGraph) -> str:
     caption = (
         "Every sample of the graph that the labels spread over, in the colour of its predicted "
         "class. Samples near a corner have neighbours of that class; those in the middle lie "
         "between classes. Places come from the leading spectral coordinates of the graph."
     )
-    drawing = picture(lambda ax: plot_sample_graph(case.model, ax), caption, "graph", (5.4, 5.4))
+    drawing = picture(lambda ax: plot_sample_graph(model, ax), caption, "graph", (5.4, 5.4))
     return side_by_side(drawing)
 
 
-def _imputed_graph(case: Case) -> str:
-    if case.observed is None:
+def _imputed_graph(model: HasImputedGraphs, observed: np.ndarray | None) -> str:
+    if observed is None:
         return advice(NEEDS_X.format("the graph of a view before and after imputation"))
     caption = (
         "Graph of the view that misses most samples. Corners are classes; a sample lies at the "
         "mean of its anchors. Samples without the view share one place until their rows are "
         "imputed."
     )
-    draw = partial(plot_imputation, case.model, case.observed, None)
+    draw = partial(plot_imputation, model, observed, None)
     return side_by_side(picture(draw, caption, "graph", WIDE, 2))
-
-
-# By the attribute that holds the graph.
-_GRAPHS: dict[str, Callable[[Case], str]] = {
-    "view_graphs_": _imputed_graph,
-    "graph_": _sample_graph,
-}

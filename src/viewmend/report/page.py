@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from numpy.typing import ArrayLike
 
 from viewmend.plot.style import require_matplotlib
+from viewmend.protocols import FittedClassifier, FittedSearch
 from viewmend.report.context import Case, make_case
 from viewmend.report.html import page_html, write_page
 from viewmend.report.model_sections import (
@@ -39,7 +39,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Case], str]]] = {
 
 
 def write_report(
-    model: Any,
+    model: FittedClassifier | FittedSearch,
     path: str | Path,
     X: object = None,
     y: object = None,

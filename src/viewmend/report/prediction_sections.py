@@ -67,14 +67,14 @@ def confidence_section(case: Case) -> str:
     return joined(side_by_side(*pictures), _uncertain(case), _out_of_reach(case))
 
 
-def _calibration(found: Calibration) -> str:
+def _calibration(calibration: Calibration) -> str:
     """What the confidence was fitted to: given labels, each predicted without itself."""
     caption = (
-        f"Calibration on {found.n_samples:,} given labels, each predicted without itself; the "
-        f"temperature fitted to them is {found.temperature:.3g}."
+        f"Calibration on {calibration.n_samples:,} given labels, each predicted without itself; "
+        f"the temperature fitted to them is {calibration.temperature:.3g}."
     )
-    n_bins = max(1, min(BINS, found.n_samples // FEWEST_IN_BIN))
-    draw = partial(plot_reliability, found.confidence, found.correct, n_bins=n_bins)
+    n_bins = max(1, min(BINS, calibration.n_samples // FEWEST_IN_BIN))
+    draw = partial(plot_reliability, calibration.confidence, calibration.correct, n_bins=n_bins)
     return picture(draw, caption, "calibration", (5.4, 4.4))
 
 
@@ -208,9 +208,10 @@ def _withholding(sure: np.ndarray, right: np.ndarray) -> str:
     """Table of what is gained by giving out only predictions of high confidence."""
     rows = []
     for threshold in THRESHOLDS:
-        kept = sure >= threshold
-        accuracy = Cell(f"{right[kept].mean():.2%}", right[kept].mean()) if kept.any() else Cell("")
-        rows.append([Cell(f"{threshold:.0%}", threshold), _share(kept.mean()), accuracy])
+        answered = sure >= threshold
+        hit_rate = right[answered].mean() if answered.any() else None
+        accuracy = Cell("") if hit_rate is None else Cell(f"{hit_rate:.2%}", hit_rate)
+        rows.append([Cell(f"{threshold:.0%}", threshold), _share(answered.mean()), accuracy])
     columns = ("lowest confidence given out", "samples answered", "accuracy of the answers")
     return table_html("If the model abstains below a confidence", columns, rows)
 

@@ -19,8 +19,8 @@ from viewmend.storage.errors import DAMAGED, ModelFileError, expect
 __all__ = ["FORMAT", "SCHEMA", "Document", "read_archive", "write_archive"]
 
 FORMAT = "viewmend model"
-# Raised whenever an older reader could not make sense of a newer file.
-SCHEMA = 1
+# Raised whenever an older reader could not make sense of a newer file; 1 is that of version 0.1.
+SCHEMA = 2
 MANIFEST = "model.json"
 KEYS = {"format", "schema", "class", "parameters", "fitted", "arrays"}
 
@@ -100,7 +100,7 @@ def read_archive(file: BinaryIO) -> Document:
     Raises
     ------
     ModelFileError
-        If it is truncated, damaged, no model, or of a newer schema.
+        If it is truncated, damaged, no model, or of another schema.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
@@ -172,9 +172,9 @@ def _parsed(text: bytes) -> Any:
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    expect(len(found) == len(pairs), f"keys in {MANIFEST}", "distinct", [key for key, _ in pairs])
-    return found
+    entries = dict(pairs)
+    expect(len(entries) == len(pairs), f"keys in {MANIFEST}", "distinct", [key for key, _ in pairs])
+    return entries
 
 
 def _finite(text: str) -> float:
@@ -184,7 +184,7 @@ def _finite(text: str) -> float:
 
 
 def _check_manifest(manifest: Any) -> None:
-    """Format, then schema, then keys: a newer file is told from a damaged one."""
+    """Format, then schema, then keys: newer and older files are told from damaged ones."""
     expect(isinstance(manifest, dict), MANIFEST, "an object", manifest)
     expect(manifest.get("format") == FORMAT, "format", repr(FORMAT), manifest.get("format"))
     schema = manifest.get("schema")
@@ -193,6 +193,13 @@ def _check_manifest(manifest: Any) -> None:
         msg = (
             f"the model file has schema {schema}, this version of viewmend reads up to {SCHEMA}; "
             f"upgrade viewmend to open it, or save the model again with this version"
+        )
+        raise ModelFileError(msg)
+    if schema < SCHEMA:
+        msg = (
+            f"the file was written by viewmend 0.1 (schema {schema}), and this version reads files "
+            f"of schema {SCHEMA}; fit again and save with this version, or open the file with "
+            f"viewmend 0.1"
         )
         raise ModelFileError(msg)
     expect(set(manifest) == KEYS, f"keys of {MANIFEST}", str(sorted(KEYS)), sorted(manifest))

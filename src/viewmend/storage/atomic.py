@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 from viewmend.exceptions import InvalidParameterError
 
@@ -24,9 +25,10 @@ def check_folder(path: Path) -> None:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of ``path`` once it is whole and on the disk.
 
-    Whoever opens ``path`` meanwhile, or after a crash, finds the file as it was before.
+    Whoever opens ``path`` meanwhile, or after a crash, finds the file as it was before; two that
+    write it at once do no harm.
     """
-    partial = path.with_name(path.name + ".partial")
+    partial = path.with_name(f"{path.name}.{uuid4().hex}.partial")
     try:
         with partial.open("wb") as stream:
             yield stream

@@ -149,11 +149,11 @@ def _read_dict(body: Any, read: Reader) -> dict[Any, Any]:
     pairs = isinstance(body, list) and all(isinstance(p, list) and len(p) == 2 for p in body)
     expect(pairs, "a dict", "a list of pairs", body)
     try:
-        found = {read(key): read(entry) for key, entry in body}
+        entries = {read(key): read(entry) for key, entry in body}
     except TypeError:
         expect(False, "keys of a dict", "hashable", body)
-    expect(len(found) == len(body), "keys of a dict", "distinct", body)
-    return found
+    expect(len(entries) == len(body), "keys of a dict", "distinct", body)
+    return entries
 
 
 def _write_array(value: np.ndarray, write: Writer) -> str:
@@ -210,10 +210,10 @@ def _read_csr(body: Any, read: Reader) -> csr_array:
     expect(indptr[0] == 0 and (np.diff(indptr) >= 0).all(), "row ends", "ascending", indptr[:3])
     inside = ((indices >= 0) & (indices < n_columns)).all()
     expect(inside, "columns of a sparse array", f"below {n_columns}", indices)
-    found = csr_array((data, indices, indptr), shape=(n_rows, n_columns))
+    matrix = csr_array((data, indices, indptr), shape=(n_rows, n_columns))
     # The constructor may narrow the indices, and then makes copies.
-    found.data, found.indices, found.indptr = data, indices, indptr
-    return found
+    matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
+    return matrix
 
 
 def _write_record(value: Any, write: Writer) -> list[Any]:

@@ -16,6 +16,7 @@ __all__ = [
     "LabelSums",
     "anchor_labels",
     "anchor_scale",
+    "damping_diagonals",
     "inverse_roots",
     "label_distances",
     "label_sums",
@@ -148,3 +149,29 @@ def reachable_samples(P: np.ndarray, labelled: np.ndarray) -> np.ndarray:
     nodes = block_array([[None, graph], [graph.T, None]], format="csr")
     n_samples, n_anchors = P.shape
     return joined_to_label(nodes, np.r_[labelled, np.zeros(n_anchors, dtype=bool)])[:n_samples]
+
+
+def damping_diagonals(
+    label_strength: float, damping: Any, labelled: np.ndarray, graphs: Array
+) -> tuple[Array, Array]:
+    """Diagonals of ``B`` for the samples and for the anchors, as arrays like the graphs.
+
+    Parameters
+    ----------
+    label_strength : float
+        Of labelled samples.
+    damping : float or (float, float)
+        Of unlabelled samples and of anchors.
+    labelled : array (n_samples,) of bool
+    graphs : array (n_views, n_rows, n_anchors)
+
+    Returns
+    -------
+    B_samples : array (n_samples,)
+    B_anchors : array (n_anchors,)
+    """
+    of_samples, of_anchors = np.broadcast_to(damping, 2)
+    B_samples = np.where(labelled, label_strength, of_samples)
+    B_anchors = np.full(graphs.shape[2], of_anchors)
+    xp, like = array_namespace(graphs), {"dtype": graphs.dtype, "device": graphs.device}
+    return xp.asarray(B_samples, **like), xp.asarray(B_anchors, **like)

@@ -1,0 +1,94 @@
+"""The recipe of `viewmend.core.mend` from words to symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from viewmend.core.mend.geometry import GeometrySettings, NeighbourRule
+from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.recipe import MendSettings
+from viewmend.core.mend.representations import REPRESENTATIONS
+from viewmend.data.labels import Labels, check_class_prior
+from viewmend.exceptions import InvalidParameterError
+from viewmend.protocols import ClassPrior, Seed
+
+__all__ = [
+    "MendParameters",
+    "make_geometry_settings",
+    "make_labelling",
+    "make_settings",
+    "representation_names",
+]
+
+
+class MendParameters(Protocol):
+    """Parameters of `viewmend.MendClassifier` that its stages depend on."""
+
+    representations: str | Sequence[str]
+    n_neighbors: int | Sequence[int]
+    spreading: float
+    homophily_power: float
+    edge_power: float
+    edge_floor: float
+    n_rounds: int
+    n_landmarks: int
+    kernel_width: float
+    consensus_weight: float
+    evidence_power: float
+    random_state: Seed
+
+
+def make_settings(parameters: MendParameters) -> MendSettings:
+    """How labels are spread and what is learned from them."""
+    fewest, most = np.broadcast_to(parameters.n_neighbors, 2)
+    if fewest > most:
+        msg = (
+            f"n_neighbors must be a number or (fewest, most) in this order, got "
+            f"{parameters.n_neighbors!r}; swap them"
+        )
+        raise InvalidParameterError(msg)
+    return MendSettings(
+        neighbours=NeighbourRule(fewest=int(fewest), most=int(most)),
+        spreading=float(parameters.spreading),
+        homophily_power=float(parameters.homophily_power),
+        edge_floor=float(parameters.edge_floor),
+        edge_power=float(parameters.edge_power),
+        n_rounds=parameters.n_rounds,
+        consensus_weight=float(parameters.consensus_weight),
+        evidence_power=float(parameters.evidence_power),
+    )
+
+
+def make_geometry_settings(parameters: MendParameters) -> GeometrySettings:
+    """What is computed of the samples before any label is looked at."""
+    return GeometrySettings(
+        representations=representation_names(parameters.representations),
+        most_neighbours=int(np.max(parameters.n_neighbors)),
+        n_landmarks=parameters.n_landmarks,
+        kernel_width=float(parameters.kernel_width),
+        seed=int(np.random.default_rng(parameters.random_state).integers(2**32)),
+    )
+
+
+def representation_names(representations: str | Sequence[str]) -> tuple[str, ...]:
+    """The names that are given; all there are for "all"."""
+    return tuple(REPRESENTATIONS if isinstance(representations, str) else representations)
+
+
+def make_labelling(class_prior: ClassPrior, labels: Labels, order: np.ndarray) -> Labelling:
+    """Labels and class shares of samples that are taken in another order.
+
+    Parameters
+    ----------
+    class_prior : "auto", or as in `viewmend.data.labels.check_class_prior`
+        Without shares, and with "auto", those of the labels are a start, and are learned.
+    labels : Labels
+    order : array (n_samples,) of int
+    """
+    auto = isinstance(class_prior, str) and class_prior == "auto"
+    prior = check_class_prior(None if auto else class_prior, labels)
+    Y = labels.one_hot()[order]
+    return Labelling(Y, labels.shares(), trust=None) if prior is None else Labelling(Y, prior)

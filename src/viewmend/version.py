@@ -1,0 +1,5 @@
+"""The version of the package, where nothing else has to be imported to know it."""
+
+__all__ = ["__version__"]
+
+__version__ = "0.1.0"
