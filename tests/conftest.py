@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+# Threads that wait by spinning slow a busy machine down tenfold; read when PyTorch is loaded.
+os.environ["OMP_WAIT_POLICY"] = "passive"
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings

@@ -127,8 +127,7 @@ def test_killed_three_times_and_resumed_ends_as_if_never_killed(folder):
     # done, which nobody holds or asks for again.
     done = {path.stem for path in resumed.runs.glob("*.json")}
     left = {path.stem for path in resumed.claims.iterdir()}
-    # At least: two workers may be there at once when the benchmark of two is killed.
-    assert left
+    assert len(left) == 1
     assert left <= done
     assert resumed.interrupted() == []
     assert not list(resumed.drafts.iterdir())
