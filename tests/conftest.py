@@ -18,7 +18,9 @@ from viewmend.datasets import hide, make_multiview_blobs
 # No example has a time limit, which a busy machine would exceed, and every run draws the same ones:
 # `pytest --hypothesis-profile=explore` draws others.
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("same", settings.get_profile("explore"), derandomize=True, database=None)
+settings.register_profile(
+    "same", settings.get_profile("explore"), max_examples=60, derandomize=True, database=None
+)
 settings.load_profile("same")
 
 DEFAULT_REFERENCE = Path(__file__).parents[2] / "shared"
