@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from viewmend.core.common.canonical import canonical_order
 
 from viewmend import AGFTIClassifier, MendClassifier
 from viewmend.core.common.calibration import (
@@ -11,7 +12,6 @@ from viewmend.core.common.calibration import (
     log_loss,
     tempered,
 )
-from viewmend.core.common.canonical import canonical_order
 from viewmend.datasets import hide, load_uci_digits, make_multiview_blobs
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
