@@ -63,10 +63,16 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def client(cluster):
-    """Of a cluster whose workers answer and that holds nothing of the test before."""
+    """Of a cluster whose workers answer: one that was killed counts until it is missed."""
     with distributed.Client(cluster, timeout=300) as client:
-        wait_until_at_rest(client)
+        while n_workers_that_answer(client) != 2:
+            time.sleep(0.05)
         yield client
+
+
+def n_workers_that_answer(client):
+    pids = client.run(os.getpid, on_error="return").values()
+    return sum(isinstance(pid, int) for pid in pids)
 
 
 @pytest.fixture
@@ -90,18 +96,6 @@ def client_of_threads(tmp_path):
         distributed.Client(cluster) as client,
     ):
         yield client
-
-
-def wait_until_at_rest(client, n_workers=2):
-    """A killed worker counts until the scheduler has missed it, and cancelled tasks until all who
-    know them have let them go; neither can be told but by asking again."""
-    while not (n_workers_that_answer(client) == n_workers and nothing_is_held(client)):
-        time.sleep(0.05)
-
-
-def n_workers_that_answer(client):
-    pids = client.run(os.getpid, on_error="return").values()
-    return sum(isinstance(pid, int) for pid in pids)
 
 
 def nothing_is_held(client):
@@ -176,7 +170,8 @@ def test_a_fit_that_cannot_go_on_says_so_and_continues_from_its_checkpoint(
         model.set_callbacks(checkpoint, leave).fit(views(), TASK.y)
     assert not hasattr(model, "transduction_")
     # Blocks of the views have the same names in the next fit, and must not be taken for cancelled.
-    wait_until_at_rest(client_of_threads, n_workers=1)
+    while not nothing_is_held(client_of_threads):
+        time.sleep(0.05)
     model.set_callbacks(checkpoint).fit(views(), TASK.y)
     np.testing.assert_allclose(
         model.label_distributions_, expected["graph"].label_distributions_, atol=1e-9
