@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from viewmend.core.common.canonical import canonical_order
 
 from viewmend import AGFTIClassifier, MendClassifier
 from viewmend.core.common.calibration import (
@@ -12,6 +11,7 @@ from viewmend.core.common.calibration import (
     log_loss,
     tempered,
 )
+from viewmend.core.common.content_order import canonical_order
 from viewmend.datasets import hide, load_uci_digits, make_multiview_blobs
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
