@@ -25,9 +25,10 @@ torch: $(STAMP)  ## PyTorch for the deep methods, whose tests are skipped withou
 demo: $(STAMP)  ## fit, print and draw on the embedded data
 	$(BIN)/viewmend demo
 
-# One thread per worker: as many workers as cores would otherwise fight over them.
+# One thread per worker: as many workers as cores would otherwise fight over them. Workers begin with
+# whole files, so that few fixtures are made twice, and take over what is left from each other.
 test: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(ARGS)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

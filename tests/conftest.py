@@ -3,13 +3,25 @@
 import os
 from pathlib import Path
 
+# Threads that wait by spinning slow a busy machine down tenfold; read when PyTorch is loaded.
+os.environ["OMP_WAIT_POLICY"] = "passive"
+
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from viewmend.core import Problem
 from viewmend.core.agfti.anchors import balanced_hierarchical
 from viewmend.core.agfti.bipartite import anchor_graphs
 from viewmend.datasets import hide, make_multiview_blobs
+
+# No example has a time limit, which a busy machine would exceed, and every run draws the same ones:
+# `pytest --hypothesis-profile=explore` draws others.
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "same", settings.get_profile("explore"), max_examples=60, derandomize=True, database=None
+)
+settings.load_profile("same")
 
 DEFAULT_REFERENCE = Path(__file__).parents[2] / "shared"
 

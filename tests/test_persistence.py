@@ -346,6 +346,14 @@ def test_what_the_tables_do_not_know_is_an_error_that_says_so(files, name):
         loaded(with_manifest(files["mend"], edit))
 
 
+def test_a_code_without_a_class_is_an_error(files):
+    """As a damaged file has it: explanations would name a class that is not there."""
+    model = loaded(files["mend"])
+    model._label_codes = np.where(model._label_codes == 0, 99, model._label_codes)
+    with pytest.raises(ModelFileError, match="_label_codes must be within"):
+        loaded(saved(model))
+
+
 @pytest.mark.parametrize(
     "text",
     [b"{", b"[1]", b'{"a": 1, "a": 1}', b'{"a": NaN}', b'{"a": 1e999}', b"[" * 10**6, b"\xff"],

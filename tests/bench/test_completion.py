@@ -1,6 +1,6 @@
 """A completion is made once, kept whole, and the same from the disk as from the imputer."""
 
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -25,15 +25,14 @@ def complete(folder, source=SOURCE, rate=RATE, seed=SEED):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Every call of the imputer, with time for others to come in between."""
+    """Seeds of the imputers that were called."""
     real, made = module._complete, []
 
-    def slow(given, imputer):
+    def noted(given, imputer):
         made.append(imputer.random_state)
-        time.sleep(0.05)
         return real(given, imputer)
 
-    monkeypatch.setattr(module, "_complete", slow)
+    monkeypatch.setattr(module, "_complete", noted)
     return made
 
 
@@ -83,7 +82,15 @@ def test_a_file_that_is_not_whole_is_made_again(tmp_path, calls, keep):
     assert list(tmp_path.rglob("*.part")) == []
 
 
-def test_of_several_that_want_it_one_makes_it(tmp_path, calls):
+def test_of_several_that_want_it_one_makes_it(tmp_path, calls, monkeypatch):
+    """All of them come to the lock before any gets it."""
+    real, all_want_it = module._locked, threading.Barrier(4)
+
+    def locked(path):
+        all_want_it.wait()
+        return real(path)
+
+    monkeypatch.setattr(module, "_locked", locked)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(complete, [tmp_path] * 4))
     assert calls == [SEED]

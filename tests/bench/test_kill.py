@@ -126,9 +126,6 @@ def test_killed_three_times_and_resumed_ends_as_if_never_killed(folder):
     # A process killed between the record and the end of its claim leaves a lock of a run that is
     # done, which nobody holds or asks for again.
     done = {path.stem for path in resumed.runs.glob("*.json")}
-    left = {path.stem for path in resumed.claims.iterdir()}
-    # At least: two workers may be there at once when the benchmark of two is killed.
-    assert left
-    assert left <= done
+    assert {path.stem for path in resumed.claims.iterdir()} <= done
     assert resumed.interrupted() == []
     assert not list(resumed.drafts.iterdir())

@@ -234,6 +234,8 @@ def test_a_dask_cluster_leaves_the_same_store(tmp_path):
     from distributed import LocalCluster
 
     worker = worker_of(tmp_path)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as cluster:
         carry_out(EXPERIMENT, worker, partial(on_dask, address=cluster.scheduler_address))
     assert results(worker) == reference(tmp_path)

@@ -2,17 +2,19 @@
 
 import json
 import math
-import multiprocessing
 import os
-import signal
 import stat
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import viewmend
 from viewmend.bench.runs import Record, RunKey, setting_of
 from viewmend.bench.store import ResultStore
 from viewmend.exceptions import DataWarning
@@ -172,26 +174,31 @@ def test_a_claim_on_a_lock_that_was_removed_meanwhile_does_not_count(store, monk
         assert not mine
 
 
-def _claim_and_wait(folder, claimed):
-    store = ResultStore(folder)
-    with store.claim(KEY):
-        store.drafts.mkdir(parents=True)
-        (store.drafts / f"{KEY.digest}-half.json").write_text('{"key": ')
-        claimed.set()
-        signal.pause()
+CLAIM_AND_WAIT = """
+import json, signal, sys
+from viewmend.bench.runs import RunKey
+from viewmend.bench.store import ResultStore
+
+store, key = ResultStore(sys.argv[1]), RunKey.from_dict(json.loads(sys.argv[2]))
+with store.claim(key):
+    store.drafts.mkdir(parents=True)
+    (store.drafts / f"{key.digest}-half.json").write_text('{"key": ')
+    print("claimed", flush=True)
+    signal.pause()
+"""
 
 
 def test_kill_frees_the_claim_and_its_draft_goes_with_the_next_one(store):
-    context = multiprocessing.get_context("fork")
-    claimed = context.Event()
-    process = context.Process(target=_claim_and_wait, args=(store.folder, claimed))
-    process.start()
-    assert claimed.wait(20)
+    """In a new process, for a copy of this one would share its threads' locks."""
+    environment = os.environ | {"PYTHONPATH": str(Path(viewmend.__file__).parents[1])}
+    command = [sys.executable, "-c", CLAIM_AND_WAIT, str(store.folder), KEY.text]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"claimed\n"
     with store.claim(KEY) as mine:
         assert not mine
     assert (store.running(), store.interrupted()) == ([KEY], [])
-    os.kill(process.pid, signal.SIGKILL)
-    process.join(20)
+    process.kill()
+    process.communicate()
     assert (store.running(), store.interrupted()) == ([], [KEY])
     assert store.records() == []
     with store.claim(KEY) as mine:

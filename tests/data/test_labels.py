@@ -151,6 +151,8 @@ def test_shares_and_indicators_count_the_labelled_samples(drawn):
         ([[1], [1, 2], None], "labels must be hashable, got unhashable type: 'list'; use numbers"),
         ([0.5, 1.0, 2.0], "Unknown label type: continuous.* got 0.5; .*digitize"),
         ([0, 1, np.inf], "Unknown label type: continuous.* got inf"),
+        # Beyond 2^53 not every integer is a float, and two classes could become one.
+        ([0, 1, 2.0**53], "Unknown label type: continuous.* got 9007199254740992"),
     ],
 )
 def test_refused_labels(y, message):

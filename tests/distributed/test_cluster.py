@@ -1,5 +1,6 @@
-"""Fits on a cluster of processes: workers, memory, and what becomes of a fit that loses some."""
+"""Fits on a cluster: workers, memory, and what becomes of a fit that loses some."""
 
+import gc
 import io
 import os
 import signal
@@ -47,20 +48,61 @@ def expected():
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """Two processes; whoever kills one, the next has it again."""
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        dashboard_address=":0",
-        local_directory=str(tmp_path_factory.mktemp("spill")),
-    ) as cluster:
+    patience = {f"distributed.comm.timeouts.{kind}": "300s" for kind in ("connect", "tcp")}
+    with (
+        dask.config.set(patience),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            local_directory=str(tmp_path_factory.mktemp("spill")),
+        ) as cluster,
+    ):
         yield cluster
 
 
 @pytest.fixture
 def client(cluster):
-    with distributed.Client(cluster, timeout=60) as client:
-        client.wait_for_workers(2, timeout=60)
+    """Of a cluster whose workers answer: one that was killed counts until it is missed."""
+    with distributed.Client(cluster, timeout=300) as client:
+        while n_workers_that_answer(client) != 2:
+            time.sleep(0.05)
         yield client
+
+
+def n_workers_that_answer(client):
+    pids = client.run(os.getpid, on_error="return").values()
+    return sum(isinstance(pid, int) for pid in pids)
+
+
+@pytest.fixture
+def client_of_threads(tmp_path):
+    """Of a worker in this process: without ports and without the memory of other tests."""
+    limits = {
+        "distributed.worker.memory.target": 1e-6,
+        "distributed.worker.memory.spill": False,
+        "distributed.worker.memory.pause": False,
+    }
+    with (
+        dask.config.set(limits),
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=":0",
+            memory_limit="1GB",
+            local_directory=str(tmp_path),
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def nothing_is_held(client):
+    gc.collect()  # Errors keep the futures of the frames they came through.
+    return not client.futures and client.run_on_scheduler(
+        lambda dask_scheduler: not dask_scheduler.tasks
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -68,11 +110,11 @@ def bounded_time():
     """No test waits for ever for workers that do not come back."""
 
     def give_up(_signal, _frame):
-        msg = "a test on the cluster took more than five minutes"
+        msg = "a test on the cluster took more than fifteen minutes"
         raise TimeoutError(msg)
 
     before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(300)
+    signal.alarm(900)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
@@ -96,9 +138,7 @@ class Killer:
             os.kill(next(iter(pids.values())), signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    ("imputation", "checkpoint"), [("graph", False), ("graph", True), ("fourier", False)]
-)
+@pytest.mark.parametrize(("imputation", "checkpoint"), [("graph", True), ("fourier", False)])
 def test_a_worker_killed_in_a_round_changes_nothing(
     client, expected, imputation, checkpoint, tmp_path
 ):
@@ -121,17 +161,17 @@ def test_graphs_of_a_lost_worker_are_computed_again(client, expected):
 
 
 def test_a_fit_that_cannot_go_on_says_so_and_continues_from_its_checkpoint(
-    client, expected, tmp_path
+    client_of_threads, expected, tmp_path
 ):
     model = AGFTIClassifier(**SETTINGS)
     checkpoint = BlockCheckpoint(tmp_path / "rounds", every=1)
-    leave = Leave(client)
+    leave = Leave(client_of_threads)
     with pytest.raises(LostFitError, match=r"(?s)lost in stage '\w+' of round 3 .*checkpoint"):
         model.set_callbacks(checkpoint, leave).fit(views(), TASK.y)
     assert not hasattr(model, "transduction_")
-    # The cluster may still be busy with cancelling tasks of the same names.
-    time.sleep(3)
-    client.wait_for_workers(2, timeout=60)
+    # Blocks of the views have the same names in the next fit, and must not be taken for cancelled.
+    while not nothing_is_held(client_of_threads):
+        time.sleep(0.05)
     model.set_callbacks(checkpoint).fit(views(), TASK.y)
     np.testing.assert_allclose(
         model.label_distributions_, expected["graph"].label_distributions_, atol=1e-9
@@ -165,7 +205,7 @@ def test_a_block_that_kills_its_workers_ends_the_fit_with_words(client):
         )
 
 
-def test_blocks_and_rounds_are_told(client):
+def test_blocks_and_rounds_are_told(client_of_threads):
     stream = io.StringIO()
     AGFTIClassifier(**SETTINGS).set_callbacks(LogBlocks(stream)).fit(views(), TASK.y)
     text = stream.getvalue()
@@ -174,26 +214,16 @@ def test_blocks_and_rounds_are_told(client):
     # Five blocks of both results and their sum.
     assert "11 / 11\n" in text
     # What the dashboard shows.
-    prefixes = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
+    prefixes = client_of_threads.run_on_scheduler(
+        lambda dask_scheduler: set(dask_scheduler.task_prefixes)
+    )
     assert {"round 1 settle", "round 4 advance"} <= prefixes
 
 
-def test_blocks_that_do_not_fit_wait_on_disk(expected, tmp_path):
+def test_blocks_that_do_not_fit_wait_on_disk(client_of_threads, expected):
     """Workers that may hold next to nothing spill, and the result is the same."""
-    limits = {"distributed.worker.memory.target": 1e-6, "distributed.worker.memory.spill": False}
-    with (
-        dask.config.set(limits),
-        distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            dashboard_address=":0",
-            memory_limit="1GB",
-            local_directory=str(tmp_path),
-        ) as cluster,
-        distributed.Client(cluster, timeout=60) as client,
-    ):
-        model = AGFTIClassifier(**SETTINGS).fit(views(), TASK.y)
-        (written,) = client.run(written_to_disk).values()
+    model = AGFTIClassifier(**SETTINGS).fit(views(), TASK.y)
+    (written,) = client_of_threads.run(written_to_disk).values()
     W = 300 * 2 * SETTINGS["n_anchors"] * 8
     assert written > SETTINGS["max_iter"] * W
     np.testing.assert_allclose(

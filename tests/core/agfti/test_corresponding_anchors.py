@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from viewmend.core.agfti.anchors import ANCHOR_METHODS, balanced_hierarchical, corresponding_anchors
+from viewmend.core.agfti import anchors as anchors_module
+from viewmend.core.agfti.anchors import (
+    ANCHOR_METHODS,
+    balanced_hierarchical,
+    corresponding_anchors,
+    group_weights,
+)
 from viewmend.core.agfti.bipartite import anchor_graphs
 from viewmend.datasets import hide, make_multiview_blobs
 
@@ -82,3 +88,45 @@ def test_a_view_that_misses_whole_groups_still_has_all_anchors():
     assert np.isfinite(common).all()
     # Every one of them is a mean of observed rows, so none lies near the blob that was not seen.
     assert np.linalg.norm(anchors[1] - centres[0], axis=1).min() > 10
+
+
+def test_a_second_round_makes_the_views_agree_more(monkeypatch):
+    """Where many rows are missing, anchors that correspond show better which samples do."""
+    tasks = []
+    for seed in range(6):
+        blobs = make_multiview_blobs(240, n_views=3, noise=1.0, random_state=seed)
+        rates = {"missing_rate": 0.6, "label_rate": 0.1}
+        tasks.append(hide(blobs.views, blobs.y, **rates, random_state=seed))
+
+    def mean_agreement():
+        found = []
+        for task in tasks:
+            _, (anchors, _) = drawn(task)
+            Z = anchor_graphs(task.data.views, task.data.observed, anchors, K)
+            found.append(agreement(Z, task.data.observed))
+        return np.mean(found)
+
+    as_it_is = mean_agreement()
+    monkeypatch.setattr(anchors_module, "CORRESPONDENCE_ROUNDS", 1)
+    assert as_it_is > 1.03 * mean_agreement()
+
+
+def test_rows_count_for_their_group_and_a_little_for_their_neighbours():
+    common = np.array([[0.6, 0.4, 0.0], [0.3, 0.7, 0.0], [0.5, 0.3, 0.2]])
+    weights = group_weights(common)
+    nearest = np.eye(3)[[0, 1, 0]]
+    np.testing.assert_allclose(weights, nearest + 0.1 * common)
+
+
+def test_a_group_that_nobody_is_nearest_to_is_the_mean_of_its_neighbours():
+    """Two heaps and a centre half way: the rows at the inner edges are its neighbours."""
+    places = np.array([[-1.2], [-1.0], [-0.8], [0.8], [1.0], [1.2]])
+    X = np.arange(12.0).reshape(6, 2)
+    common = np.array([[1, 0, 0], [1, 0, 0], [0.6, 0, 0.4], [0, 0.6, 0.4], [0, 1, 0], [0, 1, 0]])
+    centres, seen = np.array([[-1.0], [1.0], [0.0]]), np.ones(6, dtype=bool)
+    anchors = anchors_module._group_means(X, places, common, centres, seen)
+    np.testing.assert_allclose(anchors[2], X[2:4].mean(axis=0))
+    # Neighbours draw a group away from the mean of its members, but not far.
+    means = np.stack([X[:3].mean(axis=0), X[3:].mean(axis=0)])
+    assert (np.abs(anchors[:2] - means) > 0).all()
+    assert (np.abs(anchors[:2] - means) < 0.1).all()

@@ -122,3 +122,10 @@ def test_rows_without_target_are_predicted_and_nothing_else():
     expected = T[known].mean(axis=0) + (FEATURES.Phi - FEATURES.Phi[known].mean(axis=0)) @ B
     np.testing.assert_allclose(with_them.scores[~known], expected[~known], atol=1e-5)
     np.testing.assert_allclose(with_them.predict(FEATURES.Phi), expected, atol=1e-5)
+
+
+def test_rows_with_a_target_are_left_out_also_beside_rows_without():
+    known = np.arange(N_ROWS) % 4 != 0
+    found = leave_one_out_ridge(FEATURES, T, (1e-2,), known=known)
+    expected = refit_without_each(X[known], T[known], 1e-2)
+    np.testing.assert_allclose(found.scores[known], expected, atol=1e-5)
