@@ -35,7 +35,9 @@ INTERNAL = {
     "models",
     "moved",
     "parameters",
+    "protocols",
     "storage",
+    "version",
 }
 
 

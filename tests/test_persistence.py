@@ -5,6 +5,7 @@ import io
 import json
 import pickle
 import zipfile
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -349,8 +350,10 @@ def test_what_the_tables_do_not_know_is_an_error_that_says_so(files, name):
 def test_a_code_without_a_class_is_an_error(files):
     """As a damaged file has it: explanations would name a class that is not there."""
     model = loaded(files["mend"])
-    model._label_codes = np.where(model._label_codes == 0, 99, model._label_codes)
-    with pytest.raises(ModelFileError, match="_label_codes must be within"):
+    state = model.fitted_state_
+    wrong = np.where(state.label_codes == 0, 99, state.label_codes)
+    model.fitted_state_ = replace(state, label_codes=wrong)
+    with pytest.raises(ModelFileError, match="label_codes must be within"):
         loaded(saved(model))
 
 

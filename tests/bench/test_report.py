@@ -205,7 +205,8 @@ class Browser:
     def mouse(self, element, *kinds):
         """Mouse events in the middle of an element, which is scrolled into view."""
         place = self.value(
-            f"(() => {{ const e = {element}; e.scrollIntoView({{block: 'center'}});"
+            f"(() => {{ const e = {element};"
+            "e.scrollIntoView({block: 'center', behavior: 'instant'});"
             "const r = e.getBoundingClientRect();"
             "return {x: r.x + r.width / 2, y: r.y + r.height / 2}; })()"
         )

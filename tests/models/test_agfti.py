@@ -204,7 +204,7 @@ def test_single_precision_runs_throughout(fitted):
 def test_clone_and_parameters_round_trip(fitted):
     copy = clone(fitted.set_callbacks(lambda *_: None))
     assert copy.get_params() == fitted.get_params()
-    assert not hasattr(copy, "_callbacks")
+    assert copy.callbacks == ()
     fitted.set_callbacks()
 
 

@@ -33,7 +33,7 @@ def test_neighbours_of_mend_are_half_the_samples_of_a_class():
 
 
 def geometry_of(model):
-    return model._geometry(*model._check_fit(TASK.data, TASK.y, None))
+    return model.build_geometry(*model.prepare(TASK.data, TASK.y))
 
 
 def test_missing_rows_start_among_samples_of_their_class():

@@ -405,7 +405,7 @@ def test_log_has_one_line_per_stage(capsys):
 def test_clone_and_parameters_round_trip(fitted):
     copy = clone(fitted.set_callbacks(lambda *_: None))
     assert copy.get_params() == fitted.get_params()
-    assert not hasattr(copy, "_callbacks")
+    assert copy.callbacks == ()
     assert not hasattr(copy, "classes_")
     fitted.set_callbacks()
     same_fit(copy.fit(TASK.data, TASK.y), fitted)
