@@ -59,14 +59,14 @@ class Completion:
 class FixedCompletion(BaseEstimator):
     """An imputer that returns a completion made before, for the samples it was made of."""
 
-    def __init__(self, completed):
+    def __init__(self, completed: MultiViewData) -> None:
         self.completed = completed
 
-    def __sklearn_clone__(self):
+    def __sklearn_clone__(self) -> FixedCompletion:
         # It holds no state, and the views are large.
         return self
 
-    def fit_transform(self, _data, _y=None):
+    def fit_transform(self, _data: object, _y: object = None) -> MultiViewData:
         """The completion, whatever the data."""
         return self.completed
 
