@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewmend.data.joining import columns_of_fit
+from viewmend.data.joining import in_layout
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.parameters import short
 
@@ -74,11 +74,7 @@ def match_layout(
         raise InvalidViewsError(msg)
     if unknown:
         warnings.warn(f"{told}, which were left out", DataWarning, stacklevel=3)
-    return {
-        name: columns_of_fit(tables[name], columns[name], name)
-        for name in columns
-        if name in tables
-    }
+    return in_layout(tables, columns)
 
 
 def _numbers(column: pd.Series) -> pd.Series:

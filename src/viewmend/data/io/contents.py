@@ -129,10 +129,6 @@ def _table_files(path: Path) -> list[Path]:
     return files
 
 
-def _from_table(path: Path, request: Request) -> Contents:
-    return _from_tables([path], request)
-
-
 def _from_tables(files: Sequence[Path], request: Request) -> Contents:
     tables = read_tables(files, request.id_column, not_id=request.labels or TABLE_LABELS)
     views = {name: table for name, table in tables.items() if name != LABELS_FILE}
@@ -217,7 +213,7 @@ def _from_annotated(
 FOLDER = "folder"
 READERS: Mapping[str, Callable[[Path, Request], Contents]] = {
     FOLDER: _from_folder,
-    **dict.fromkeys(FORMATS, _from_table),
+    **dict.fromkeys(FORMATS, lambda path, request: _from_tables([path], request)),
     ".npz": _from_npz,
     ".mat": _from_mat,
     ".h5mu": _from_h5mu,
