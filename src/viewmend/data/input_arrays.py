@@ -16,6 +16,7 @@ from viewmend.parameters import Each, Integer
 __all__ = [
     "as_dense",
     "as_mask",
+    "as_matrices",
     "as_matrix",
     "common_rows",
     "is_one_array",
@@ -23,6 +24,7 @@ __all__ = [
     "some_of",
     "split_columns",
     "view_title",
+    "width",
     "with_blank_rows",
 ]
 
@@ -114,6 +116,11 @@ def _check_same_index(named: Sequence[tuple[str, Any]]) -> None:
             raise InvalidViewsError(msg)
 
 
+def as_matrices(given: Mapping[str, object], dtype: DTypeLike) -> dict[str, np.ndarray]:
+    """Every view `as_matrix`, by name."""
+    return {name: as_matrix(array, view_title(name), dtype) for name, array in given.items()}
+
+
 def as_matrix(raw: object, title: str, dtype: DTypeLike) -> np.ndarray:
     """One view as a C-contiguous float array; the input itself where it already is one."""
     if raw is None:
@@ -123,19 +130,25 @@ def as_matrix(raw: object, title: str, dtype: DTypeLike) -> np.ndarray:
         )
         raise InvalidViewsError(msg)
     array = as_dense(raw, title)
-    if array.ndim != 2:
-        msg = (
-            f"{title} must be 2-D (n_samples, n_features), got {array.ndim}-D of shape "
-            f"{array.shape}. Reshape your data, with reshape(-1, 1) if it is a single feature"
-        )
-        raise InvalidViewsError(msg)
-    if array.shape[1] == 0:
+    if width(array, title) == 0:
         msg = (
             f"{title} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required; "
             f"leave the view out"
         )
         raise InvalidViewsError(msg)
     return np.ascontiguousarray(_as_floats(array, title, dtype))
+
+
+def width(array: Any, title: str) -> int:
+    """Number of columns; an array that is not 2-D is refused."""
+    shape = tuple(np.shape(array))
+    if len(shape) != 2:
+        msg = (
+            f"{title} must be 2-D (n_samples, n_features), got {len(shape)}-D of shape {shape}. "
+            f"Reshape your data, with reshape(-1, 1) if it is a single feature"
+        )
+        raise InvalidViewsError(msg)
+    return shape[1]
 
 
 def as_dense(raw: Any, title: str) -> np.ndarray:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewmend.data.arrays import as_table, width
+from viewmend.data.arrays import as_table
 from viewmend.data.container import MultiViewData
+from viewmend.data.input_arrays import view_title, width
 from viewmend.data.joining import all_ids, check_room, column_labels, identifiers, join
 from viewmend.data.results import result_frame
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
@@ -187,17 +188,15 @@ def _joined(
 def annotated_tables(sources: Mapping[str, tuple[Any, str]]) -> dict[str, pd.DataFrame]:
     """Views as tables under the names of their observations.
 
-    Parameters
-    ----------
-    sources : dict of (AnnData, str)
-        By view, where it lies: in ``X`` or under a name of ``obsm``.
+    ``sources`` tells where each view lies: in an AnnData, in ``X`` or under a name of ``obsm``.
     """
     arrays = {name: _array(adata, key, name) for name, (adata, key) in sources.items()}
     indices = {
         name: identifiers(adata.obs_names, f"obs_names of view {name!r}")
         for name, (adata, _) in sources.items()
     }
-    check_room(len(all_ids(indices)), {name: width(arrays[name], name) for name in arrays})
+    widths = {name: width(array, view_title(name)) for name, array in arrays.items()}
+    check_room(len(all_ids(indices)), widths)
     return {
         name: as_table(
             arrays[name], indices[name], name, adata.var_names if key == MAIN_MATRIX else None
@@ -245,14 +244,12 @@ def _storable_classes(prediction: pd.Series) -> pd.Series:
 
 def _summary(model: Any) -> dict[str, Any]:
     """The model in words that the file formats know."""
-    names = [str(name) for name in model.view_names_]
-    weights = getattr(model, "view_weights_", None)
     summary: dict[str, Any] = {
         "model": type(model).__name__,
         "parameters": {name: repr(value) for name, value in model.get_params(deep=False).items()},
         "classes": np.array([str(label) for label in model.classes_], dtype=object),
-        "views": np.array(names, dtype=object),
+        "views": np.array([str(name) for name in model.view_names_], dtype=object),
     }
-    if weights is not None:
-        summary["view_weights"] = np.asarray(weights, dtype=np.float64)
+    if hasattr(model, "view_weights_"):
+        summary["view_weights"] = np.asarray(model.view_weights_, dtype=np.float64)
     return summary
