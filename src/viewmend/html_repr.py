@@ -37,15 +37,9 @@ STYLE = """
 
 
 def card(title: str, facts: Mapping[str, object], columns: Mapping[str, Sequence[object]]) -> str:
-    """A title, facts by name, and a table with one row per view.
+    """A title, facts by name unless they are None, and a table with one row per view.
 
-    Parameters
-    ----------
-    title : str
-    facts : dict of values by name
-        None leaves a fact out.
-    columns : dict of sequences (n_views,)
-        Cells by heading. Arrays are shares, and become bars.
+    Columns of cells are given by their headings; arrays are shares, and become bars.
     """
     told = "".join(
         f"<dt>{_text(name)}</dt><dd>{_text(fact)}</dd>"

@@ -88,14 +88,7 @@ def install() -> None:
 
 
 def old_names(module: str, classes: Mapping[str, type]) -> Callable[[str], type]:
-    """The ``__getattr__`` of a module whose classes of version 0.1 are other classes now.
-
-    Parameters
-    ----------
-    module : str
-    classes : dict of type
-        What stands for the class of an old name.
-    """
+    """The ``__getattr__`` of a module in which other classes stand for those of old names."""
 
     def find(name: str) -> type:
         if name not in classes:

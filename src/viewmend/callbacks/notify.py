@@ -32,28 +32,13 @@ __all__ = ["WatchedMixin", "reason_to_stop", "starting_point", "with_callbacks"]
 
 
 def reason_to_stop(callbacks: Iterable[Callback], record: StepRecord, state: Any) -> str | None:
-    """Call every callback; the status with which the first of those that stop does so.
+    """Call all as ``callback(record, state)``; the status with which the first that stops does so.
 
-    Parameters
-    ----------
-    callbacks : iterable of callable
-        Each is called as ``callback(record, state)``. A true answer stops; a string is the status.
-    record
-        What the round did.
-    state
-        The live variables.
-
-    Returns
-    -------
-    str or None
-        "stopped" unless a callback had a word of its own; None to go on.
+    A true answer stops; a string is the status, which otherwise is "stopped". None goes on.
     """
     answers = [callback(record, state) for callback in callbacks]
-    return next((_status(answer) for answer in answers if answer), None)
-
-
-def _status(answer: bool | str) -> str:
-    return answer if isinstance(answer, str) else "stopped"
+    stops = [answer if isinstance(answer, str) else "stopped" for answer in answers if answer]
+    return stops[0] if stops else None
 
 
 class WatchedMixin(CallbackSupportMixin):

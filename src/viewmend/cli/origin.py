@@ -27,20 +27,9 @@ FORMAT = "viewmend origin 1"
 class Origin:
     """The data of a fit, as far as later commands need it.
 
-    Attributes
-    ----------
-    id_column : str or None
-        None where rows were just counted.
-    columns : dict of str to list of str
-        By view.
-    fills : dict of str to dict of float
-        Values for empty cells by view and column.
-    samples : list of str
-        Hash of what all views hold of every sample, in the order of the fit.
-    ids : list of str
-        Their identifiers.
-    labelled : list of bool
-        Whose labels the model was given.
+    ``id_column`` is None where rows were just counted. Columns, and values for empty cells, are
+    given by view. Of every sample, in the order of the fit, there is a hash of what all views hold
+    of it, its identifier, and whether the model was given its label.
     """
 
     id_column: str | None

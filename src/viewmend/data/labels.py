@@ -76,18 +76,10 @@ class Labels:
 
 
 def check_labels(y: object, n_samples: int) -> Labels:
-    """Labels in any accepted form, unlabelled samples marked with -1, None or NaN.
+    """Labels (n_samples,) in any accepted form, unlabelled samples marked with -1, None or NaN.
 
-    Parameters
-    ----------
-    y : array-like (n_samples,)
-        Integral floats are read as integers; a column vector is flattened with a warning.
-    n_samples : int
-
-    Raises
-    ------
-    InvalidLabelsError
-        If the labels cannot be used as they are.
+    Integral floats are read as integers; a column vector is flattened with a warning. Labels that
+    cannot be used as they are raise an InvalidLabelsError.
     """
     values = as_label_array(y, n_samples)
     unlabelled = find_unlabelled(values)
@@ -106,22 +98,9 @@ def check_labels(y: object, n_samples: int) -> Labels:
 
 
 def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Samples of which the class is known, and their classes.
+    """Rows (n_labelled,) of which ``y`` (n_samples,) tells the class, and their classes.
 
-    Parameters
-    ----------
-    y : array-like (n_samples,)
-        -1, None or NaN for samples of unknown class.
-
-    Returns
-    -------
-    rows : array (n_labelled,) of int
-    classes : array (n_labelled,)
-
-    Raises
-    ------
-    InvalidLabelsError
-        If there is none.
+    It is an error that there is none.
     """
     values = as_label_array(y, len(y))
     rows = np.flatnonzero(~find_unlabelled(values))
@@ -218,18 +197,10 @@ def _classes_and_codes(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def check_class_prior(
     class_prior: str | Mapping[Any, float] | ArrayLike | None, labels: Labels
 ) -> np.ndarray | None:
-    """Class shares to aim at, in the order of ``labels.classes``.
+    """Class shares to aim at, (n_classes,) in the order of ``labels.classes``.
 
-    Parameters
-    ----------
-    class_prior : None, "labeled", "uniform", dict of label to share, or array-like (n_classes,)
-        "labeled" takes the shares among the labelled samples, "uniform" the same for all classes.
-    labels : Labels
-
-    Raises
-    ------
-    InvalidParameterError
-        If the shares are no distribution over exactly the classes seen.
+    "labeled" takes the shares among the labelled samples, "uniform" the same for all classes.
+    Shares by label, or in order, must be a distribution over exactly the classes seen.
     """
     if class_prior is None:
         return None

@@ -130,20 +130,12 @@ def check_new_views(
     n_features: Sequence[int],
     dtype: DTypeLike = np.float64,
 ) -> MultiViewData:
-    """Views for prediction, which must fit those seen in ``fit``.
+    """Views for prediction, which must fit those seen in ``fit``: its ``names`` and widths.
 
     As `check_views`, but a view may be missing from all samples: None in place of its array, or
     left out of a dict. A dict is put in the order of ``names``, and so is a `MultiViewData` with
-    the same names; columns of ``mask`` always follow ``names``.
-
-    Parameters
-    ----------
-    X, mask, view_sizes, dtype
-        As in `check_views`; one 2-D array is split into blocks of ``n_features`` columns.
-    names : sequence of str (n_views,)
-        Names of the views in ``fit``.
-    n_features : sequence of int (n_views,)
-        Columns of the views in ``fit``.
+    the same names; columns of ``mask`` always follow ``names``. One 2-D array is split into blocks
+    of ``n_features`` columns.
     """
     if is_one_array(X):
         matrix = as_matrix(X, "X", dtype)

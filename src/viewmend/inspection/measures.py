@@ -173,16 +173,10 @@ class Inspection:
 def measure(
     data: MultiViewData, labels: Labels | None, ids: np.ndarray, columns: Sequence[Sequence[Any]]
 ) -> Inspection:
-    """All measurements, without findings.
+    """All measurements, without findings; observed rows of the data may hold NaN and infinity.
 
-    Parameters
-    ----------
-    data : MultiViewData
-        Observed rows may hold NaN and infinity.
-    labels : Labels, optional
-    ids : array (n_samples,)
-    columns : sequence of sequence (n_features_v,)
-        What the columns of every view are called.
+    ``ids`` (n_samples,) and ``columns`` (n_features_v,) of every view are what rows and columns are
+    called.
     """
     codes = np.full(data.n_samples, -1) if labels is None else labels.codes
     n_seen = data.observed.sum(axis=1)

@@ -70,18 +70,10 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What a file holds, as it is.
+    """What a file holds, as it is: views, and tables in which labels may be found, by identifier.
 
-    Attributes
-    ----------
-    tables : dict of DataFrame
-        Views under the identifiers of their rows.
-    label_tables : dict of DataFrame
-        Tables in which labels may be found.
-    usual_labels : str
-        Column of labels where none is named.
-    id_column : str or None
-        What the identifiers are called; None where rows are just counted.
+    ``usual_labels`` is the column of labels where none is named; ``id_column`` is what the
+    identifiers are called, None where rows are just counted.
     """
 
     tables: Mapping[str, pd.DataFrame]
