@@ -98,19 +98,10 @@ class WatchedMixin(CallbackSupportMixin):
 
 
 def starting_point(callbacks: Sequence[Callback], problem: ResumableProblem) -> LoopProgress | None:
-    """Rounds that a callback kept of an earlier run of the same problem; None to begin anew.
+    """Rounds, in NumPy arrays, that a callback kept of an earlier run; None to begin anew.
 
-    Parameters
-    ----------
-    callbacks : sequence of callable
-        The first whose ``starting_point(problem)`` has any gives them; ``on_resume(history)`` tells
-        them to all.
-    problem : ResumableProblem
-
-    Returns
-    -------
-    LoopProgress or None
-        Of NumPy arrays.
+    The first whose ``starting_point(problem)`` has any gives them; ``on_resume(history)`` tells
+    them to all.
     """
     # All of them are asked, for they learn of the problem by it.
     answers: list[LoopProgress | None] = [

@@ -137,10 +137,6 @@ def _read_list(body: Any, read: Reader) -> list[Any]:
     return [read(tree) for tree in body]
 
 
-def _read_tuple(body: Any, read: Reader) -> tuple[Any, ...]:
-    return tuple(_read_list(body, read))
-
-
 def _write_dict(value: dict[Any, Any], write: Writer) -> list[Any]:
     return [[write(key), write(entry)] for key, entry in value.items()]
 
@@ -154,18 +150,6 @@ def _read_dict(body: Any, read: Reader) -> dict[Any, Any]:
         expect(False, "keys of a dict", "hashable", body)
     expect(len(entries) == len(body), "keys of a dict", "distinct", body)
     return entries
-
-
-def _write_array(value: np.ndarray, write: Writer) -> str:
-    return write.name(value)
-
-
-def _read_array(body: Any, read: Reader) -> np.ndarray:
-    return read.array(body)
-
-
-def _write_scalar(value: np.generic, write: Writer) -> str:
-    return write.name(np.asarray(value))
 
 
 def _read_scalar(body: Any, read: Reader) -> Any:
@@ -187,12 +171,8 @@ def _read_objects(body: Any, read: Reader) -> np.ndarray:
 
 
 def _write_csr(value: csr_array, write: Writer) -> list[Any]:
-    return [
-        *map(int, value.shape),
-        write.name(value.data),
-        write.name(value.indices),
-        write.name(value.indptr),
-    ]
+    parts = (value.data, value.indices, value.indptr)
+    return [*map(int, value.shape), *map(write.name, parts)]
 
 
 def _read_csr(body: Any, read: Reader) -> csr_array:
@@ -286,10 +266,10 @@ def _read_generator(body: Any, _read: Reader) -> np.random.Generator:
 TAGS = {
     "float": Tag(_write_float, _read_float),
     "list": Tag(_write_items, _read_list),
-    "tuple": Tag(_write_items, _read_tuple),
+    "tuple": Tag(_write_items, lambda body, read: tuple(_read_list(body, read))),
     "dict": Tag(_write_dict, _read_dict),
-    "array": Tag(_write_array, _read_array),
-    "scalar": Tag(_write_scalar, _read_scalar),
+    "array": Tag(lambda array, write: write.name(array), lambda body, read: read.array(body)),
+    "scalar": Tag(lambda number, write: write.name(np.asarray(number)), _read_scalar),
     "objects": Tag(_write_objects, _read_objects),
     "csr": Tag(_write_csr, _read_csr),
     "record": Tag(_write_record, _read_record),
