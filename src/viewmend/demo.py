@@ -85,8 +85,7 @@ def run_demo(
     The data is that of UCI digits unless another is given.
     """
     complete = load_uci_digits() if dataset is None else dataset
-    rates = {"missing_rate": missing_rate, "label_rate": label_rate}
-    task = hide(complete, **rates, random_state=seed)
+    task = hide(complete, missing_rate=missing_rate, label_rate=label_rate, random_state=seed)
     return run_on_task(task, seed=seed, callback=callback, dataset=complete.name)
 
 
@@ -148,8 +147,8 @@ def _score(name: str, task: Task, transduction: np.ndarray, seconds: float) -> M
     precision, recall, f1, _ = precision_recall_fscore_support(
         truth, told, average="macro", zero_division=0
     )
-    accuracy = np.mean(truth == told)
-    return MethodScore(name, *map(float, (accuracy, f1, precision, recall)), seconds)
+    accuracy = float(np.mean(truth == told))
+    return MethodScore(name, accuracy, float(f1), float(precision), float(recall), seconds)
 
 
 def _draw_fit(result: DemoResult, figure: SubFigure) -> None:

@@ -10,7 +10,7 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from viewmend.bench.metrics import scores
 from viewmend.cli.answers import Answers, KnownModel, answer, load_model, origin_for, read_for
-from viewmend.cli.console import json_label, refusals, short_warnings, show_table, write_json
+from viewmend.cli.console import json_label, refusals, say, short_warnings, show_table, write_json
 from viewmend.cli.options import (
     AsJson,
     Data,
@@ -138,6 +138,5 @@ def _show(console: Console, summary: dict[str, Any]) -> None:
     ]
     if summary["n_unknown_class"]:
         lines.append(f"{summary['n_unknown_class']} samples are of classes that no label had")
-    for line in lines:
-        console.print(line, highlight=False, markup=False)
+    say(console, *lines)
     show_table(console, summary["classes"])

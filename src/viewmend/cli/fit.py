@@ -20,6 +20,7 @@ from viewmend.cli.console import (
     check_writable,
     json_label,
     refusals,
+    say,
     short_warnings,
     show_table,
     write_json,
@@ -198,8 +199,10 @@ WRITERS: Mapping[str, Callable[[Fitted, Path], None]] = {
 def _summary(fitted: Fitted, method: str) -> dict[str, Any]:
     """The fit in numbers and words."""
     model, data = fitted.model, fitted.aligned
-    weights = getattr(model, "view_weights_", [None] * data.n_views)
+    weights = np.asarray(getattr(model, "view_weights_", [None] * data.n_views)).tolist()
     counts = data.observed.sum(axis=0)
+    # What about the data as it was fitted may spoil the result.
+    findings = inspect_data(data, fitted.labels).findings
     return {
         "method": method,
         "status": getattr(model, "status_", "done"),
@@ -211,18 +214,12 @@ def _summary(fitted: Fitted, method: str) -> dict[str, Any]:
         "views": [
             {"name": name, "n_columns": columns, "n_samples": int(count), "weight": weight}
             for name, columns, count, weight in zip(
-                data.names, data.n_features, counts, map(_number, weights), strict=True
+                data.names, data.n_features, counts, weights, strict=True
             )
         ],
         "classes": [_class_summary(fitted, c) for c in range(len(model.classes_))],
-        "n_findings": _n_findings(fitted),
+        "n_findings": sum(finding.severity != "info" for finding in findings),
     }
-
-
-def _n_findings(fitted: Fitted) -> int:
-    """What about the data as it was fitted may spoil the result."""
-    found = inspect_data(fitted.aligned, fitted.labels).findings
-    return sum(finding.severity != "info" for finding in found)
 
 
 def _class_summary(fitted: Fitted, c: int) -> dict[str, Any]:
@@ -239,24 +236,17 @@ def _class_summary(fitted: Fitted, c: int) -> dict[str, Any]:
     }
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
 def _show(console: Console, summary: Mapping[str, Any]) -> None:
     joined = f"joined by {summary['id_column']}, " if summary["id_column"] else ""
     rounds = f" after {summary['n_iter']} rounds" if summary["n_iter"] else ""
-    lines = [
+    say(
+        console,
         f"{summary['n_samples']} samples, {joined}{summary['n_labelled']} labelled",
         f"{summary['method']}: {summary['status']}{rounds}, {summary['seconds']:.1f} s",
-    ]
-    for line in lines:
-        console.print(line, highlight=False, markup=False)
+    )
     show_table(console, summary["views"])
     show_table(console, summary["classes"])
     if summary["n_findings"]:
         count = f"{summary['n_findings']} warning(s) about the data"
-        console.print(f"\n{count}, which viewmend inspect tells", highlight=False)
-    console.print()
-    for kind, path in summary["files"].items():
-        console.print(f"{kind}: {path}", highlight=False, markup=False, soft_wrap=True)
+        say(console, "", f"{count}, which viewmend inspect tells")
+    say(console, "", *(f"{kind}: {path}" for kind, path in summary["files"].items()))

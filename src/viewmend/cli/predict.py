@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from viewmend.cli.answers import answer, load_model, prediction_table, read_for, write_predictions
-from viewmend.cli.console import check_table, refusals, short_warnings, write_json
+from viewmend.cli.console import check_table, refusals, say, short_warnings, write_json
 from viewmend.cli.options import AsJson, Data, IdColumn, ModelFile, Views, request_for
 
 __all__ = ["predict"]
@@ -59,11 +59,10 @@ def predict(
     if as_json:
         write_json(summary)
         return
-    Console().print(
+    say(
+        Console(),
         f"{summary['n_samples']} samples, {summary['n_of_fit']} of them of the fit; "
         f"{summary['n_abstained']} without class; mean confidence "
-        f"{summary['mean_confidence']:.3f}\npredictions: {output}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
+        f"{summary['mean_confidence']:.3f}",
+        f"predictions: {output}",
     )

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from viewmend.cli.answers import load_model, origin_for, read_for
-from viewmend.cli.console import check_writable, refusals, short_warnings
+from viewmend.cli.console import check_writable, refusals, say, short_warnings
 from viewmend.cli.options import Data, IdColumn, Labels, ModelFile, Unlabelled, request_for
 from viewmend.cli.origin import Origin, fingerprints
 from viewmend.data import MultiViewData
@@ -45,7 +45,7 @@ def report(
         truth = None if labels is None or aligned.y is None else aligned.y[rows]
         views = aligned[rows]
         write_report(known.model, output, views, given, y_true=truth, ids=views.ids)
-    Console().print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
+    say(Console(), f"report: {output}")
 
 
 def _rows_of_fit(origin: Origin, aligned: MultiViewData) -> np.ndarray:

@@ -62,9 +62,7 @@ def from_mudata(
         raise InvalidViewsError(msg)
     keys = _representations(list(mdata.mod), use_rep)
     sources = {name: (adata, keys[name]) for name, adata in mdata.mod.items()}
-    ids = identifiers(mdata.obs_names, "mdata.obs_names")
-    known = None if labels is None else _obs_labels(mdata, labels, unlabelled)
-    return _joined(sources, ids, known, like)
+    return _joined(mdata, sources, labels, unlabelled, like)
 
 
 def from_anndata(
@@ -103,9 +101,8 @@ def from_anndata(
             f"among {[MAIN_MATRIX, *adata.obsm]}, as in views=['X_pca']"
         )
         raise InvalidViewsError(msg)
-    ids = identifiers(adata.obs_names, "adata.obs_names")
-    known = None if labels is None else _obs_labels(adata, labels, unlabelled)
-    return _joined({name: (adata, key) for name, key in keys.items()}, ids, known, like)
+    sources = {name: (adata, key) for name, key in keys.items()}
+    return _joined(adata, sources, labels, unlabelled, like)
 
 
 def write_back(
@@ -168,12 +165,15 @@ def _representations(
 
 
 def _joined(
+    container: Any,
     sources: Mapping[str, tuple[Any, str]],
-    ids: pd.Index,
-    labels: pd.Series | None,
+    labels: str | None,
+    unlabelled: Any,
     like: MultiViewData | None,
 ) -> MultiViewData:
-    """Views by name from an AnnData and the name of its matrix each, in the order of ``ids``."""
+    """Views by name, each from a matrix of an AnnData, in the order of the container."""
+    ids = identifiers(container.obs_names, "obs_names")
+    known = None if labels is None else _obs_labels(container, labels, unlabelled)
     tables = annotated_tables(sources)
     strangers = all_ids({name: table.index for name, table in tables.items()}).difference(ids)
     if strangers.size:
@@ -182,7 +182,7 @@ def _joined(
             f"{strangers.size} of them, such as {short(strangers[0])}; call mdata.update()"
         )
         raise InvalidViewsError(msg)
-    return join(tables, ids, labels, like)
+    return join(tables, ids, known, like)
 
 
 def annotated_tables(sources: Mapping[str, tuple[Any, str]]) -> dict[str, pd.DataFrame]:

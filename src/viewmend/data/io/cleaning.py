@@ -106,11 +106,10 @@ def to_numbers(table: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def drop_empty_samples(tables: Mapping[str, pd.DataFrame]) -> Mapping[str, pd.DataFrame]:
     """Tables without the samples of which no view holds a value; they are told of."""
-    samples = {sample for table in tables.values() for sample in table.index}
-    seen = {
-        sample for table in tables.values() for sample in table.index[table.notna().any(axis=1)]
-    }
-    unseen = sorted(samples - seen)
+    import pandas as pd
+
+    seen = pd.concat([table.notna().any(axis=1) for table in tables.values()])
+    unseen = sorted(set(seen.index) - set(seen.index[seen]))
     if not unseen:
         return tables
     msg = (
