@@ -82,7 +82,8 @@ class WatchedMixin(CallbackSupportMixin):
         return None
 
     def _all_callbacks(self) -> list[Callback]:
-        return [*self.callbacks, *_sklearn_tasks(self)]
+        tasks = [_SklearnTasks(self)] if hasattr(self, "_callback_fit_ctx") else []
+        return [*self.callbacks, *tasks]
 
     @contextmanager
     def _watched(self, max_rounds: int) -> Iterator[None]:
@@ -138,10 +139,6 @@ class _SklearnTasks:
     def on_fit_end(self, _fit: Fit, error: BaseException | None) -> None:
         if error is None:
             self.root.call_on_fit_task_end(estimator=self.estimator)
-
-
-def _sklearn_tasks(estimator: WatchedMixin) -> list[Callback]:
-    return [_SklearnTasks(estimator)] if hasattr(estimator, "_callback_fit_ctx") else []
 
 
 def _check_callback(callback: Any) -> None:

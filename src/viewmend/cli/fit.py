@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from viewmend.baselines.registry import Method
+from viewmend.cli import options
 from viewmend.cli.answers import prediction_table, write_predictions
 from viewmend.cli.building import build_model, can_be_saved, find_method, watch
 from viewmend.cli.console import (
@@ -24,16 +25,6 @@ from viewmend.cli.console import (
     short_warnings,
     show_table,
     write_json,
-)
-from viewmend.cli.options import (
-    AsJson,
-    Data,
-    IdColumn,
-    Labels,
-    LeaveOut,
-    Unlabelled,
-    Views,
-    request_for,
 )
 from viewmend.cli.origin import origin_of, write_origin
 from viewmend.data import MultiViewData, ViewTables, read_view_tables, result_frame
@@ -47,8 +38,8 @@ __all__ = ["fit"]
 
 
 def fit(
-    data: Data,
-    labels: Labels = None,
+    data: options.Data,
+    labels: options.Labels = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", dir_okay=False, help="File of the model."),
@@ -60,10 +51,10 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(dir_okay=False, help="HTML page about the model and the data.")
     ] = None,
-    id_column: IdColumn = None,
-    unlabelled: Unlabelled = None,
-    view: Views = None,
-    leave_out: LeaveOut = None,
+    id_column: options.IdColumn = None,
+    unlabelled: options.Unlabelled = None,
+    view: options.Views = None,
+    leave_out: options.LeaveOut = None,
     method: Annotated[
         str, typer.Option(help="Name of a method, as `viewmend methods` lists them.")
     ] = "Mend",
@@ -93,7 +84,7 @@ def fit(
         str | None,
         typer.Option(metavar="SIZE", help="Of each process of --dask local, as in 2GiB."),
     ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Fit a model on labelled and unlabelled samples together, and say the class of every sample.
 
@@ -109,7 +100,7 @@ def fit(
         _check_files(files, data, chosen)
         model = build_model(chosen, settings or (), seed)
         watch(model, console, time_limit)
-        request = request_for(id_column, labels, unlabelled, view, leave_out)
+        request = options.request_for(id_column, labels, unlabelled, view, leave_out)
         with fitting_on(dask, memory_limit) as fit_model:
             fitted = _fit(model, read_view_tables(data, request), fit_model)
         for kind, path in files.items():

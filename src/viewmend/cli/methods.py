@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 
 from viewmend.baselines.registry import METHODS, Method
+from viewmend.cli import options
 from viewmend.cli.building import can_be_saved
 from viewmend.cli.console import show_table, write_json
-from viewmend.cli.options import AsJson
 
 __all__ = ["methods"]
 
@@ -18,7 +18,7 @@ __all__ = ["methods"]
 WIDE = 110
 
 
-def methods(as_json: AsJson = False) -> None:
+def methods(as_json: options.AsJson = False) -> None:
     """List every method: what it needs, what it can do, and its paper.
 
     Any name can be given to `viewmend fit --method`. Methods that impute fill missing views before

@@ -39,6 +39,13 @@ class Origin:
     ids: list[str]
     labelled: list[bool]
 
+    def __post_init__(self) -> None:
+        per_sample = {len(self.samples), len(self.ids), len(self.labelled)}
+        filled = {name: set(columns) for name, columns in self.columns.items()}
+        if len(per_sample) != 1 or filled != {name: set(row) for name, row in self.fills.items()}:
+            msg = "the parts of an origin must be of the same samples, views and columns"
+            raise ValueError(msg)
+
     @property
     def labelled_ids(self) -> set[str]:
         """Names of the samples whose labels the model was given; none where rows are counted."""
@@ -91,19 +98,10 @@ def read_origin(model: Path) -> Origin | None:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found.pop("format") != FORMAT:
             raise ValueError
-        return _checked(Origin(**found))
+        return Origin(**found)
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         msg = (
             f"{path} must be what viewmend fit wrote beside the model, but is something else; fit "
             "again, or move it away to use the model without it"
         )
         raise ModelFileError(msg) from error
-
-
-def _checked(origin: Origin) -> Origin:
-    """The origin if its parts fit together, else an error of a kind that reading expects."""
-    per_sample = {len(origin.samples), len(origin.ids), len(origin.labelled)}
-    filled = {name: set(columns) for name, columns in origin.columns.items()}
-    if len(per_sample) != 1 or filled != {name: set(row) for name, row in origin.fills.items()}:
-        raise ValueError
-    return origin

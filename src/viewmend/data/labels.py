@@ -28,11 +28,7 @@ __all__ = [
 
 # Integer code of samples without label.
 UNLABELLED = -1
-# Labels of these Python types get a NumPy dtype of their own; mixtures stay objects.
-_NATIVE_TYPES: tuple[tuple[tuple[type, ...], Any], ...] = (
-    ((str,), str),
-    ((int, float, np.number, np.bool_), None),
-)
+_NUMBERS = (int, float, np.number, np.bool_)
 # Beyond this, consecutive integers have no float of their own.
 _LARGEST_EXACT = 2.0**53
 
@@ -159,11 +155,11 @@ def _is_marker(value: object) -> bool:
 
 def _with_native_dtype(known: np.ndarray) -> np.ndarray:
     """Labels of one type as an array of that type, integral floats as integers."""
-    if known.dtype.kind == "O":
-        for types, dtype in _NATIVE_TYPES:
-            if all(isinstance(label, types) for label in known):
-                known = np.array(known.tolist(), dtype=dtype)
-                break
+    # Mixtures of text and numbers stay objects.
+    if known.dtype.kind == "O" and any(
+        all(isinstance(label, types) for label in known) for types in (str, _NUMBERS)
+    ):
+        known = np.array(known.tolist())
     if known.dtype.kind != "f":
         return known
     fractional = (known != np.floor(known)) | (np.abs(known) >= _LARGEST_EXACT)

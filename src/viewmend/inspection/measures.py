@@ -232,13 +232,12 @@ def _telling_columns(rows: np.ndarray, codes: np.ndarray) -> list[int]:
     by_chance = labelled.shape[1] * float(n_classes) ** (n_classes - len(known))
     if n_classes < 2 or by_chance > TELLING_BY_CHANCE:
         return []
-    return [c for c, column in enumerate(labelled.T) if _same_partition(column, known, n_classes)]
-
-
-def _same_partition(values: np.ndarray, codes: np.ndarray, n_classes: int) -> bool:
-    if len(np.unique(values)) != n_classes:
-        return False
-    return len(np.unique(np.column_stack([values, codes]), axis=0)) == n_classes
+    return [
+        c
+        for c, values in enumerate(labelled.T)
+        if len(np.unique(values)) == n_classes
+        and len(np.unique(np.column_stack([values, known]), axis=0)) == n_classes
+    ]
 
 
 def _class_counts(labels: Labels) -> dict[Any, int]:
