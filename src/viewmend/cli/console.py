@@ -92,10 +92,10 @@ def check_table(path: Path, option: str, data: Path) -> None:
         raise typer.BadParameter(msg, param_hint=option)
 
 
-def say(console: Console, *lines: str) -> None:
-    """Lines as they are, however long."""
+def say(console: Console, *lines: str, wrap: bool = False) -> None:
+    """Lines as they are, however long, or wrapped between words, which breaks paths."""
     for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, highlight=False, markup=False, soft_wrap=not wrap)
 
 
 def write_json(values: Mapping[str, Any]) -> None:

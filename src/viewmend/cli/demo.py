@@ -84,6 +84,7 @@ def _report(console: Console, result: DemoResult) -> None:
         f"{complete.complete_samples:.1%} of samples have every view",
         f"Rows shuffled; the fits saw no test label; scores on {task.unlabelled.sum()} unlabelled "
         "samples",
+        wrap=True,
     )
 
 

@@ -129,5 +129,5 @@ def _show(console: Console, summary: dict[str, Any]) -> None:
     ]
     if summary["n_unknown_class"]:
         lines.append(f"{summary['n_unknown_class']} samples are of classes that no label had")
-    say(console, *lines)
+    say(console, *lines, wrap=True)
     show_table(console, summary["classes"])

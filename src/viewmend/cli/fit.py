@@ -234,6 +234,7 @@ def _show(console: Console, summary: Mapping[str, Any]) -> None:
         console,
         f"{summary['n_samples']} samples, {joined}{summary['n_labelled']} labelled",
         f"{summary['method']}: {summary['status']}{rounds}, {summary['seconds']:.1f} s",
+        wrap=True,
     )
     show_table(console, summary["views"])
     show_table(console, summary["classes"])

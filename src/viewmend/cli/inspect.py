@@ -71,10 +71,7 @@ def _summary(found: Inspection) -> dict[str, Any]:
             for view in found.views
         ],
         "samples_by_views": list(found.samples_by_views),
-        "patterns": [
-            {"views": list(pattern.views), "n_samples": pattern.n_samples}
-            for pattern in found.patterns
-        ],
+        "patterns": [asdict(pattern) for pattern in found.patterns],
         "classes": [
             {"label": json_label(label), "n_labelled": count}
             for label, count in found.class_counts.items()

@@ -16,6 +16,8 @@ __all__ = ["methods"]
 
 # Columns of a terminal that has room for the names of classes.
 WIDE = 110
+# Words for what a row says a method does.
+ABILITIES = {"imputes": "imputes", "predicts": "predicts new", "saved": "saved"}
 
 
 def methods(as_json: options.AsJson = False) -> None:
@@ -33,7 +35,7 @@ def methods(as_json: options.AsJson = False) -> None:
         {
             "name": row["name"],
             "class": row["class"] if console.width >= WIDE else None,
-            "can": ", ".join(_abilities(row)),
+            "can": ", ".join(word for key, word in ABILITIES.items() if row[key]),
             "grid": row["n_settings"],
             "extra": row["extra"],
             "paper": row["paper"],
@@ -54,8 +56,3 @@ def _row(method: Method) -> dict[str, Any]:
         "extra": method.extra,
         "paper": method.paper,
     }
-
-
-def _abilities(row: dict[str, Any]) -> list[str]:
-    words = {"imputes": "imputes", "predicts": "predicts new", "saved": "saved"}
-    return [word for key, word in words.items() if row[key]]

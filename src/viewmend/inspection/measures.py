@@ -180,13 +180,16 @@ def measure(
     """
     codes = np.full(data.n_samples, -1) if labels is None else labels.codes
     n_seen = data.observed.sum(axis=1)
+    counts: dict[Any, int] = {}
+    if labels is not None:
+        counts = dict(zip(labels.classes.tolist(), labels.counts().tolist(), strict=True))
     return Inspection(
         ids=ids,
         views=tuple(_summary(data, v, codes, columns[v]) for v in range(data.n_views)),
         samples_by_views=tuple(np.bincount(n_seen, minlength=data.n_views + 1).tolist()),
         patterns=_patterns(data),
         unseen_samples=np.flatnonzero(n_seen == 0),
-        class_counts={} if labels is None else _class_counts(labels),
+        class_counts=counts,
         label_order=_label_order(codes[codes >= 0]),
     )
 
@@ -238,10 +241,6 @@ def _telling_columns(rows: np.ndarray, codes: np.ndarray) -> list[int]:
         if len(np.unique(values)) == n_classes
         and len(np.unique(np.column_stack([values, known]), axis=0)) == n_classes
     ]
-
-
-def _class_counts(labels: Labels) -> dict[Any, int]:
-    return dict(zip(labels.classes.tolist(), labels.counts().tolist(), strict=True))
 
 
 def _patterns(data: MultiViewData) -> tuple[Pattern, ...]:

@@ -126,31 +126,22 @@ def _views_without_labels(data: Inspection) -> Iterator[Finding]:
 
 
 def _sorted_rows(data: Inspection) -> Iterator[Finding]:
-    message = _sorted_labels(data) or _sorted_contents(data)
-    if message is not None:
-        yield Finding("warning", "rows", message, SHUFFLE)
-
-
-def _sorted_labels(data: Inspection) -> str | None:
-    order = data.label_order
-    if not _stands_out(order, LABEL_EXCESS):
-        return None
-    return (
-        f"labelled samples that follow each other share their class in {order.observed:.0%} of "
-        f"cases, {order.expected:.0%} by chance: the rows are sorted by class"
-    )
-
-
-def _sorted_contents(data: Inspection) -> str | None:
+    labels = data.label_order
     orders = [view.order for view in data.views if _stands_out(view.order, CONTENT_EXCESS)]
-    if not orders:
-        return None
-    strongest = max(orders, key=lambda order: order.excess)
-    return (
-        f"neighbouring rows are alike in {len(orders)} of {len(data.views)} views (cosine "
-        f"{strongest.observed:.2f}, {strongest.expected:.2f} by chance): the rows are in some "
-        "order, of class or of time"
-    )
+    if _stands_out(labels, LABEL_EXCESS):
+        message = (
+            f"labelled samples that follow each other share their class in {labels.observed:.0%} "
+            f"of cases, {labels.expected:.0%} by chance: the rows are sorted by class"
+        )
+        yield Finding("warning", "rows", message, SHUFFLE)
+    elif orders:
+        strongest = max(orders, key=lambda order: order.excess)
+        message = (
+            f"neighbouring rows are alike in {len(orders)} of {len(data.views)} views (cosine "
+            f"{strongest.observed:.2f}, {strongest.expected:.2f} by chance): the rows are in some "
+            "order, of class or of time"
+        )
+        yield Finding("warning", "rows", message, SHUFFLE)
 
 
 def _stands_out(order: Order | None, excess: float) -> TypeGuard[Order]:

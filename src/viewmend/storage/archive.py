@@ -74,15 +74,11 @@ def write_archive(file: BinaryIO, document: Document) -> None:
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), text)
         for name, array in document.arrays.items():
-            _write_array(archive, name, specs[name], array)
-
-
-def _write_array(archive: zipfile.ZipFile, name: str, spec: ArraySpec, array: np.ndarray) -> None:
-    info = zipfile.ZipInfo(_member(name), EPOCH)
-    info.file_size = len(spec.header) + spec.n_bytes
-    with archive.open(info, "w") as member:
-        member.write(spec.header)
-        member.write(array_bytes(spec, array))
+            spec, info = specs[name], zipfile.ZipInfo(_member(name), EPOCH)
+            info.file_size = len(spec.header) + spec.n_bytes
+            with archive.open(info, "w") as member:
+                member.write(spec.header)
+                member.write(array_bytes(spec, array))
 
 
 def read_archive(file: BinaryIO) -> Document:

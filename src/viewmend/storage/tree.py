@@ -59,7 +59,10 @@ class Writer:
     def name(self, array: np.ndarray) -> str:
         """Name of an array, which is kept, so that no other can get its address."""
         if id(array) not in self._names:
-            _check_storable(array)
+            spec_of("an array", array)
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                msg = "NaN or infinity in an array cannot be saved; fit again on finite numbers"
+                raise ModelFileError(msg)
             name = self._names[id(array)] = f"a{len(self.arrays)}"
             self.arrays[name] = array
         return self._names[id(array)]
@@ -96,13 +99,6 @@ class Tag:
     read: Callable[[Any, Reader], Any]
 
 
-def _check_storable(array: np.ndarray) -> None:
-    spec_of("an array", array)
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        msg = "NaN or infinity in an array cannot be saved, expected finite numbers; fit again"
-        raise ModelFileError(msg)
-
-
 def _tag_of(value: Any) -> str:
     if isinstance(value, np.generic):
         return "scalar"
@@ -135,10 +131,6 @@ def _write_items(values: Any, write: Writer) -> list[Any]:
 def _read_list(body: Any, read: Reader) -> list[Any]:
     expect(isinstance(body, list), "entries", "a list", body)
     return [read(tree) for tree in body]
-
-
-def _write_dict(value: dict[Any, Any], write: Writer) -> list[Any]:
-    return [[write(key), write(entry)] for key, entry in value.items()]
 
 
 def _read_dict(body: Any, read: Reader) -> dict[Any, Any]:
@@ -267,7 +259,9 @@ TAGS = {
     "float": Tag(_write_float, _read_float),
     "list": Tag(_write_items, _read_list),
     "tuple": Tag(_write_items, lambda body, read: tuple(_read_list(body, read))),
-    "dict": Tag(_write_dict, _read_dict),
+    "dict": Tag(
+        lambda value, write: [_write_items(pair, write) for pair in value.items()], _read_dict
+    ),
     "array": Tag(lambda array, write: write.name(array), lambda body, read: read.array(body)),
     "scalar": Tag(lambda number, write: write.name(np.asarray(number)), _read_scalar),
     "objects": Tag(_write_objects, _read_objects),
