@@ -176,25 +176,21 @@ def _as_floats(array: np.ndarray, title: str, dtype: DTypeLike) -> np.ndarray:
         )
         raise InvalidViewsError(msg)
     try:
-        return _cast(array, dtype)
+        if array.dtype.kind in "mM":
+            # NumPy would count days or nanoseconds since 1970 without a word.
+            msg = "dates and durations need a unit"
+            raise TypeError(msg)
+        if array.dtype.kind == "O":
+            array = np.where(_is_na(array), np.nan, array)
+        # Values too large for float32 become infinite and are reported as such.
+        with np.errstate(over="ignore"):
+            return array.astype(dtype, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         msg = (
             f"{title} must be numeric, got dtype {array.dtype} ({error}); encode its columns as "
             f"numbers, for example with sklearn.preprocessing.OneHotEncoder"
         )
         raise _NonNumericViewsError(msg) from error
-
-
-def _cast(array: np.ndarray, dtype: DTypeLike) -> np.ndarray:
-    if array.dtype.kind in "mM":
-        # NumPy would count days or nanoseconds since 1970 without a word.
-        msg = "dates and durations need a unit"
-        raise TypeError(msg)
-    if array.dtype.kind == "O":
-        array = np.where(_is_na(array), np.nan, array)
-    # Values too large for float32 become infinite and are reported as such.
-    with np.errstate(over="ignore"):
-        return array.astype(dtype, copy=False)
 
 
 def _is_na(array: np.ndarray) -> np.ndarray:

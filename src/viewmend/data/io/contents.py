@@ -206,17 +206,6 @@ def _from_annotated(
     return Contents(tables, labels, id_column="obs_names")
 
 
-FOLDER = "folder"
-READERS: Mapping[str, Callable[[Path, Request], Contents]] = {
-    FOLDER: _from_folder,
-    **dict.fromkeys(FORMATS, lambda path, request: _from_tables([path], request)),
-    ".npz": _from_npz,
-    ".mat": _from_mat,
-    ".h5mu": _from_h5mu,
-    ".h5ad": _from_h5ad,
-}
-
-
 def find_labels(contents: Contents, request: Request) -> tuple[pd.Series | None, str]:
     """Labels by identifier, if there are any, and the name of their column."""
     file, column = request.labels_place()
@@ -274,3 +263,14 @@ def _as_written(label: Any) -> str:
     """A label as it stands in the file, where numbers beside empty cells have become floats."""
     whole = isinstance(label, float) and label.is_integer()
     return str(int(label)) if whole else str(label)
+
+
+FOLDER = "folder"
+READERS: Mapping[str, Callable[[Path, Request], Contents]] = {
+    FOLDER: _from_folder,
+    **dict.fromkeys(FORMATS, lambda path, request: _from_tables([path], request)),
+    ".npz": _from_npz,
+    ".mat": _from_mat,
+    ".h5mu": _from_h5mu,
+    ".h5ad": _from_h5ad,
+}

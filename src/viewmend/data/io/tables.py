@@ -31,19 +31,9 @@ def read_tables(
 ) -> dict[str, pd.DataFrame]:
     """Tables by the names of their files, joined by one column of identifiers.
 
-    Parameters
-    ----------
-    files : sequence of Path
-        CSV (UTF-8 or Windows; comma, semicolon, tab or bar; decimal point or comma) or Parquet.
-    id_column : str, optional
-        Column that tells which sample a row is; `shared_id_column` finds it if left out.
-    not_id : str, optional
-        Column that is something else, such as the labels.
-
-    Returns
-    -------
-    dict of DataFrame
-        The index is named after the column and holds identifiers as text, each once.
+    Files are CSV (UTF-8 or Windows; comma, semicolon, tab or bar; decimal point or comma) or
+    Parquet. Without ``id_column``, `shared_id_column` finds it; ``not_id`` is something else, such
+    as the labels. The index is named after the column and holds identifiers as text, each once.
     """
     if id_column is None:
         id_column = shared_id_column({file.name: header_of(file) for file in files}, not_id)
