@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
+from sklearn.metrics import precision_recall_fscore_support
 
 from viewmend.baselines import MeanImputedLabelSpreading, UnionGraphClassifier
 from viewmend.core.agfti.admm import Callback
@@ -45,16 +45,10 @@ RIVALS: dict[str, Callable[[], Any]] = {
 
 @dataclass(frozen=True)
 class MethodScore:
-    """Scores of one method on the unlabelled samples.
+    """Scores of one method on the unlabelled samples, and the seconds of its ``fit``.
 
-    Attributes
-    ----------
-    name : str
-    accuracy, macro_f1, macro_precision, macro_recall : float
-        Macro scores are plain means over the classes; the precision of a class that is never
-        predicted counts as 0.
-    seconds : float
-        Wall-clock time of ``fit``.
+    Macro scores are plain means over the classes; the precision of a class that is never
+    predicted counts as 0.
     """
 
     name: str
@@ -67,19 +61,7 @@ class MethodScore:
 
 @dataclass(frozen=True, eq=False)
 class DemoResult:
-    """What the demonstration did.
-
-    Attributes
-    ----------
-    task : Task
-        What was hidden, and the answers.
-    model : AGFTIClassifier
-        Fitted on ``task.data`` and ``task.y``.
-    scores : tuple of MethodScore
-        AGF-TI first, then the others.
-    dataset : str
-        Name of the data.
-    """
+    """What was hidden, AGF-TI fitted on what was left, and the scores of all methods, its first."""
 
     task: Task
     model: AGFTIClassifier
@@ -97,54 +79,20 @@ def run_demo(
     """Hide views and labels, fit AGF-TI and three rivals, score them on the unlabelled samples.
 
     The rows are shuffled, because the digits are sorted by class, and a method must not profit
-    from that.
-
-    Parameters
-    ----------
-    seed : int
-        Of what is hidden, of the row order and of the anchors.
-    missing_rate : float in [0, 1)
-        Probability that a sample is hidden from a view; every sample keeps at least one.
-    label_rate : float in (0, 1]
-        Share of every class that keeps its label.
-    callback : callable, optional
-        Called as ``callback(round, state)`` after each round of AGF-TI; True stops it.
-    dataset : MultiViewData, optional
-        UCI digits by default.
-
-    Returns
-    -------
-    DemoResult
+    from that. ``seed`` is of what is hidden, of the row order and of the anchors; a sample is
+    hidden from a view with probability ``missing_rate``, and every class keeps the share
+    ``label_rate`` of its labels. ``callback(round, state)`` is called after each round of AGF-TI.
+    The data is that of UCI digits unless another is given.
     """
     complete = load_uci_digits() if dataset is None else dataset
-    task = hide(
-        complete,
-        missing_rate=missing_rate,
-        label_rate=label_rate,
-        random_state=seed,
-    )
+    task = hide(complete, missing_rate=missing_rate, label_rate=label_rate, random_state=seed)
     return run_on_task(task, seed=seed, callback=callback, dataset=complete.name)
 
 
 def run_on_task(
     task: Task, seed: int = 0, callback: Callback | None = None, dataset: str = "the data"
 ) -> DemoResult:
-    """Fit AGF-TI and three rivals on a task; ``task.y_true`` is read only after the fits.
-
-    Parameters
-    ----------
-    task : Task
-    seed : int
-        Of the anchors.
-    callback : callable, optional
-        As in `run_demo`.
-    dataset : str
-        Name of the data.
-
-    Returns
-    -------
-    DemoResult
-    """
+    """Fit AGF-TI and three rivals on a task; ``task.y_true`` is read only after the fits."""
     model = AGFTIClassifier(random_state=seed)
     if callback is not None:
         model.set_callbacks(callback)
@@ -167,16 +115,8 @@ def draw_demo(result: DemoResult) -> Figure:
 
     The lower row shows the view that misses the most samples three times: before imputation,
     after it, and in the fused graph brought back to the anchors of that view. Places depend on
-    the model alone; true labels give colours and percentages.
-
-    Parameters
-    ----------
-    result : DemoResult
-
-    Returns
-    -------
-    matplotlib Figure
-        Not known to pyplot; write it with ``savefig``.
+    the model alone; true labels give colours and percentages. The figure is not known to pyplot;
+    write it with ``savefig``.
     """
     with plot_style():
         from matplotlib.figure import Figure
@@ -203,15 +143,12 @@ def _fit_seconds(method: Any, task: Task) -> float:
 
 
 def _score(name: str, task: Task, transduction: np.ndarray, seconds: float) -> MethodScore:
-    y_true, y_pred = task.y_true[task.unlabelled], transduction[task.unlabelled]
-    return MethodScore(
-        name=name,
-        accuracy=float(accuracy_score(y_true, y_pred)),
-        macro_f1=float(f1_score(y_true, y_pred, average="macro", zero_division=0)),
-        macro_precision=float(precision_score(y_true, y_pred, average="macro", zero_division=0)),
-        macro_recall=float(recall_score(y_true, y_pred, average="macro", zero_division=0)),
-        seconds=seconds,
+    truth, told = task.y_true[task.unlabelled], transduction[task.unlabelled]
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        truth, told, average="macro", zero_division=0
     )
+    accuracy = float(np.mean(truth == told))
+    return MethodScore(name, accuracy, float(f1), float(precision), float(recall), seconds)
 
 
 def _draw_fit(result: DemoResult, figure: SubFigure) -> None:
@@ -230,7 +167,11 @@ def _draw_graphs(result: DemoResult, figure: SubFigure) -> None:
     task, model = result.task, result.model
     view = int(np.argmin(task.data.observed.sum(axis=0)))
     missing = ~task.data.observed[:, view]
-    graphs = _graphs_of_view(model, view, missing)
+    # Rows over the anchors of the view: missing ones unknown, imputed, and fused. The alignment
+    # turns the view's anchors into the fused ones; its transpose turns them back.
+    imputed = model.view_graphs_[view]
+    start = np.where(missing[:, None], 1 / imputed.shape[1], imputed)
+    graphs = start, imputed, model.fused_graph_ @ model.anchor_alignments_[view].T
     points = embed_rows(*graphs, labels=model.transduction_, missing=missing)
     judged = missing & task.unlabelled
     shares = anchor_class_shares(graphs[0], model.transduction_, missing)
@@ -251,17 +192,6 @@ def _draw_graphs(result: DemoResult, figure: SubFigure) -> None:
         "samples.",
         fontsize=9,
     )
-
-
-def _graphs_of_view(
-    model: AGFTIClassifier, view: int, missing: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows over the anchors of one view: missing ones unknown, imputed, and fused."""
-    imputed = model.view_graphs_[view]
-    start = np.where(missing[:, None], 1 / imputed.shape[1], imputed)
-    # The alignment turns the view's anchors into the fused ones; its transpose turns them back.
-    fused = model.fused_graph_ @ model.anchor_alignments_[view].T
-    return start, imputed, fused
 
 
 def _percent(right: np.ndarray) -> str:

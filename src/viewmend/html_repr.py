@@ -37,15 +37,9 @@ STYLE = """
 
 
 def card(title: str, facts: Mapping[str, object], columns: Mapping[str, Sequence[object]]) -> str:
-    """A title, facts by name, and a table with one row per view.
+    """A title, facts by name unless they are None, and a table with one row per view.
 
-    Parameters
-    ----------
-    title : str
-    facts : dict of values by name
-        None leaves a fact out.
-    columns : dict of sequences (n_views,)
-        Cells by heading. Arrays are shares, and become bars.
+    Columns of cells are given by their headings; arrays are shares, and become bars.
     """
     told = "".join(
         f"<dt>{_text(name)}</dt><dd>{_text(fact)}</dd>"
@@ -100,42 +94,31 @@ def model_html(model: object) -> str:
         return diagram
     # A search shows what it has chosen.
     fitted: Any = getattr(model, "best_estimator_", model)
+    weights = getattr(fitted, "view_weights_", None)
     columns = {
         "view": fitted.view_names_,
         "columns": fitted.view_n_features_,
         "seen in fit": getattr(fitted, "_coverage", None),
-        "weight": _shares(getattr(fitted, "view_weights_", None)),
+        "weight": None if weights is None else np.asarray(weights / np.sum(weights)),
     }
     known = {head: column for head, column in columns.items() if column is not None}
     return card(type(model).__name__, _facts(model, fitted), known) + diagram
 
 
-def _facts(model: object, fitted: object) -> dict[str, object]:
+def _facts(model: Any, fitted: Any) -> dict[str, object]:
+    classes = getattr(fitted, "classes_", None)
+    samples = getattr(fitted, "transduction_", None)
+    unreachable = np.sum(getattr(fitted, "unreachable_", False))
     return {
-        "samples": _count(getattr(fitted, "transduction_", None)),
-        "classes": _classes(getattr(fitted, "classes_", None)),
+        "samples": None if samples is None else len(samples),
+        "classes": None if classes is None else _class_names(classes),
         "status": getattr(fitted, "status_", None),
         "rounds": getattr(fitted, "n_iter_", None),
-        "unreachable": _n_true(getattr(fitted, "unreachable_", None)),
+        "unreachable": f"{unreachable} samples" if unreachable else None,
         "chosen": getattr(model, "best_params_", None),
     }
 
 
-def _shares(weights: np.ndarray | None) -> np.ndarray | None:
-    return None if weights is None else np.asarray(weights / np.sum(weights))
-
-
-def _count(samples: np.ndarray | None) -> int | None:
-    return None if samples is None else len(samples)
-
-
-def _n_true(marked: np.ndarray | None) -> str | None:
-    """Only where there are any."""
-    return f"{marked.sum()} samples" if marked is not None and marked.any() else None
-
-
-def _classes(classes: np.ndarray | None) -> str | None:
-    if classes is None:
-        return None
+def _class_names(classes: np.ndarray) -> str:
     shown = ", ".join(map(str, classes[:MOST_CLASSES]))
     return f"{len(classes)}: {shown}" + (", ..." if len(classes) > MOST_CLASSES else "")

@@ -16,92 +16,43 @@ from typing import Any
 
 __all__ = ["MOVED", "install", "old_names"]
 
-# Where the module of an old name is now, both below ``viewmend``.
+# Modules of ``core`` that keep their names in one of its rooms of today.
+_ROOMS_OF_CORE: Mapping[str, str] = {
+    "agfti": "admm alignment anchors bipartite fusion graph_fourier induction objective "
+    "propagation released state tensor_nuclear",
+    "mend": "evidence homophily kernel_features loo_ridge representations view_gaussian",
+    "graphs": "nearest neighbours spreading",
+    "common": "calibration",
+}
+# Where the module of an old name is now, both below ``viewmend``: those that users met in the
+# documentation of version 0.1, or whose classes their pickles name.
 MOVED: Mapping[str, str] = {
-    "backend.layers": "backend.numba_networks",
-    "backend.rprop": "backend.numba_networks",
     "bench.data": "datasets.catalogue",
-    "bench.drawing": "bench.charts.drawing",
-    "bench.execute": "bench.runner",
-    "bench.figures": "bench.catalogue",
-    "bench.formats": "bench.tables.formats",
     "bench.keys": "bench.runs",
-    "bench.opened": "bench.session",
     "bench.rules": "bench.schema",
-    "bench.run_tables": "bench.tables.runs",
-    "bench.score_charts": "bench.charts.scores",
-    "bench.score_tables": "bench.tables.scores",
-    "bench.tabular": "bench.tables.table",
-    "bench.trace_charts": "bench.charts.traces",
-    "callbacks.telling": "callbacks.progress",
     "containers": "data.container",
-    "core.admm": "core.agfti.admm",
-    "core.alignment": "core.agfti.alignment",
-    "core.anchor_count": "core.agfti.anchor_count",
-    "core.anchored": "baselines.maths.anchored",
-    "core.anchors": "core.agfti.anchors",
-    "core.bipartite": "core.agfti.bipartite",
-    "core.calibration": "core.common.calibration",
+    **{
+        f"core.{name}": f"core.{room}.{name}"
+        for room, names in _ROOMS_OF_CORE.items()
+        for name in names.split()
+    },
     "core.canonical": "core.common.content_order",
-    "core.evidence": "core.mend.evidence",
-    "core.explanation": "core.mend.explanation",
-    "core.flexible": "baselines.maths.flexible",
-    "core.fusion": "core.agfti.fusion",
-    "core.graph_fourier": "core.agfti.graph_fourier",
-    "core.held_out": "core.common.held_out",
-    "core.homophily": "core.mend.homophily",
-    "core.induction": "core.agfti.induction",
-    "core.kernel_features": "core.mend.kernel_features",
-    "core.learned_graph": "baselines.maths.learned_graph",
-    "core.linear": "core.common.linear_systems",
-    "core.loo_ridge": "core.mend.loo_ridge",
     "core.mend_geometry": "core.mend.geometry",
     "core.mend_induction": "core.mend.induction",
-    "core.nearest": "core.graphs.nearest",
-    "core.neighbours": "core.graphs.neighbours",
-    "core.objective": "core.agfti.objective",
-    "core.poisson": "baselines.poisson",
     "core.priors": "core.common.class_shares",
-    "core.propagation": "core.agfti.propagation",
-    "core.released": "core.agfti.released",
-    "core.representations": "core.mend.representations",
-    "core.ridge": "baselines.maths.ridge",
-    "core.scaling": "core.common.scaling",
-    "core.simplex": "core.common.simplex",
-    "core.spreading": "core.graphs.spreading",
-    "core.state": "core.agfti.state",
-    "core.tensor_nuclear": "core.agfti.tensor_nuclear",
-    "core.view_gaussian": "core.mend.view_gaussian",
-    "core.watchers": "callbacks.notify",
     "datasets.base": "datasets",
-    "datasets.files": "data",
     "datasets.folders": "datasets",
-    "datasets.mat": "data",
-    "datasets.tables": "data.io.tables",
     "interop": "data",
     "interop.aligned": "data",
-    "interop.arrays": "data.arrays",
-    "interop.frames": "data.frames",
-    "interop.results": "data.results",
-    "interop.scverse": "data.scverse",
     "labels": "data.labels",
     "models.trust": "models.calibrated",
-    "persistence.archive": "storage.archive",
-    "persistence.arrays": "storage.arrays",
-    "persistence.errors": "storage.errors",
-    "persistence.replacing": "storage.atomic",
-    "persistence.tree": "storage.tree",
-    "reading": "data.io.reading_v01",
+    "reading": "data",
     "reading.contents": "data.io.contents",
-    "reading.labels": "data.io.label_columns",
-    "reading.numbers": "data.io.cleaning",
-    "report.about": "report.model_sections",
-    "report.case": "report.context",
-    "report.outcome": "report.prediction_sections",
     "validation": "data.validation",
-    "view_arrays": "data.input_arrays",
     "watching": "callbacks.notify",
 }
+# What has another name there: reading and joining were two steps.
+RENAMED: Mapping[str, Mapping[str, str]] = {"reading": {"read_views": "read_view_tables"}}
 
 
 class MovedModules(MetaPathFinder, Loader):
@@ -116,13 +67,14 @@ class MovedModules(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:
-        new = f"viewmend.{MOVED[module.__name__.partition('.')[2]]}"
+        old = module.__name__.partition(".")[2]
+        new, renamed = f"viewmend.{MOVED[old]}", RENAMED.get(old, {})
         msg = f"{module.__name__} has moved to {new}; import from there"
         warnings.warn(msg, DeprecationWarning, stacklevel=2)
         target = importlib.import_module(new)
 
         def forward(name: str) -> Any:
-            return getattr(target, name)
+            return getattr(target, renamed.get(name, name))
 
         module.__doc__ = target.__doc__
         module.__dict__["__all__"] = [name for name in dir(target) if not name.startswith("_")]
@@ -136,14 +88,7 @@ def install() -> None:
 
 
 def old_names(module: str, classes: Mapping[str, type]) -> Callable[[str], type]:
-    """The ``__getattr__`` of a module whose classes of version 0.1 are other classes now.
-
-    Parameters
-    ----------
-    module : str
-    classes : dict of type
-        What stands for the class of an old name.
-    """
+    """The ``__getattr__`` of a module in which other classes stand for those of old names."""
 
     def find(name: str) -> type:
         if name not in classes:

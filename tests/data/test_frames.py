@@ -185,7 +185,7 @@ def test_results_of_a_wrong_number_of_identifiers_are_refused(blobs):
 
 REFUSED = {
     "repeated": ({"v": pd.DataFrame({"x": [1.0, 2.0]}, index=["a", "a"])}, {}, r"'a' more than"),
-    "empty": ({"v": pd.DataFrame({"x": [1.0, 2.0]}, index=["a", None])}, {}, r"is row 1"),
+    "empty": ({"v": pd.DataFrame({"x": [1.0, 2.0]}, index=["a", None])}, {}, r"is row 2 of 2"),
     "not shared": (
         {"v": PHOTO[["id", "x"]], "w": SOUND.assign(id=["A", "B"])},
         {"on": "id"},

@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from viewmend.backend.namespace import to_numpy
-from viewmend.callbacks.checkpoint_files import (
-    SavedProgress,
-    check_shapes,
-    read_progress,
-    write_progress,
-)
 from viewmend.callbacks.protocol import Fit, LoopProgress, ResumableProblem, RoundRecord
 from viewmend.exceptions import CheckpointError, InvalidParameterError
-from viewmend.storage.atomic import check_folder
+from viewmend.storage.archive import Document, read_archive, write_archive
+from viewmend.storage.atomic import check_folder, replacing
+from viewmend.storage.errors import ModelFileError, expect
+from viewmend.storage.tree import Reader, Vocabulary, Writer
+from viewmend.storage.types import check_types
 
 __all__ = ["Checkpoint"]
+
+# In the place of the class of a model in the archive.
+KIND = "Checkpoint"
+
+
+@dataclass(frozen=True, eq=False)
+class SavedProgress:
+    """The content of a file: rounds, in NumPy arrays, and what they depend on.
+
+    That is told by the names of parameters, and of fields of the problem.
+    """
+
+    parameters: dict[str, str]
+    problem: dict[str, str]
+    progress: LoopProgress
 
 
 class Checkpoint:
@@ -73,9 +87,11 @@ class Checkpoint:
         self._problem, self._digests = problem, _digests(problem)
         if not self.path.exists():
             return None
-        saved = read_progress(self.path, problem)
+        with self.path.open("rb") as stream, self._read_errors():
+            saved = _progress_of(read_archive(stream), problem)
         self._check_same(saved, problem)
-        check_shapes(self.path, saved.progress, problem)
+        with self._read_errors():
+            _check_shapes(saved.progress, problem)
         return saved.progress
 
     def on_resume(self, history: Sequence[RoundRecord]) -> None:
@@ -116,8 +132,24 @@ class Checkpoint:
 
     def _keep(self, problem: ResumableProblem, state: Any) -> None:
         progress = problem.progress_type(state, tuple(self._history)).converted(to_numpy)
-        write_progress(self.path, SavedProgress(self._parameters, self._digests, progress), problem)
+        write = Writer(Vocabulary(problem.progress_records))
+        about = {"parameters": write(self._parameters), "problem": write(self._digests)}
+        document = Document(KIND, about, {"progress": write(progress)}, write.arrays)
+        with replacing(self.path) as stream:
+            write_archive(stream, document)
         self._unsaved = None
+
+    @contextmanager
+    def _read_errors(self) -> Iterator[None]:
+        """Errors of the archive name the file and what to do."""
+        try:
+            yield
+        except (ModelFileError, RecursionError) as error:
+            msg = (
+                f"{self.path} is no checkpoint that can be read: {error}. Delete the file to begin "
+                f"anew, or give Checkpoint another path"
+            )
+            raise CheckpointError(msg) from error
 
 
 def _digests(problem: Any) -> dict[str, str]:
@@ -144,3 +176,31 @@ def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return [name for name in {**before, **now} if before.get(name) != now.get(name)]
+
+
+def _check_shapes(progress: LoopProgress, problem: ResumableProblem) -> None:
+    """Raise unless the arrays are those of the problem: compiled code does not look at bounds."""
+    for name, shape in problem.state_shapes().items():
+        array = getattr(progress.state, name)
+        expect(array.shape == shape, f"shape of {name}", str(shape), array.shape)
+        expect(array.dtype.kind == "f", f"dtype of {name}", "a float", array.dtype.str)
+
+
+def _progress_of(document: Document, problem: ResumableProblem) -> SavedProgress:
+    expect(document.class_name == KIND, "class", repr(KIND), document.class_name)
+    read = Reader(document.arrays, Vocabulary(problem.progress_records))
+    text = dict[str, str]
+    about = _values(document.parameters, {"parameters": text, "problem": text}, read)
+    values = _values(document.fitted, {"progress": problem.progress_type}, read)
+    numbers = [round_.iteration for round_ in values["progress"].history]
+    counted = len(numbers) > 0 and numbers == list(range(1, len(numbers) + 1))
+    expect(counted, "rounds of the history", "counted from 1", numbers)
+    return SavedProgress(**about, **values)
+
+
+def _values(trees: Any, types: dict[str, Any], read: Reader) -> dict[str, Any]:
+    expect(isinstance(trees, dict), "content", "an object", trees)
+    expect(set(trees) == set(types), "keys", str(sorted(types)), sorted(trees))
+    values = {name: read(tree) for name, tree in trees.items()}
+    check_types(KIND, values, types)
+    return values

@@ -32,28 +32,13 @@ __all__ = ["WatchedMixin", "reason_to_stop", "starting_point", "with_callbacks"]
 
 
 def reason_to_stop(callbacks: Iterable[Callback], record: StepRecord, state: Any) -> str | None:
-    """Call every callback; the status with which the first of those that stop does so.
+    """Call all as ``callback(record, state)``; the status with which the first that stops does so.
 
-    Parameters
-    ----------
-    callbacks : iterable of callable
-        Each is called as ``callback(record, state)``. A true answer stops; a string is the status.
-    record
-        What the round did.
-    state
-        The live variables.
-
-    Returns
-    -------
-    str or None
-        "stopped" unless a callback had a word of its own; None to go on.
+    A true answer stops; a string is the status, which otherwise is "stopped". None goes on.
     """
     answers = [callback(record, state) for callback in callbacks]
-    return next((_status(answer) for answer in answers if answer), None)
-
-
-def _status(answer: bool | str) -> str:
-    return answer if isinstance(answer, str) else "stopped"
+    stops = [answer if isinstance(answer, str) else "stopped" for answer in answers if answer]
+    return stops[0] if stops else None
 
 
 class WatchedMixin(CallbackSupportMixin):
@@ -97,7 +82,8 @@ class WatchedMixin(CallbackSupportMixin):
         return None
 
     def _all_callbacks(self) -> list[Callback]:
-        return [*self.callbacks, *_sklearn_tasks(self)]
+        tasks = [_SklearnTasks(self)] if hasattr(self, "_callback_fit_ctx") else []
+        return [*self.callbacks, *tasks]
 
     @contextmanager
     def _watched(self, max_rounds: int) -> Iterator[None]:
@@ -113,19 +99,10 @@ class WatchedMixin(CallbackSupportMixin):
 
 
 def starting_point(callbacks: Sequence[Callback], problem: ResumableProblem) -> LoopProgress | None:
-    """Rounds that a callback kept of an earlier run of the same problem; None to begin anew.
+    """Rounds, in NumPy arrays, that a callback kept of an earlier run; None to begin anew.
 
-    Parameters
-    ----------
-    callbacks : sequence of callable
-        The first whose ``starting_point(problem)`` has any gives them; ``on_resume(history)`` tells
-        them to all.
-    problem : ResumableProblem
-
-    Returns
-    -------
-    LoopProgress or None
-        Of NumPy arrays.
+    The first whose ``starting_point(problem)`` has any gives them; ``on_resume(history)`` tells
+    them to all.
     """
     # All of them are asked, for they learn of the problem by it.
     answers: list[LoopProgress | None] = [
@@ -162,10 +139,6 @@ class _SklearnTasks:
     def on_fit_end(self, _fit: Fit, error: BaseException | None) -> None:
         if error is None:
             self.root.call_on_fit_task_end(estimator=self.estimator)
-
-
-def _sklearn_tasks(estimator: WatchedMixin) -> list[Callback]:
-    return [_SklearnTasks(estimator)] if hasattr(estimator, "_callback_fit_ctx") else []
 
 
 def _check_callback(callback: Any) -> None:

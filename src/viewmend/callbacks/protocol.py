@@ -35,11 +35,7 @@ class RoundRecord(StepRecord, Protocol):
 class LoopProgress(Protocol):
     """How far a loop has come: a data class with all it needs to go on as if it had not been left.
 
-    Attributes
-    ----------
-    state : data class
-        Arrays and numbers after the last round.
-    history : tuple of RoundRecord
+    That is ``state``, a data class of arrays and numbers after the last round, and the rounds.
     """
 
     @property

@@ -40,17 +40,10 @@ class KnownModel:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Classes of samples.
+    """Classes of samples: those of the fit keep what it found, new ones are predicted.
 
-    Attributes
-    ----------
-    frame : DataFrame (n_samples, 2 + n_classes)
-        As `result_frame` has it.
-    fit_rows : array (n_samples,) of int
-        Which sample of the fit it is, -1 for new ones. Those of the fit keep the classes that it
-        found, new ones are predicted.
-    given : array (n_samples,) of bool
-        Samples whose labels the model was given.
+    ``frame`` is that of `result_frame`. ``fit_rows`` (n_samples,) tells which sample of the fit
+    each is, -1 for new ones, and ``given`` (n_samples,) whose labels the model was given.
     """
 
     frame: pd.DataFrame
@@ -128,14 +121,8 @@ def prediction_table(
 ) -> pd.DataFrame:
     """The columns of a file of predictions: identifier, class, confidence, probabilities.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        As `result_frame` has it.
-    id_column : str or None
-        Heading of the identifiers; "row" where rows are just counted.
-    withheld : array (n_samples,) of bool, optional
-        Samples whose class is left empty.
+    Identifiers are headed ``id_column``, or "row" where rows are just counted. Samples that are
+    ``withheld`` (n_samples,) have an empty class.
     """
     table = frame.rename(columns=lambda name: name.replace("share_", "p_", 1))
     told = table.pop("prediction").astype(object)

@@ -31,15 +31,9 @@ def can_be_saved(method: Method) -> bool:
 
 
 def build_model(method: Method, settings: Sequence[str], seed: int) -> Any:
-    """The estimator with its parameters.
+    """The estimator with its parameters, as in ``n_rounds=4``, and a seed if it takes one.
 
-    Parameters
-    ----------
-    method : Method
-    settings : sequence of str
-        As in ``n_rounds=4``; values are Python literals, and text where they are none.
-    seed : int
-        Of methods that draw random numbers.
+    Values are Python literals, and text where they are none.
     """
     model = method.estimator()
     known = model.get_params(deep=False)

@@ -28,6 +28,7 @@ __all__ = [
     "check_writable",
     "json_label",
     "refusals",
+    "say",
     "short_warnings",
     "show_table",
     "write_json",
@@ -89,6 +90,12 @@ def check_table(path: Path, option: str, data: Path) -> None:
     if path.resolve().parent == data.resolve():
         msg = f"{str(path)!r} would be read as a view the next time; write it elsewhere"
         raise typer.BadParameter(msg, param_hint=option)
+
+
+def say(console: Console, *lines: str, wrap: bool = False) -> None:
+    """Lines as they are, however long, or wrapped between words, which breaks paths."""
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=not wrap)
 
 
 def write_json(values: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from viewmend.callbacks import ProgressBar
-from viewmend.cli.console import check_writable, refusals, short_warnings
+from viewmend.cli.console import check_writable, refusals, say, short_warnings
 from viewmend.datasets import realised_completeness
 from viewmend.demo import DemoResult, draw_demo, run_demo
 from viewmend.plot.style import require_matplotlib
@@ -50,7 +50,7 @@ def demo(
     _report(console, result)
     if figure:
         draw_demo(result).savefig(output)
-        console.print(f"Figure: {output}", soft_wrap=True)
+        say(console, f"Figure: {output}")
 
 
 def _check_drawable(output: Path) -> None:
@@ -77,14 +77,15 @@ def _report(console: Console, result: DemoResult) -> None:
         for name, weight in zip(model.view_names_, model.view_weights_, strict=True)
     )
     console.print(_score_table(result))
-    for line in (
+    say(
+        console,
         f"View weights: {weights}",
         f"Observed: {complete.observed_pairs:.1%} of (sample, view) pairs; "
         f"{complete.complete_samples:.1%} of samples have every view",
         f"Rows shuffled; the fits saw no test label; scores on {task.unlabelled.sum()} unlabelled "
         "samples",
-    ):
-        console.print(line, highlight=False)
+        wrap=True,
+    )
 
 
 def _score_table(result: DemoResult) -> Table:

@@ -9,18 +9,9 @@ from rich.console import Console
 from sklearn.metrics import precision_recall_fscore_support
 
 from viewmend.bench.metrics import scores
+from viewmend.cli import options
 from viewmend.cli.answers import Answers, KnownModel, answer, load_model, origin_for, read_for
-from viewmend.cli.console import json_label, refusals, short_warnings, show_table, write_json
-from viewmend.cli.options import (
-    AsJson,
-    Data,
-    IdColumn,
-    Labels,
-    ModelFile,
-    Unlabelled,
-    Views,
-    request_for,
-)
+from viewmend.cli.console import json_label, refusals, say, short_warnings, show_table, write_json
 from viewmend.core.common.calibration import calibration_error, log_loss
 from viewmend.data import MultiViewData
 from viewmend.data.labels import labelled_part
@@ -38,13 +29,13 @@ HEADLINES = {
 
 
 def evaluate(
-    model: ModelFile,
-    data: Data,
-    labels: Labels = None,
-    id_column: IdColumn = None,
-    unlabelled: Unlabelled = None,
-    view: Views = None,
-    as_json: AsJson = False,
+    model: options.ModelFile,
+    data: options.Data,
+    labels: options.Labels = None,
+    id_column: options.IdColumn = None,
+    unlabelled: options.Unlabelled = None,
+    view: options.Views = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Compare the classes that a model finds with true labels.
 
@@ -57,7 +48,7 @@ def evaluate(
     with refusals(), short_warnings(Console(stderr=True)) as notes:
         known = load_model(model)
         origin_for(known, model)
-        request = request_for(id_column, labels, unlabelled, view)
+        request = options.request_for(id_column, labels, unlabelled, view)
         aligned = read_for(known, data, request)
         summary = _judge(known, aligned, answer(known, aligned))
     if as_json:
@@ -138,6 +129,5 @@ def _show(console: Console, summary: dict[str, Any]) -> None:
     ]
     if summary["n_unknown_class"]:
         lines.append(f"{summary['n_unknown_class']} samples are of classes that no label had")
-    for line in lines:
-        console.print(line, highlight=False, markup=False)
+    say(console, *lines, wrap=True)
     show_table(console, summary["classes"])

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from viewmend.baselines.registry import Method
+from viewmend.cli import options
 from viewmend.cli.answers import prediction_table, write_predictions
 from viewmend.cli.building import build_model, can_be_saved, find_method, watch
 from viewmend.cli.console import (
@@ -20,19 +21,10 @@ from viewmend.cli.console import (
     check_writable,
     json_label,
     refusals,
+    say,
     short_warnings,
     show_table,
     write_json,
-)
-from viewmend.cli.options import (
-    AsJson,
-    Data,
-    IdColumn,
-    Labels,
-    LeaveOut,
-    Unlabelled,
-    Views,
-    request_for,
 )
 from viewmend.cli.origin import origin_of, write_origin
 from viewmend.data import MultiViewData, ViewTables, read_view_tables, result_frame
@@ -46,8 +38,8 @@ __all__ = ["fit"]
 
 
 def fit(
-    data: Data,
-    labels: Labels = None,
+    data: options.Data,
+    labels: options.Labels = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", dir_okay=False, help="File of the model."),
@@ -59,10 +51,10 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(dir_okay=False, help="HTML page about the model and the data.")
     ] = None,
-    id_column: IdColumn = None,
-    unlabelled: Unlabelled = None,
-    view: Views = None,
-    leave_out: LeaveOut = None,
+    id_column: options.IdColumn = None,
+    unlabelled: options.Unlabelled = None,
+    view: options.Views = None,
+    leave_out: options.LeaveOut = None,
     method: Annotated[
         str, typer.Option(help="Name of a method, as `viewmend methods` lists them.")
     ] = "Mend",
@@ -92,7 +84,7 @@ def fit(
         str | None,
         typer.Option(metavar="SIZE", help="Of each process of --dask local, as in 2GiB."),
     ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Fit a model on labelled and unlabelled samples together, and say the class of every sample.
 
@@ -108,7 +100,7 @@ def fit(
         _check_files(files, data, chosen)
         model = build_model(chosen, settings or (), seed)
         watch(model, console, time_limit)
-        request = request_for(id_column, labels, unlabelled, view, leave_out)
+        request = options.request_for(id_column, labels, unlabelled, view, leave_out)
         with fitting_on(dask, memory_limit) as fit_model:
             fitted = _fit(model, read_view_tables(data, request), fit_model)
         for kind, path in files.items():
@@ -198,8 +190,10 @@ WRITERS: Mapping[str, Callable[[Fitted, Path], None]] = {
 def _summary(fitted: Fitted, method: str) -> dict[str, Any]:
     """The fit in numbers and words."""
     model, data = fitted.model, fitted.aligned
-    weights = getattr(model, "view_weights_", [None] * data.n_views)
+    weights = np.asarray(getattr(model, "view_weights_", [None] * data.n_views)).tolist()
     counts = data.observed.sum(axis=0)
+    # What about the data as it was fitted may spoil the result.
+    findings = inspect_data(data, fitted.labels).findings
     return {
         "method": method,
         "status": getattr(model, "status_", "done"),
@@ -211,18 +205,12 @@ def _summary(fitted: Fitted, method: str) -> dict[str, Any]:
         "views": [
             {"name": name, "n_columns": columns, "n_samples": int(count), "weight": weight}
             for name, columns, count, weight in zip(
-                data.names, data.n_features, counts, map(_number, weights), strict=True
+                data.names, data.n_features, counts, weights, strict=True
             )
         ],
         "classes": [_class_summary(fitted, c) for c in range(len(model.classes_))],
-        "n_findings": _n_findings(fitted),
+        "n_findings": sum(finding.severity != "info" for finding in findings),
     }
-
-
-def _n_findings(fitted: Fitted) -> int:
-    """What about the data as it was fitted may spoil the result."""
-    found = inspect_data(fitted.aligned, fitted.labels).findings
-    return sum(finding.severity != "info" for finding in found)
 
 
 def _class_summary(fitted: Fitted, c: int) -> dict[str, Any]:
@@ -239,24 +227,18 @@ def _class_summary(fitted: Fitted, c: int) -> dict[str, Any]:
     }
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
 def _show(console: Console, summary: Mapping[str, Any]) -> None:
     joined = f"joined by {summary['id_column']}, " if summary["id_column"] else ""
     rounds = f" after {summary['n_iter']} rounds" if summary["n_iter"] else ""
-    lines = [
+    say(
+        console,
         f"{summary['n_samples']} samples, {joined}{summary['n_labelled']} labelled",
         f"{summary['method']}: {summary['status']}{rounds}, {summary['seconds']:.1f} s",
-    ]
-    for line in lines:
-        console.print(line, highlight=False, markup=False)
+        wrap=True,
+    )
     show_table(console, summary["views"])
     show_table(console, summary["classes"])
     if summary["n_findings"]:
         count = f"{summary['n_findings']} warning(s) about the data"
-        console.print(f"\n{count}, which viewmend inspect tells", highlight=False)
-    console.print()
-    for kind, path in summary["files"].items():
-        console.print(f"{kind}: {path}", highlight=False, markup=False, soft_wrap=True)
+        say(console, "", f"{count}, which viewmend inspect tells")
+    say(console, "", *(f"{kind}: {path}" for kind, path in summary["files"].items()))

@@ -11,17 +11,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from viewmend.cli import options
 from viewmend.cli.console import json_label, refusals, short_warnings, show_table, write_json
-from viewmend.cli.options import (
-    AsJson,
-    Data,
-    IdColumn,
-    Labels,
-    LeaveOut,
-    Unlabelled,
-    Views,
-    request_for,
-)
 from viewmend.data import read_view_tables
 from viewmend.inspection import Inspection, inspect_data
 
@@ -33,16 +24,16 @@ STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def inspect(
-    data: Data,
-    labels: Labels = None,
-    id_column: IdColumn = None,
-    unlabelled: Unlabelled = None,
-    view: Views = None,
-    leave_out: LeaveOut = None,
+    data: options.Data,
+    labels: options.Labels = None,
+    id_column: options.IdColumn = None,
+    unlabelled: options.Unlabelled = None,
+    view: options.Views = None,
+    leave_out: options.LeaveOut = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if there is a finding of kind error.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show which samples have which views and labels, and what may spoil a fit.
 
@@ -52,7 +43,7 @@ def inspect(
     `viewmend inspect data/ --labels stage`
     """
     with refusals(), short_warnings(Console(stderr=True)) as notes:
-        request = request_for(id_column, labels, unlabelled, view, leave_out)
+        request = options.request_for(id_column, labels, unlabelled, view, leave_out)
         source = read_view_tables(data, request)
         views, y, ids = source.unmended()
         found = inspect_data(views, y, ids=ids)
@@ -80,10 +71,7 @@ def _summary(found: Inspection) -> dict[str, Any]:
             for view in found.views
         ],
         "samples_by_views": list(found.samples_by_views),
-        "patterns": [
-            {"views": list(pattern.views), "n_samples": pattern.n_samples}
-            for pattern in found.patterns
-        ],
+        "patterns": [asdict(pattern) for pattern in found.patterns],
         "classes": [
             {"label": json_label(label), "n_labelled": count}
             for label, count in found.class_counts.items()

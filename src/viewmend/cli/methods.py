@@ -8,17 +8,19 @@ from typing import Any
 from rich.console import Console
 
 from viewmend.baselines.registry import METHODS, Method
+from viewmend.cli import options
 from viewmend.cli.building import can_be_saved
 from viewmend.cli.console import show_table, write_json
-from viewmend.cli.options import AsJson
 
 __all__ = ["methods"]
 
 # Columns of a terminal that has room for the names of classes.
 WIDE = 110
+# Words for what a row says a method does.
+ABILITIES = {"imputes": "imputes", "predicts": "predicts new", "saved": "saved"}
 
 
-def methods(as_json: AsJson = False) -> None:
+def methods(as_json: options.AsJson = False) -> None:
     """List every method: what it needs, what it can do, and its paper.
 
     Any name can be given to `viewmend fit --method`. Methods that impute fill missing views before
@@ -33,7 +35,7 @@ def methods(as_json: AsJson = False) -> None:
         {
             "name": row["name"],
             "class": row["class"] if console.width >= WIDE else None,
-            "can": ", ".join(_abilities(row)),
+            "can": ", ".join(word for key, word in ABILITIES.items() if row[key]),
             "grid": row["n_settings"],
             "extra": row["extra"],
             "paper": row["paper"],
@@ -54,8 +56,3 @@ def _row(method: Method) -> dict[str, Any]:
         "extra": method.extra,
         "paper": method.paper,
     }
-
-
-def _abilities(row: dict[str, Any]) -> list[str]:
-    words = {"imputes": "imputes", "predicts": "predicts new", "saved": "saved"}
-    return [word for key, word in words.items() if row[key]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -54,31 +54,31 @@ IdColumn = Annotated[
         show_default="id, or the column that the tables share",
     ),
 ]
+
+
+def _repeated(flag: str, metavar: str, text: str, default: str | bool = False) -> Any:
+    """An option that may be given several times."""
+    help_text = f"{text}; may be repeated."
+    return typer.Option(flag, metavar=metavar, help=help_text, show_default=default)
+
+
 Unlabelled = Annotated[
     list[str] | None,
-    typer.Option(
-        "--unlabelled",
-        metavar="VALUE",
-        help="Value of the labels that means no label, such as unknown; may be repeated.",
-        show_default=False,
-    ),
+    _repeated("--unlabelled", "VALUE", "Value of the labels that means no label, such as unknown"),
 ]
 Views = Annotated[
     list[str] | None,
-    typer.Option(
+    _repeated(
         "--view",
-        metavar="NAME",
-        help="View to use: a file of the folder, a modality, or an entry of obsm; may be repeated.",
-        show_default="all",
+        "NAME",
+        "View to use: a file of the folder, a modality, or an entry of obsm",
+        "all",
     ),
 ]
 LeaveOut = Annotated[
     list[str] | None,
-    typer.Option(
-        "--leave-out",
-        metavar="COLUMN",
-        help="Column that is no feature, such as a remark or another outcome; may be repeated.",
-        show_default=False,
+    _repeated(
+        "--leave-out", "COLUMN", "Column that is no feature, such as a remark or another outcome"
     ),
 ]
 AsJson = Annotated[

@@ -27,20 +27,9 @@ FORMAT = "viewmend origin 1"
 class Origin:
     """The data of a fit, as far as later commands need it.
 
-    Attributes
-    ----------
-    id_column : str or None
-        None where rows were just counted.
-    columns : dict of str to list of str
-        By view.
-    fills : dict of str to dict of float
-        Values for empty cells by view and column.
-    samples : list of str
-        Hash of what all views hold of every sample, in the order of the fit.
-    ids : list of str
-        Their identifiers.
-    labelled : list of bool
-        Whose labels the model was given.
+    ``id_column`` is None where rows were just counted. Columns, and values for empty cells, are
+    given by view. Of every sample, in the order of the fit, there is a hash of what all views hold
+    of it, its identifier, and whether the model was given its label.
     """
 
     id_column: str | None
@@ -49,6 +38,13 @@ class Origin:
     samples: list[str]
     ids: list[str]
     labelled: list[bool]
+
+    def __post_init__(self) -> None:
+        per_sample = {len(self.samples), len(self.ids), len(self.labelled)}
+        filled = {name: set(columns) for name, columns in self.columns.items()}
+        if len(per_sample) != 1 or filled != {name: set(row) for name, row in self.fills.items()}:
+            msg = "the parts of an origin must be of the same samples, views and columns"
+            raise ValueError(msg)
 
     @property
     def labelled_ids(self) -> set[str]:
@@ -102,19 +98,10 @@ def read_origin(model: Path) -> Origin | None:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found.pop("format") != FORMAT:
             raise ValueError
-        return _checked(Origin(**found))
+        return Origin(**found)
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         msg = (
             f"{path} must be what viewmend fit wrote beside the model, but is something else; fit "
             "again, or move it away to use the model without it"
         )
         raise ModelFileError(msg) from error
-
-
-def _checked(origin: Origin) -> Origin:
-    """The origin if its parts fit together, else an error of a kind that reading expects."""
-    per_sample = {len(origin.samples), len(origin.ids), len(origin.labelled)}
-    filled = {name: set(columns) for name, columns in origin.columns.items()}
-    if len(per_sample) != 1 or filled != {name: set(row) for name, row in origin.fills.items()}:
-        raise ValueError
-    return origin

@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from viewmend.cli import options
 from viewmend.cli.answers import answer, load_model, prediction_table, read_for, write_predictions
-from viewmend.cli.console import check_table, refusals, short_warnings, write_json
-from viewmend.cli.options import AsJson, Data, IdColumn, ModelFile, Views, request_for
+from viewmend.cli.console import check_table, refusals, say, short_warnings, write_json
 
 __all__ = ["predict"]
 
 
 def predict(
-    model: ModelFile,
-    data: Data,
+    model: options.ModelFile,
+    data: options.Data,
     output: Annotated[
         Path, typer.Option("--output", "-o", dir_okay=False, help="CSV file of the classes.")
     ],
@@ -25,9 +25,9 @@ def predict(
         float,
         typer.Option(min=0, max=1, help="Leave the class empty where confidence is below this."),
     ] = 0.0,
-    id_column: IdColumn = None,
-    view: Views = None,
-    as_json: AsJson = False,
+    id_column: options.IdColumn = None,
+    view: options.Views = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say the class of new samples, which may miss some views, or whole views.
 
@@ -40,7 +40,7 @@ def predict(
     with refusals(), short_warnings(console) as notes:
         check_table(output, "--output", data)
         known = load_model(model)
-        aligned = read_for(known, data, request_for(id_column, views=view))
+        aligned = read_for(known, data, options.request_for(id_column, views=view))
         answers = answer(known, aligned)
         id_heading = None if known.origin is None else known.origin.id_column
         unsure = answers.frame["confidence"].to_numpy() < threshold
@@ -59,11 +59,10 @@ def predict(
     if as_json:
         write_json(summary)
         return
-    Console().print(
+    say(
+        Console(),
         f"{summary['n_samples']} samples, {summary['n_of_fit']} of them of the fit; "
         f"{summary['n_abstained']} without class; mean confidence "
-        f"{summary['mean_confidence']:.3f}\npredictions: {output}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
+        f"{summary['mean_confidence']:.3f}",
+        f"predictions: {output}",
     )

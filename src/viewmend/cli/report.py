@@ -9,9 +9,9 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from viewmend.cli import options
 from viewmend.cli.answers import load_model, origin_for, read_for
-from viewmend.cli.console import check_writable, refusals, short_warnings
-from viewmend.cli.options import Data, IdColumn, Labels, ModelFile, Unlabelled, request_for
+from viewmend.cli.console import check_writable, refusals, say, short_warnings
 from viewmend.cli.origin import Origin, fingerprints
 from viewmend.data import MultiViewData
 from viewmend.exceptions import InvalidViewsError
@@ -21,12 +21,12 @@ __all__ = ["report"]
 
 
 def report(
-    model: ModelFile,
-    data: Data,
+    model: options.ModelFile,
+    data: options.Data,
     output: Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="HTML file.")],
-    labels: Labels = None,
-    id_column: IdColumn = None,
-    unlabelled: Unlabelled = None,
+    labels: options.Labels = None,
+    id_column: options.IdColumn = None,
+    unlabelled: options.Unlabelled = None,
 ) -> None:
     """Write a page about a model: one file that needs nothing but a browser.
 
@@ -38,14 +38,14 @@ def report(
     with refusals(), short_warnings(Console(stderr=True)):
         check_writable(output, "--output")
         known = load_model(model)
-        aligned = read_for(known, data, request_for(id_column, labels, unlabelled))
+        aligned = read_for(known, data, options.request_for(id_column, labels, unlabelled))
         origin = origin_for(known, model)
         rows = _rows_of_fit(origin, aligned)
         given = np.where(origin.labelled, known.model.transduction_.astype(object), None)
         truth = None if labels is None or aligned.y is None else aligned.y[rows]
         views = aligned[rows]
         write_report(known.model, output, views, given, y_true=truth, ids=views.ids)
-    Console().print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
+    say(Console(), f"report: {output}")
 
 
 def _rows_of_fit(origin: Origin, aligned: MultiViewData) -> np.ndarray:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.input_arrays import as_dense
+from viewmend.data.input_arrays import as_dense, view_title, width
 from viewmend.data.joining import all_ids, check_room, identifiers, join, labels_by_id
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_table", "from_arrays", "width"]
+__all__ = ["as_table", "from_arrays"]
 
 
 def from_arrays(
@@ -56,21 +56,9 @@ def from_arrays(
     indices = {name: _rows(array, name, ids) for name, array in arrays.items()}
     samples = _same_rows(indices) if ids is None else all_ids(indices)
     known = None if labels is None else _labels(labels, samples, ids is None)
-    check_room(len(samples), {name: width(array, name) for name, array in arrays.items()})
+    check_room(len(samples), {name: np.shape(array)[1] for name, array in arrays.items()})
     tables = {name: as_table(array, indices[name], name) for name, array in arrays.items()}
     return join(tables, samples, known, like)
-
-
-def width(array: Any, name: str) -> int:
-    """Number of columns; an array that is not 2-D is refused."""
-    shape = tuple(np.shape(array))
-    if len(shape) != 2:
-        msg = (
-            f"view {name!r} must be 2-D (n_samples, n_features), got {len(shape)}-D of shape "
-            f"{shape}; reshape it, with reshape(-1, 1) if it is a single feature"
-        )
-        raise InvalidViewsError(msg)
-    return shape[1]
 
 
 def as_table(
@@ -79,17 +67,17 @@ def as_table(
     """A view as a frame under its identifiers; columns are numbered where they have no names."""
     import pandas as pd
 
-    width(array, name)
+    width(array, view_title(name))
     if isinstance(array, pd.DataFrame):
         return array.set_axis(index, axis=0)
-    return pd.DataFrame(as_dense(array, f"view {name!r}"), index=index, columns=columns)
+    return pd.DataFrame(as_dense(array, view_title(name)), index=index, columns=columns)
 
 
 def _rows(array: Any, name: str, ids: Mapping[str, Sequence[Any]] | None) -> pd.Index:
     """Identifiers of the rows of one view."""
     import pandas as pd
 
-    width(array, name)
+    width(array, view_title(name))
     n_rows = np.shape(array)[0]
     if ids is None:
         return pd.RangeIndex(n_rows)

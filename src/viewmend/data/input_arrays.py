@@ -16,6 +16,7 @@ from viewmend.parameters import Each, Integer
 __all__ = [
     "as_dense",
     "as_mask",
+    "as_matrices",
     "as_matrix",
     "common_rows",
     "is_one_array",
@@ -23,6 +24,7 @@ __all__ = [
     "some_of",
     "split_columns",
     "view_title",
+    "width",
     "with_blank_rows",
 ]
 
@@ -114,6 +116,11 @@ def _check_same_index(named: Sequence[tuple[str, Any]]) -> None:
             raise InvalidViewsError(msg)
 
 
+def as_matrices(given: Mapping[str, object], dtype: DTypeLike) -> dict[str, np.ndarray]:
+    """Every view `as_matrix`, by name."""
+    return {name: as_matrix(array, view_title(name), dtype) for name, array in given.items()}
+
+
 def as_matrix(raw: object, title: str, dtype: DTypeLike) -> np.ndarray:
     """One view as a C-contiguous float array; the input itself where it already is one."""
     if raw is None:
@@ -123,19 +130,25 @@ def as_matrix(raw: object, title: str, dtype: DTypeLike) -> np.ndarray:
         )
         raise InvalidViewsError(msg)
     array = as_dense(raw, title)
-    if array.ndim != 2:
-        msg = (
-            f"{title} must be 2-D (n_samples, n_features), got {array.ndim}-D of shape "
-            f"{array.shape}. Reshape your data, with reshape(-1, 1) if it is a single feature"
-        )
-        raise InvalidViewsError(msg)
-    if array.shape[1] == 0:
+    if width(array, title) == 0:
         msg = (
             f"{title} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required; "
             f"leave the view out"
         )
         raise InvalidViewsError(msg)
     return np.ascontiguousarray(_as_floats(array, title, dtype))
+
+
+def width(array: Any, title: str) -> int:
+    """Number of columns; an array that is not 2-D is refused."""
+    shape = tuple(np.shape(array))
+    if len(shape) != 2:
+        msg = (
+            f"{title} must be 2-D (n_samples, n_features), got {len(shape)}-D of shape {shape}. "
+            f"Reshape your data, with reshape(-1, 1) if it is a single feature"
+        )
+        raise InvalidViewsError(msg)
+    return shape[1]
 
 
 def as_dense(raw: Any, title: str) -> np.ndarray:
@@ -163,25 +176,21 @@ def _as_floats(array: np.ndarray, title: str, dtype: DTypeLike) -> np.ndarray:
         )
         raise InvalidViewsError(msg)
     try:
-        return _cast(array, dtype)
+        if array.dtype.kind in "mM":
+            # NumPy would count days or nanoseconds since 1970 without a word.
+            msg = "dates and durations need a unit"
+            raise TypeError(msg)
+        if array.dtype.kind == "O":
+            array = np.where(_is_na(array), np.nan, array)
+        # Values too large for float32 become infinite and are reported as such.
+        with np.errstate(over="ignore"):
+            return array.astype(dtype, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         msg = (
             f"{title} must be numeric, got dtype {array.dtype} ({error}); encode its columns as "
             f"numbers, for example with sklearn.preprocessing.OneHotEncoder"
         )
         raise _NonNumericViewsError(msg) from error
-
-
-def _cast(array: np.ndarray, dtype: DTypeLike) -> np.ndarray:
-    if array.dtype.kind in "mM":
-        # NumPy would count days or nanoseconds since 1970 without a word.
-        msg = "dates and durations need a unit"
-        raise TypeError(msg)
-    if array.dtype.kind == "O":
-        array = np.where(_is_na(array), np.nan, array)
-    # Values too large for float32 become infinite and are reported as such.
-    with np.errstate(over="ignore"):
-        return array.astype(dtype, copy=False)
 
 
 def _is_na(array: np.ndarray) -> np.ndarray:

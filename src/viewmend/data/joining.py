@@ -26,8 +26,8 @@ __all__ = [
     "all_ids",
     "check_room",
     "column_labels",
-    "columns_of_fit",
     "identifiers",
+    "in_layout",
     "join",
     "labels_by_id",
     "without_columns",
@@ -47,7 +47,7 @@ def identifiers(rows: Any, title: str) -> pd.Index:
     if len(empty):
         msg = (
             f"{title} must have an identifier in every row, but {len(empty)} are empty (the first "
-            f"is row {empty[0]}); fill them in or drop these rows"
+            f"is row {empty[0] + 1} of {len(index)}); fill them in or drop these rows"
         )
         raise InvalidViewsError(msg)
     twice = index[index.duplicated()]
@@ -73,7 +73,10 @@ def all_ids(indices: Mapping[str, pd.Index]) -> pd.Index:
 
 def _check_same_kind(indices: Mapping[str, pd.Index]) -> None:
     """Numbers in one view and text in another can never be equal."""
-    kinds = {name: _kind(index) for name, index in indices.items() if len(index)}
+    from pandas.api.types import infer_dtype
+
+    kinds = {name: infer_dtype(index.to_numpy()) for name, index in indices.items() if len(index)}
+    kinds = {name: _SAME_KIND.get(kind, kind) for name, kind in kinds.items()}
     for name, kind in kinds.items():
         first = next(iter(kinds))
         if kind != kinds[first]:
@@ -83,13 +86,6 @@ def _check_same_kind(indices: Mapping[str, pd.Index]) -> None:
                 f"{kinds[first]} ({short(indices[first][0])}); convert one, as with astype(str)"
             )
             raise InvalidViewsError(msg)
-
-
-def _kind(index: pd.Index) -> str:
-    from pandas.api.types import infer_dtype
-
-    kind = infer_dtype(index.to_numpy())
-    return _SAME_KIND.get(kind, kind)
 
 
 def _check_shared(name: str, indices: Mapping[str, pd.Index], index: pd.Index) -> None:
@@ -106,15 +102,7 @@ def _check_shared(name: str, indices: Mapping[str, pd.Index], index: pd.Index) -
 
 
 def check_room(n_samples: int, n_columns: Mapping[str, int]) -> None:
-    """Refuse views that would fill the memory once they are dense and joined.
-
-    Parameters
-    ----------
-    n_samples : int
-        Of all views together.
-    n_columns : dict of str to int
-        Columns of every view.
-    """
+    """Refuse views that, dense and joined, would fill the memory."""
     available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     # Float64, once as given and once in the order of the samples.
     needed = 2 * 8 * n_samples * sum(n_columns.values())
@@ -137,18 +125,17 @@ def join(
 ) -> MultiViewData:
     """Every table in the order of ``ids``, with NaN rows for identifiers that it does not hold.
 
-    Parameters
-    ----------
-    tables : dict of str to frame (n_observed_v, n_features_v)
-        Views with their `identifiers` for index.
-    ids : index (n_samples,)
-    labels : series, optional
-        Labels by identifier.
-    like : MultiViewData, optional
-        Data to take the names and order of the columns from.
+    Tables have their `identifiers` for index, and so have labels; names and order of the columns
+    are those of ``like``, if it is given.
     """
     for name, table in tables.items():
-        _check_column_names(table, name)
+        twice = table.columns[table.columns.duplicated()]
+        if twice.size:
+            msg = (
+                f"view {name!r} must have columns of different names, but has {short(twice[0])} "
+                f"more than once; rename or drop one of them"
+            )
+            raise InvalidViewsError(msg)
     if like is not None:
         tables = _in_layout_of(like, tables)
     checked = check_views({name: _matrix(table, ids, name) for name, table in tables.items()})
@@ -162,20 +149,9 @@ def join(
     )
 
 
-def _check_column_names(table: pd.DataFrame, name: str) -> None:
-    twice = table.columns[table.columns.duplicated()]
-    if twice.size:
-        msg = (
-            f"view {name!r} must have columns of different names, but has {short(twice[0])} more "
-            f"than once; rename or drop one of them"
-        )
-        raise InvalidViewsError(msg)
-
-
 def _in_layout_of(
     like: MultiViewData, tables: Mapping[str, pd.DataFrame]
 ) -> dict[str, pd.DataFrame]:
-    """Views and columns in the order of ``like``; columns that it does not have are dropped."""
     names = like.columns or tuple(tuple(range(size)) for size in like.n_features)
     columns = dict(zip(like.names, names, strict=True))
     unknown = [name for name in tables if name not in columns]
@@ -185,15 +161,21 @@ def _in_layout_of(
             f"names, or leave the view out"
         )
         raise InvalidViewsError(msg)
+    return in_layout(tables, columns)
+
+
+def in_layout(
+    tables: Mapping[str, pd.DataFrame], columns: Mapping[str, Sequence[Hashable]]
+) -> dict[str, pd.DataFrame]:
+    """The views and columns of a fit, in its order; views may be missing, others are dropped."""
     return {
-        name: columns_of_fit(tables[name], columns[name], name)
-        for name in columns
+        name: _columns_of_fit(tables[name], wanted, name)
+        for name, wanted in columns.items()
         if name in tables
     }
 
 
-def columns_of_fit(table: pd.DataFrame, columns: Sequence[Hashable], name: str) -> pd.DataFrame:
-    """The columns that a model was fitted on, in their order; others are dropped."""
+def _columns_of_fit(table: pd.DataFrame, columns: Sequence[Hashable], name: str) -> pd.DataFrame:
     absent = [column for column in columns if column not in table.columns]
     if absent:
         msg = (

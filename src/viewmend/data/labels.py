@@ -28,11 +28,7 @@ __all__ = [
 
 # Integer code of samples without label.
 UNLABELLED = -1
-# Labels of these Python types get a NumPy dtype of their own; mixtures stay objects.
-_NATIVE_TYPES: tuple[tuple[tuple[type, ...], Any], ...] = (
-    ((str,), str),
-    ((int, float, np.number, np.bool_), None),
-)
+_NUMBERS = (int, float, np.number, np.bool_)
 # Beyond this, consecutive integers have no float of their own.
 _LARGEST_EXACT = 2.0**53
 
@@ -76,18 +72,10 @@ class Labels:
 
 
 def check_labels(y: object, n_samples: int) -> Labels:
-    """Labels in any accepted form, unlabelled samples marked with -1, None or NaN.
+    """Labels (n_samples,) in any accepted form, unlabelled samples marked with -1, None or NaN.
 
-    Parameters
-    ----------
-    y : array-like (n_samples,)
-        Integral floats are read as integers; a column vector is flattened with a warning.
-    n_samples : int
-
-    Raises
-    ------
-    InvalidLabelsError
-        If the labels cannot be used as they are.
+    Integral floats are read as integers; a column vector is flattened with a warning. Labels that
+    cannot be used as they are raise an InvalidLabelsError.
     """
     values = as_label_array(y, n_samples)
     unlabelled = find_unlabelled(values)
@@ -106,22 +94,9 @@ def check_labels(y: object, n_samples: int) -> Labels:
 
 
 def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Samples of which the class is known, and their classes.
+    """Rows (n_labelled,) of which ``y`` (n_samples,) tells the class, and their classes.
 
-    Parameters
-    ----------
-    y : array-like (n_samples,)
-        -1, None or NaN for samples of unknown class.
-
-    Returns
-    -------
-    rows : array (n_labelled,) of int
-    classes : array (n_labelled,)
-
-    Raises
-    ------
-    InvalidLabelsError
-        If there is none.
+    It is an error that there is none.
     """
     values = as_label_array(y, len(y))
     rows = np.flatnonzero(~find_unlabelled(values))
@@ -180,11 +155,11 @@ def _is_marker(value: object) -> bool:
 
 def _with_native_dtype(known: np.ndarray) -> np.ndarray:
     """Labels of one type as an array of that type, integral floats as integers."""
-    if known.dtype.kind == "O":
-        for types, dtype in _NATIVE_TYPES:
-            if all(isinstance(label, types) for label in known):
-                known = np.array(known.tolist(), dtype=dtype)
-                break
+    # Mixtures of text and numbers stay objects.
+    if known.dtype.kind == "O" and any(
+        all(isinstance(label, types) for label in known) for types in (str, _NUMBERS)
+    ):
+        known = np.array(known.tolist())
     if known.dtype.kind != "f":
         return known
     fractional = (known != np.floor(known)) | (np.abs(known) >= _LARGEST_EXACT)
@@ -218,18 +193,10 @@ def _classes_and_codes(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def check_class_prior(
     class_prior: str | Mapping[Any, float] | ArrayLike | None, labels: Labels
 ) -> np.ndarray | None:
-    """Class shares to aim at, in the order of ``labels.classes``.
+    """Class shares to aim at, (n_classes,) in the order of ``labels.classes``.
 
-    Parameters
-    ----------
-    class_prior : None, "labeled", "uniform", dict of label to share, or array-like (n_classes,)
-        "labeled" takes the shares among the labelled samples, "uniform" the same for all classes.
-    labels : Labels
-
-    Raises
-    ------
-    InvalidParameterError
-        If the shares are no distribution over exactly the classes seen.
+    "labeled" takes the shares among the labelled samples, "uniform" the same for all classes.
+    Shares by label, or in order, must be a distribution over exactly the classes seen.
     """
     if class_prior is None:
         return None

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewmend.data.arrays import as_table, width
+from viewmend.data.arrays import as_table
 from viewmend.data.container import MultiViewData
+from viewmend.data.input_arrays import view_title, width
 from viewmend.data.joining import all_ids, check_room, column_labels, identifiers, join
 from viewmend.data.results import result_frame
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
@@ -61,9 +62,7 @@ def from_mudata(
         raise InvalidViewsError(msg)
     keys = _representations(list(mdata.mod), use_rep)
     sources = {name: (adata, keys[name]) for name, adata in mdata.mod.items()}
-    ids = identifiers(mdata.obs_names, "mdata.obs_names")
-    known = None if labels is None else _obs_labels(mdata, labels, unlabelled)
-    return _joined(sources, ids, known, like)
+    return _joined(mdata, sources, labels, unlabelled, like)
 
 
 def from_anndata(
@@ -102,9 +101,8 @@ def from_anndata(
             f"among {[MAIN_MATRIX, *adata.obsm]}, as in views=['X_pca']"
         )
         raise InvalidViewsError(msg)
-    ids = identifiers(adata.obs_names, "adata.obs_names")
-    known = None if labels is None else _obs_labels(adata, labels, unlabelled)
-    return _joined({name: (adata, key) for name, key in keys.items()}, ids, known, like)
+    sources = {name: (adata, key) for name, key in keys.items()}
+    return _joined(adata, sources, labels, unlabelled, like)
 
 
 def write_back(
@@ -167,12 +165,15 @@ def _representations(
 
 
 def _joined(
+    container: Any,
     sources: Mapping[str, tuple[Any, str]],
-    ids: pd.Index,
-    labels: pd.Series | None,
+    labels: str | None,
+    unlabelled: Any,
     like: MultiViewData | None,
 ) -> MultiViewData:
-    """Views by name from an AnnData and the name of its matrix each, in the order of ``ids``."""
+    """Views by name, each from a matrix of an AnnData, in the order of the container."""
+    ids = identifiers(container.obs_names, "obs_names")
+    known = None if labels is None else _obs_labels(container, labels, unlabelled)
     tables = annotated_tables(sources)
     strangers = all_ids({name: table.index for name, table in tables.items()}).difference(ids)
     if strangers.size:
@@ -181,23 +182,21 @@ def _joined(
             f"{strangers.size} of them, such as {short(strangers[0])}; call mdata.update()"
         )
         raise InvalidViewsError(msg)
-    return join(tables, ids, labels, like)
+    return join(tables, ids, known, like)
 
 
 def annotated_tables(sources: Mapping[str, tuple[Any, str]]) -> dict[str, pd.DataFrame]:
     """Views as tables under the names of their observations.
 
-    Parameters
-    ----------
-    sources : dict of (AnnData, str)
-        By view, where it lies: in ``X`` or under a name of ``obsm``.
+    ``sources`` tells where each view lies: in an AnnData, in ``X`` or under a name of ``obsm``.
     """
     arrays = {name: _array(adata, key, name) for name, (adata, key) in sources.items()}
     indices = {
         name: identifiers(adata.obs_names, f"obs_names of view {name!r}")
         for name, (adata, _) in sources.items()
     }
-    check_room(len(all_ids(indices)), {name: width(arrays[name], name) for name in arrays})
+    widths = {name: width(array, view_title(name)) for name, array in arrays.items()}
+    check_room(len(all_ids(indices)), widths)
     return {
         name: as_table(
             arrays[name], indices[name], name, adata.var_names if key == MAIN_MATRIX else None
@@ -245,14 +244,12 @@ def _storable_classes(prediction: pd.Series) -> pd.Series:
 
 def _summary(model: Any) -> dict[str, Any]:
     """The model in words that the file formats know."""
-    names = [str(name) for name in model.view_names_]
-    weights = getattr(model, "view_weights_", None)
     summary: dict[str, Any] = {
         "model": type(model).__name__,
         "parameters": {name: repr(value) for name, value in model.get_params(deep=False).items()},
         "classes": np.array([str(label) for label in model.classes_], dtype=object),
-        "views": np.array(names, dtype=object),
+        "views": np.array([str(name) for name in model.view_names_], dtype=object),
     }
-    if weights is not None:
-        summary["view_weights"] = np.asarray(weights, dtype=np.float64)
+    if hasattr(model, "view_weights_"):
+        summary["view_weights"] = np.asarray(model.view_weights_, dtype=np.float64)
     return summary

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import (
     as_mask,
+    as_matrices,
     as_matrix,
     common_rows,
     is_one_array,
@@ -63,27 +64,17 @@ def check_views(
         given = split_columns(matrix, (matrix.shape[1],) if view_sizes is None else view_sizes)
     else:
         given = named_arrays(X, view_sizes)
-    views = {name: as_matrix(array, view_title(name), dtype) for name, array in given.items()}
+    views = as_matrices(given, dtype)
     return _with_the_rest(X, _assemble(views, mask, every_view=True))
 
 
 def check_complete_data(X: object, y: ArrayLike | None) -> MultiViewData:
     """Data to hide parts of: every sample in every view, and a class for each.
 
-    Parameters
-    ----------
-    X : list or dict of arrays (n_samples, n_features_v), or MultiViewData
-        Finite numbers. Rows of zeros are kept as they are.
-    y : array-like (n_samples,) of int
-        True classes, non-negative.
-
-    Returns
-    -------
-    MultiViewData
-        Float64 views, which may share memory with the input, and int64 labels.
+    Values must be finite and classes non-negative integers; rows of zeros are kept as they are.
+    The result has float64 views, which may share memory with the input, and int64 labels.
     """
-    given = named_arrays(X, None)
-    views = {key: as_matrix(array, view_title(key), np.float64) for key, array in given.items()}
+    views = as_matrices(named_arrays(X, None), np.float64)
     n_samples = common_rows(views)
     for key, view in views.items():
         n_bad = np.count_nonzero(~np.isfinite(view))
@@ -139,20 +130,12 @@ def check_new_views(
     n_features: Sequence[int],
     dtype: DTypeLike = np.float64,
 ) -> MultiViewData:
-    """Views for prediction, which must fit those seen in ``fit``.
+    """Views for prediction, which must fit those seen in ``fit``: its ``names`` and widths.
 
     As `check_views`, but a view may be missing from all samples: None in place of its array, or
     left out of a dict. A dict is put in the order of ``names``, and so is a `MultiViewData` with
-    the same names; columns of ``mask`` always follow ``names``.
-
-    Parameters
-    ----------
-    X, mask, view_sizes, dtype
-        As in `check_views`; one 2-D array is split into blocks of ``n_features`` columns.
-    names : sequence of str (n_views,)
-        Names of the views in ``fit``.
-    n_features : sequence of int (n_views,)
-        Columns of the views in ``fit``.
+    the same names; columns of ``mask`` always follow ``names``. One 2-D array is split into blocks
+    of ``n_features`` columns.
     """
     if is_one_array(X):
         matrix = as_matrix(X, "X", dtype)
@@ -167,11 +150,8 @@ def check_new_views(
         given = named_arrays(X, view_sizes)
     same_names = isinstance(X, MultiViewData) and set(given) == set(names)
     match = _match_names if isinstance(X, Mapping) or same_names else _match_positions
-    given_views = {
-        name: as_matrix(array, view_title(name), dtype)
-        for name, array in zip(names, match(given, names), strict=True)
-        if array is not None
-    }
+    by_name = zip(names, match(given, names), strict=True)
+    given_views = as_matrices({name: view for name, view in by_name if view is not None}, dtype)
     n_samples = common_rows(given_views)
     views = {}
     for name, columns in zip(names, n_features, strict=True):
@@ -216,8 +196,14 @@ def _assemble(
         observed[:, v] &= ~np.isnan(view).all(axis=1)
         zero[:, v] = _zero_rows(view, observed[:, v], view_title(name))
     observed &= ~zero
-    if every_view:
-        _check_every_view_seen(observed, tuple(views))
+    for name, seen in zip(views, observed.T, strict=True):
+        if every_view and not seen.any():
+            msg = (
+                f"{view_title(name)} has no observed sample: expected at least one row that is "
+                f"neither NaN, masked nor all zero, got {len(seen)} missing rows; leave the view "
+                f"out"
+            )
+            raise InvalidViewsError(msg)
     _check_every_sample_seen(observed, zero)
     blanked = tuple(with_blank_rows(view, ~observed[:, v]) for v, view in enumerate(views.values()))
     return MultiViewData(blanked, observed, tuple(views))
@@ -251,17 +237,6 @@ def _zero_rows(view: np.ndarray, observed: np.ndarray, title: str) -> np.ndarray
     return zero
 
 
-def _check_every_view_seen(observed: np.ndarray, names: Sequence[str]) -> None:
-    for v, name in enumerate(names):
-        if not observed[:, v].any():
-            msg = (
-                f"{view_title(name)} has no observed sample: expected at least one row that is "
-                f"neither NaN, masked nor all zero, got {len(observed)} missing rows; leave the "
-                f"view out"
-            )
-            raise InvalidViewsError(msg)
-
-
 def _check_every_sample_seen(observed: np.ndarray, zero: np.ndarray) -> None:
     unseen = ~observed.any(axis=1)
     if not unseen.any():
@@ -269,9 +244,9 @@ def _check_every_sample_seen(observed: np.ndarray, zero: np.ndarray) -> None:
     rows = np.flatnonzero(unseen)
     emptied = np.flatnonzero(unseen & zero.any(axis=1))
     cause = f", {len(emptied)} of them for all-zero rows ({some_of(emptied)})"
-    cause = cause if len(emptied) else ""
     msg = (
-        f"{len(rows)} sample(s) have no view at all (samples {some_of(rows)}){cause}; every sample "
-        f"needs at least one observed row: drop these samples"
+        f"{len(rows)} sample(s) have no view at all (samples {some_of(rows)})"
+        f"{cause if len(emptied) else ''}; every sample needs at least one observed row: drop "
+        f"these samples"
     )
     raise InvalidViewsError(msg)

@@ -148,19 +148,9 @@ def _complete_data(
 def make_task(complete: MultiViewData, labelled: np.ndarray, order: np.ndarray) -> Task:
     """Blank the unobserved rows and the labels of unlabelled samples, then reorder the rows.
 
-    Parameters
-    ----------
-    complete : MultiViewData
-        Views still filled where ``observed`` says they are missing, and the true classes; not
-        modified.
-    labelled : array (n_labelled,) of int
-        Rows that keep their label.
-    order : array (n_samples,) of int
-        Original row of each row of the task.
-
-    Returns
-    -------
-    Task
+    ``complete`` has views still filled where ``observed`` says they are missing, and the true
+    classes; it is not modified. Rows ``labelled`` keep their label. Row ``i`` of the task is row
+    ``order[i]`` of the data.
     """
     y_true = complete.required_labels()
     y = np.full_like(y_true, UNLABELLED)
@@ -171,14 +161,6 @@ def make_task(complete: MultiViewData, labelled: np.ndarray, order: np.ndarray) 
     return Task(data=data, y=y[order], y_true=y_true[order], order=order)
 
 
-def _shuffled(n_samples: int, _labelled: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return rng.permutation(n_samples)
-
-
-def _as_given(n_samples: int, _labelled: np.ndarray, _rng: np.random.Generator) -> np.ndarray:
-    return np.arange(n_samples)
-
-
 def _labelled_first(n_samples: int, labelled: np.ndarray, _rng: np.random.Generator) -> np.ndarray:
     others = np.setdiff1d(np.arange(n_samples), labelled)
     return np.concatenate([labelled, others])
@@ -187,7 +169,7 @@ def _labelled_first(n_samples: int, labelled: np.ndarray, _rng: np.random.Genera
 RowOrder = Callable[[int, np.ndarray, np.random.Generator], np.ndarray]
 
 ROW_ORDERS: dict[str, RowOrder] = {
-    "shuffled": _shuffled,
-    "file": _as_given,
+    "shuffled": lambda n_samples, _labelled, rng: rng.permutation(n_samples),
+    "file": lambda n_samples, _labelled, _rng: np.arange(n_samples),
     "released": _labelled_first,
 }

@@ -61,7 +61,11 @@ def load_uci_digits(views: Sequence[str] = ("fou", "fac", "kar")) -> MultiViewDa
         raise InvalidParameterError(msg)
     archive = resources.files("viewmend.datasets") / "data" / "uci_digits.npz"
     with archive.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-        arrays = tuple(_decoded(stored[name], stored[f"{name}_decimals"]) for name in names)
+        # Both operands are exact, so one division rounds as parsing the printed digits does.
+        arrays = tuple(
+            stored[name].astype(np.float64) / 10.0 ** int(stored[f"{name}_decimals"])
+            for name in names
+        )
         y = stored["y"].astype(np.int64)
     contents = "; ".join(f"{name}: {VIEW_CONTENTS[name]}" for name in names)
     return MultiViewData(
@@ -75,8 +79,3 @@ def load_uci_digits(views: Sequence[str] = ("fou", "fac", "kar")) -> MultiViewDa
             "R. Duin, Multiple Features, UCI dataset 72, CC BY 4.0. Rows are sorted by class."
         ),
     )
-
-
-def _decoded(scaled: np.ndarray, decimals: np.ndarray) -> np.ndarray:
-    # Both operands are exact, so one division rounds as parsing the printed digits does.
-    return scaled.astype(np.float64) / 10.0 ** int(decimals)

@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike
 from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import (
     as_mask,
-    as_matrix,
+    as_matrices,
     common_rows,
     is_one_array,
     named_arrays,
-    view_title,
 )
 from viewmend.data.labels import Labels, check_labels
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
@@ -100,7 +99,7 @@ def _read(
     given: dict[str, object], mask: ArrayLike | None, names: Sequence[str] | None
 ) -> MultiViewData:
     """The views as they are: what is in the rows is looked at later."""
-    views = {name: as_matrix(array, view_title(name), np.float64) for name, array in given.items()}
+    views = as_matrices(given, np.float64)
     observed = as_mask(mask, (common_rows(views), len(views)))
     for v, view in enumerate(views.values()):
         observed[:, v] &= ~np.isnan(view).all(axis=1)

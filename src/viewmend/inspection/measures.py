@@ -173,26 +173,23 @@ class Inspection:
 def measure(
     data: MultiViewData, labels: Labels | None, ids: np.ndarray, columns: Sequence[Sequence[Any]]
 ) -> Inspection:
-    """All measurements, without findings.
+    """All measurements, without findings; observed rows of the data may hold NaN and infinity.
 
-    Parameters
-    ----------
-    data : MultiViewData
-        Observed rows may hold NaN and infinity.
-    labels : Labels, optional
-    ids : array (n_samples,)
-    columns : sequence of sequence (n_features_v,)
-        What the columns of every view are called.
+    ``ids`` (n_samples,) and ``columns`` (n_features_v,) of every view are what rows and columns are
+    called.
     """
     codes = np.full(data.n_samples, -1) if labels is None else labels.codes
     n_seen = data.observed.sum(axis=1)
+    counts: dict[Any, int] = {}
+    if labels is not None:
+        counts = dict(zip(labels.classes.tolist(), labels.counts().tolist(), strict=True))
     return Inspection(
         ids=ids,
         views=tuple(_summary(data, v, codes, columns[v]) for v in range(data.n_views)),
         samples_by_views=tuple(np.bincount(n_seen, minlength=data.n_views + 1).tolist()),
         patterns=_patterns(data),
         unseen_samples=np.flatnonzero(n_seen == 0),
-        class_counts={} if labels is None else _class_counts(labels),
+        class_counts=counts,
         label_order=_label_order(codes[codes >= 0]),
     )
 
@@ -238,17 +235,12 @@ def _telling_columns(rows: np.ndarray, codes: np.ndarray) -> list[int]:
     by_chance = labelled.shape[1] * float(n_classes) ** (n_classes - len(known))
     if n_classes < 2 or by_chance > TELLING_BY_CHANCE:
         return []
-    return [c for c, column in enumerate(labelled.T) if _same_partition(column, known, n_classes)]
-
-
-def _same_partition(values: np.ndarray, codes: np.ndarray, n_classes: int) -> bool:
-    if len(np.unique(values)) != n_classes:
-        return False
-    return len(np.unique(np.column_stack([values, codes]), axis=0)) == n_classes
-
-
-def _class_counts(labels: Labels) -> dict[Any, int]:
-    return dict(zip(labels.classes.tolist(), labels.counts().tolist(), strict=True))
+    return [
+        c
+        for c, values in enumerate(labelled.T)
+        if len(np.unique(values)) == n_classes
+        and len(np.unique(np.column_stack([values, known]), axis=0)) == n_classes
+    ]
 
 
 def _patterns(data: MultiViewData) -> tuple[Pattern, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeGuard
 
 from viewmend.data.input_arrays import some_of
@@ -45,38 +45,38 @@ def _unseen_views(data: Inspection) -> Iterator[Finding]:
             yield Finding("error", view.name, "no sample is observed", "leave the view out")
 
 
-def _about_rows(
-    data: Inspection, kind: str, severity: Severity, what: str, remedy: str
-) -> Iterator[Finding]:
-    """A finding for every view that has rows of this kind."""
-    for view in data.views:
-        rows = getattr(view, kind)
-        if len(rows):
-            message = f"{len(rows)} row(s) {what} ({some_of(data.ids[rows])})"
-            yield Finding(severity, view.name, message, remedy)
+# Kinds of rows of a view: how severe they are, what they are like, and what to do about them.
+ROWS: Mapping[str, tuple[Severity, str, str]] = {
+    "incomplete_rows": (
+        "error",
+        "are empty in part",
+        "fill the empty cells, as viewmend fit does with medians, or empty the whole rows",
+    ),
+    "infinite_rows": (
+        "error",
+        "hold infinite values",
+        "clip these values, or empty the rows, which makes the samples missing here",
+    ),
+    "zero_rows": (
+        "warning",
+        "are all zero, which a fit takes for missing",
+        "set them to NaN if they are, or add a constant column if zeros are values",
+    ),
+    "conflicting_rows": (
+        "warning",
+        "equal a labelled row of another class",
+        "correct the labels, or the rows if they were copied by mistake",
+    ),
+}
 
 
-def _incomplete_rows(data: Inspection) -> Iterator[Finding]:
-    remedy = "fill the empty cells, as viewmend fit does with medians, or empty the whole rows"
-    return _about_rows(data, "incomplete_rows", "error", "are empty in part", remedy)
-
-
-def _infinite_rows(data: Inspection) -> Iterator[Finding]:
-    remedy = "clip these values, or empty the rows, which makes the samples missing here"
-    return _about_rows(data, "infinite_rows", "error", "hold infinite values", remedy)
-
-
-def _zero_rows(data: Inspection) -> Iterator[Finding]:
-    what = "are all zero, which a fit takes for missing"
-    remedy = "set them to NaN if they are, or add a constant column if zeros are values"
-    return _about_rows(data, "zero_rows", "warning", what, remedy)
-
-
-def _conflicting_rows(data: Inspection) -> Iterator[Finding]:
-    remedy = "correct the labels, or the rows if they were copied by mistake"
-    return _about_rows(
-        data, "conflicting_rows", "warning", "equal a labelled row of another class", remedy
-    )
+def _rows_of_a_kind(data: Inspection) -> Iterator[Finding]:
+    for kind, (severity, what, remedy) in ROWS.items():
+        for view in data.views:
+            rows = getattr(view, kind)
+            if len(rows):
+                message = f"{len(rows)} row(s) {what} ({some_of(data.ids[rows])})"
+                yield Finding(severity, view.name, message, remedy)
 
 
 def _constant_columns(data: Inspection) -> Iterator[Finding]:
@@ -126,31 +126,22 @@ def _views_without_labels(data: Inspection) -> Iterator[Finding]:
 
 
 def _sorted_rows(data: Inspection) -> Iterator[Finding]:
-    message = _sorted_labels(data) or _sorted_contents(data)
-    if message is not None:
-        yield Finding("warning", "rows", message, SHUFFLE)
-
-
-def _sorted_labels(data: Inspection) -> str | None:
-    order = data.label_order
-    if not _stands_out(order, LABEL_EXCESS):
-        return None
-    return (
-        f"labelled samples that follow each other share their class in {order.observed:.0%} of "
-        f"cases, {order.expected:.0%} by chance: the rows are sorted by class"
-    )
-
-
-def _sorted_contents(data: Inspection) -> str | None:
+    labels = data.label_order
     orders = [view.order for view in data.views if _stands_out(view.order, CONTENT_EXCESS)]
-    if not orders:
-        return None
-    strongest = max(orders, key=lambda order: order.excess)
-    return (
-        f"neighbouring rows are alike in {len(orders)} of {len(data.views)} views (cosine "
-        f"{strongest.observed:.2f}, {strongest.expected:.2f} by chance): the rows are in some "
-        "order, of class or of time"
-    )
+    if _stands_out(labels, LABEL_EXCESS):
+        message = (
+            f"labelled samples that follow each other share their class in {labels.observed:.0%} "
+            f"of cases, {labels.expected:.0%} by chance: the rows are sorted by class"
+        )
+        yield Finding("warning", "rows", message, SHUFFLE)
+    elif orders:
+        strongest = max(orders, key=lambda order: order.excess)
+        message = (
+            f"neighbouring rows are alike in {len(orders)} of {len(data.views)} views (cosine "
+            f"{strongest.observed:.2f}, {strongest.expected:.2f} by chance): the rows are in some "
+            "order, of class or of time"
+        )
+        yield Finding("warning", "rows", message, SHUFFLE)
 
 
 def _stands_out(order: Order | None, excess: float) -> TypeGuard[Order]:
@@ -169,10 +160,7 @@ def _different_scales(data: Inspection) -> Iterator[Finding]:
 RULES: tuple[Callable[[Inspection], Iterator[Finding]], ...] = (
     _unseen_samples,
     _unseen_views,
-    _incomplete_rows,
-    _infinite_rows,
-    _zero_rows,
-    _conflicting_rows,
+    _rows_of_a_kind,
     _single_labels,
     _views_without_labels,
     _telling_columns,

@@ -45,16 +45,7 @@ ARCHIVE_ERRORS = (
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A model as data.
-
-    Attributes
-    ----------
-    class_name : str
-    parameters, fitted : JSON value
-        Trees of `viewmend.storage.tree`.
-    arrays : dict of array
-        By the names that the trees use.
-    """
+    """A model as data: trees of `viewmend.storage.tree`, and arrays by the names that they use."""
 
     class_name: Any
     parameters: Any
@@ -83,24 +74,17 @@ def write_archive(file: BinaryIO, document: Document) -> None:
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), text)
         for name, array in document.arrays.items():
-            _write_array(archive, name, specs[name], array)
-
-
-def _write_array(archive: zipfile.ZipFile, name: str, spec: ArraySpec, array: np.ndarray) -> None:
-    info = zipfile.ZipInfo(_member(name), EPOCH)
-    info.file_size = len(spec.header) + spec.n_bytes
-    with archive.open(info, "w") as member:
-        member.write(spec.header)
-        member.write(array_bytes(spec, array))
+            spec, info = specs[name], zipfile.ZipInfo(_member(name), EPOCH)
+            info.file_size = len(spec.header) + spec.n_bytes
+            with archive.open(info, "w") as member:
+                member.write(spec.header)
+                member.write(array_bytes(spec, array))
 
 
 def read_archive(file: BinaryIO) -> Document:
     """Read a seekable file that is open for reading.
 
-    Raises
-    ------
-    ModelFileError
-        If it is truncated, damaged, no model, or of another schema.
+    One that is truncated, damaged, no model, or of another schema raises a ModelFileError.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(0)

@@ -59,7 +59,10 @@ class Writer:
     def name(self, array: np.ndarray) -> str:
         """Name of an array, which is kept, so that no other can get its address."""
         if id(array) not in self._names:
-            _check_storable(array)
+            spec_of("an array", array)
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                msg = "NaN or infinity in an array cannot be saved; fit again on finite numbers"
+                raise ModelFileError(msg)
             name = self._names[id(array)] = f"a{len(self.arrays)}"
             self.arrays[name] = array
         return self._names[id(array)]
@@ -96,13 +99,6 @@ class Tag:
     read: Callable[[Any, Reader], Any]
 
 
-def _check_storable(array: np.ndarray) -> None:
-    spec_of("an array", array)
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        msg = "NaN or infinity in an array cannot be saved, expected finite numbers; fit again"
-        raise ModelFileError(msg)
-
-
 def _tag_of(value: Any) -> str:
     if isinstance(value, np.generic):
         return "scalar"
@@ -137,14 +133,6 @@ def _read_list(body: Any, read: Reader) -> list[Any]:
     return [read(tree) for tree in body]
 
 
-def _read_tuple(body: Any, read: Reader) -> tuple[Any, ...]:
-    return tuple(_read_list(body, read))
-
-
-def _write_dict(value: dict[Any, Any], write: Writer) -> list[Any]:
-    return [[write(key), write(entry)] for key, entry in value.items()]
-
-
 def _read_dict(body: Any, read: Reader) -> dict[Any, Any]:
     pairs = isinstance(body, list) and all(isinstance(p, list) and len(p) == 2 for p in body)
     expect(pairs, "a dict", "a list of pairs", body)
@@ -154,18 +142,6 @@ def _read_dict(body: Any, read: Reader) -> dict[Any, Any]:
         expect(False, "keys of a dict", "hashable", body)
     expect(len(entries) == len(body), "keys of a dict", "distinct", body)
     return entries
-
-
-def _write_array(value: np.ndarray, write: Writer) -> str:
-    return write.name(value)
-
-
-def _read_array(body: Any, read: Reader) -> np.ndarray:
-    return read.array(body)
-
-
-def _write_scalar(value: np.generic, write: Writer) -> str:
-    return write.name(np.asarray(value))
 
 
 def _read_scalar(body: Any, read: Reader) -> Any:
@@ -187,12 +163,8 @@ def _read_objects(body: Any, read: Reader) -> np.ndarray:
 
 
 def _write_csr(value: csr_array, write: Writer) -> list[Any]:
-    return [
-        *map(int, value.shape),
-        write.name(value.data),
-        write.name(value.indices),
-        write.name(value.indptr),
-    ]
+    parts = (value.data, value.indices, value.indptr)
+    return [*map(int, value.shape), *map(write.name, parts)]
 
 
 def _read_csr(body: Any, read: Reader) -> csr_array:
@@ -286,10 +258,12 @@ def _read_generator(body: Any, _read: Reader) -> np.random.Generator:
 TAGS = {
     "float": Tag(_write_float, _read_float),
     "list": Tag(_write_items, _read_list),
-    "tuple": Tag(_write_items, _read_tuple),
-    "dict": Tag(_write_dict, _read_dict),
-    "array": Tag(_write_array, _read_array),
-    "scalar": Tag(_write_scalar, _read_scalar),
+    "tuple": Tag(_write_items, lambda body, read: tuple(_read_list(body, read))),
+    "dict": Tag(
+        lambda value, write: [_write_items(pair, write) for pair in value.items()], _read_dict
+    ),
+    "array": Tag(lambda array, write: write.name(array), lambda body, read: read.array(body)),
+    "scalar": Tag(lambda number, write: write.name(np.asarray(number)), _read_scalar),
     "objects": Tag(_write_objects, _read_objects),
     "csr": Tag(_write_csr, _read_csr),
     "record": Tag(_write_record, _read_record),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
-from types import NoneType, UnionType
+from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -29,58 +29,26 @@ def check_types(what: str, values: Mapping[str, Any], types: Mapping[str, Any]) 
         expect(_conforms(value, types[name]), f"{name} of {what}", f"of type {expected}", value)
 
 
-def _conforms(value: Any, hint: Any) -> bool:
-    origin = get_origin(hint)
-    check = _SHAPES_OF_TYPES.get(hint if origin is None else origin)
-    return isinstance(value, hint) if check is None else check(value, get_args(hint))
-
-
-def _is_tuple(value: Any, args: tuple[Any, ...]) -> bool:
-    # All of them are tuple[X, ...].
-    return isinstance(value, tuple) and all(_conforms(entry, args[0]) for entry in value)
-
-
-def _is_dict(value: Any, args: tuple[Any, ...]) -> bool:
-    return isinstance(value, dict) and all(
-        _conforms(key, args[0]) and _conforms(entry, args[1]) for key, entry in value.items()
-    )
-
-
-def _is_union(value: Any, args: tuple[Any, ...]) -> bool:
-    return any(_conforms(value, hint) for hint in args)
-
-
-def _is_number(value: Any, _args: tuple[Any, ...]) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def _is_integer(value: Any, _args: tuple[Any, ...]) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _is_array(value: Any, _args: tuple[Any, ...]) -> bool:
-    return isinstance(value, np.ndarray)
-
-
-def _is_function(value: Any, _args: tuple[Any, ...]) -> bool:
-    # Which one it may be, the vocabulary of the reader has decided.
-    return callable(value)
-
-
-def _is_none(value: Any, _args: tuple[Any, ...]) -> bool:
-    return value is None
-
-
-_SHAPES_OF_TYPES: dict[Any, Callable[[Any, tuple[Any, ...]], bool]] = {
-    tuple: _is_tuple,
-    dict: _is_dict,
-    Mapping: _is_dict,
-    UnionType: _is_union,
-    Union: _is_union,
-    Callable: _is_function,
-    NoneType: _is_none,
-    float: _is_number,
-    int: _is_integer,
-    # Arrays of any library in `viewmend.core`, and NumPy's in a model.
-    Any: _is_array,
+# What may stand for a type; arrays of any library in `viewmend.core` are NumPy's in a file.
+_ACCEPTED: Mapping[Any, Any] = {
+    float: (int, float, np.integer, np.floating),
+    int: (int, np.integer),
+    Any: np.ndarray,
 }
+
+
+def _conforms(value: Any, hint: Any) -> bool:
+    kind, args = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        return any(_conforms(value, option) for option in args)
+    if kind is tuple:
+        # All of them are tuple[X, ...].
+        return isinstance(value, tuple) and all(_conforms(entry, args[0]) for entry in value)
+    if kind in (dict, Mapping):
+        return isinstance(value, dict) and all(
+            _conforms(key, args[0]) and _conforms(entry, args[1]) for key, entry in value.items()
+        )
+    if kind in (int, float) and isinstance(value, bool):
+        return False
+    # Which function it may be, the vocabulary of the reader has decided.
+    return isinstance(value, _ACCEPTED.get(kind, kind))

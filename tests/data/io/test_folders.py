@@ -120,7 +120,7 @@ def test_labels_of_unknown_samples_are_told_of(tmp_path):
         (
             {"photo": pd.concat([PHOTO, PHOTO[:1]]), "labels": LABELS},
             InvalidViewsError,
-            "photo.csv holds id 'a' more than once",
+            "column 'id' of .*photo.csv must .* once, but holds 'a' more than once",
         ),
         (
             {"photo": PHOTO.assign(label=["dog", "dog", "cat"]), "labels": LABELS},

@@ -312,7 +312,11 @@ def test_mudata_and_anndata(tmp_path):
         ),
         ("d.npz", b"nothing", "must be a NumPy archive of plain arrays"),
         ("d.csv", b"", "d.csv cannot be read as a table"),
-        ("d.csv", b"id,x\na,1\n,2\n", "must have id in every row, but 1 are empty .*row 2"),
+        (
+            "d.csv",
+            b"id,x\na,1\n,2\n",
+            "column 'id' of .*d.csv must have .*every row, but 1 are empty .*row 2 of 2",
+        ),
         ("d.csv", b"id,x\na,1,2\nb,1,2\n", "its rows have more cells than its header"),
         ("d.csv", b"id,x\na,1\nb,1,2,3\n", "d.csv cannot be read as a table .*line 3"),
     ],

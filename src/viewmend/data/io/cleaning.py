@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewmend.data.joining import columns_of_fit
+from viewmend.data.joining import in_layout
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.parameters import short
 
@@ -74,11 +74,7 @@ def match_layout(
         raise InvalidViewsError(msg)
     if unknown:
         warnings.warn(f"{told}, which were left out", DataWarning, stacklevel=3)
-    return {
-        name: columns_of_fit(tables[name], columns[name], name)
-        for name in columns
-        if name in tables
-    }
+    return in_layout(tables, columns)
 
 
 def _numbers(column: pd.Series) -> pd.Series:
@@ -110,11 +106,10 @@ def to_numbers(table: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def drop_empty_samples(tables: Mapping[str, pd.DataFrame]) -> Mapping[str, pd.DataFrame]:
     """Tables without the samples of which no view holds a value; they are told of."""
-    samples = {sample for table in tables.values() for sample in table.index}
-    seen = {
-        sample for table in tables.values() for sample in table.index[table.notna().any(axis=1)]
-    }
-    unseen = sorted(samples - seen)
+    import pandas as pd
+
+    seen = pd.concat([table.notna().any(axis=1) for table in tables.values()])
+    unseen = sorted(set(seen.index) - set(seen.index[seen]))
     if not unseen:
         return tables
     msg = (

@@ -1,7 +1,8 @@
-"""What files hold: one table per view, and tables in which labels may be found."""
+"""What files hold: one table per view, and labels in these or in a file of their own."""
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,23 +13,26 @@ import numpy as np
 
 from viewmend.data.arrays import as_table
 from viewmend.data.io.mat import read_mat
-from viewmend.data.io.tables import FORMATS, is_table, read_tables
-from viewmend.data.joining import identifiers
+from viewmend.data.io.tables import FORMATS, header_of, is_table, read_tables
+from viewmend.data.joining import column_labels, identifiers
+from viewmend.data.labels import as_label_array, find_unlabelled
 from viewmend.data.scverse import MAIN_MATRIX, annotated_tables
 from viewmend.data.validation import check_complete_data
-from viewmend.exceptions import InvalidViewsError
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 from viewmend.parameters import short
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ARRAY_LABELS", "TABLE_LABELS", "Contents", "Request", "read_contents", "read_npz"]
+__all__ = ["ARRAY_LABELS", "Contents", "Request", "find_labels", "read_contents", "read_npz"]
 
 # Column of labels where none is named, by kind of file, and the array of identifiers.
 TABLE_LABELS, ARRAY_LABELS = "label", "y"
 ARRAY_IDS = "ids"
 # File of labels in a folder, whatever its ending.
 LABELS_FILE = "labels"
+# Values that often stand for "not known" in a column of labels.
+SUSPECTS = frozenset({"?", "-", "unknown", "unlabeled", "unlabelled", "undefined", "missing"})
 
 
 @dataclass(frozen=True)
@@ -70,18 +74,10 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What a file holds, as it is.
+    """What a file holds, as it is: views, and tables in which labels may be found, by identifier.
 
-    Attributes
-    ----------
-    tables : dict of DataFrame
-        Views under the identifiers of their rows.
-    label_tables : dict of DataFrame
-        Tables in which labels may be found.
-    usual_labels : str
-        Column of labels where none is named.
-    id_column : str or None
-        What the identifiers are called; None where rows are just counted.
+    ``usual_labels`` is the column of labels where none is named; ``id_column`` is what the
+    identifiers are called, None where rows are just counted.
     """
 
     tables: Mapping[str, pd.DataFrame]
@@ -127,10 +123,6 @@ def _table_files(path: Path) -> list[Path]:
         )
         raise InvalidViewsError(msg)
     return files
-
-
-def _from_table(path: Path, request: Request) -> Contents:
-    return _from_tables([path], request)
 
 
 def _from_tables(files: Sequence[Path], request: Request) -> Contents:
@@ -214,10 +206,69 @@ def _from_annotated(
     return Contents(tables, labels, id_column="obs_names")
 
 
+def find_labels(contents: Contents, request: Request) -> tuple[pd.Series | None, str]:
+    """Labels by identifier, if there are any, and the name of their column."""
+    file, column = request.labels_place()
+    tables, place = contents.label_tables, "the data"
+    if file is not None:
+        # Its identifiers may be called otherwise than those of the data.
+        shared = contents.id_column in header_of(file)
+        tables = read_tables([file], contents.id_column if shared else None, not_id=column)
+        place = str(file)
+        column = column or _only_column(tables[file.stem], file)
+    if column is None:
+        column = contents.usual_labels
+        if not any(column in table for table in tables.values()):
+            return None, column
+    labels = column_labels(tables, column, place)
+    return _without_unlabelled(labels, request.unlabelled, column), column
+
+
+def _only_column(table: pd.DataFrame, file: Path) -> str:
+    if TABLE_LABELS in table:
+        return TABLE_LABELS
+    if table.shape[1] != 1:
+        msg = (
+            f"{file} must have one column beside the identifiers, or one called {TABLE_LABELS}, "
+            f"but has {short(list(table))}; say which one holds the labels, as in "
+            f"{file.name}:{table.columns[0] if len(table.columns) else 'stage'}"
+        )
+        raise InvalidLabelsError(msg)
+    return str(table.columns[0])
+
+
+def _without_unlabelled(labels: pd.Series, unlabelled: Sequence[str], column: str) -> pd.Series:
+    """Labels without those that stand for none."""
+    values = labels.map(_as_written)
+    absent = [value for value in unlabelled if not (values == value).any()]
+    if absent:
+        msg = (
+            f"{absent[0]!r} must be a value of the column {column!r} to mean no label, but it "
+            f"holds {short(sorted(values.unique()))}; leave it out if empty cells mean that"
+        )
+        raise InvalidLabelsError(msg)
+    suspects = sorted(value for value in values.unique() if value.lower() in SUSPECTS)
+    for value in suspects:
+        if value not in unlabelled:
+            msg = (
+                f"{value!r} in the column {column!r} is taken for a class of its own; say that it "
+                "means unlabelled if it does"
+            )
+            warnings.warn(msg, DataWarning, stacklevel=4)
+    marked = find_unlabelled(as_label_array(labels.to_numpy(), len(labels)))
+    return labels[~values.isin(unlabelled) & ~marked]
+
+
+def _as_written(label: Any) -> str:
+    """A label as it stands in the file, where numbers beside empty cells have become floats."""
+    whole = isinstance(label, float) and label.is_integer()
+    return str(int(label)) if whole else str(label)
+
+
 FOLDER = "folder"
 READERS: Mapping[str, Callable[[Path, Request], Contents]] = {
     FOLDER: _from_folder,
-    **dict.fromkeys(FORMATS, _from_table),
+    **dict.fromkeys(FORMATS, lambda path, request: _from_tables([path], request)),
     ".npz": _from_npz,
     ".mat": _from_mat,
     ".h5mu": _from_h5mu,

@@ -21,8 +21,13 @@ from viewmend.data.io.cleaning import (
     select_views,
     to_numbers,
 )
-from viewmend.data.io.contents import ARRAY_LABELS, Request, read_contents, read_npz
-from viewmend.data.io.label_columns import find_labels
+from viewmend.data.io.contents import (
+    ARRAY_LABELS,
+    Request,
+    find_labels,
+    read_contents,
+    read_npz,
+)
 from viewmend.data.io.mat import read_mat
 from viewmend.data.joining import all_ids, column_labels, without_columns
 from viewmend.data.validation import check_complete_data

@@ -42,31 +42,36 @@ def _read_version_5(path: Path) -> tuple[list[Any], Any]:
     # The second stands for a header of version 7.3 without what must follow it.
     except (ValueError, NotImplementedError) as error:
         raise InvalidViewsError(_unreadable(path, error)) from error
-    names = _check_names(content, path)
+    labels = _labels_name(content, path)
     cells = content[VIEWS]
     # SciPy turns a cell array, and nothing else, into an array of objects.
-    if cells.dtype.kind != "O":
-        raise InvalidViewsError(_no_cells(path, cells.shape))
-    _check_vector(cells.shape, path)
-    return list(cells.ravel()), content[names]
+    _check_cells(cells.dtype.kind == "O", cells.shape, path)
+    return list(cells.ravel()), content[labels]
 
 
 def _read_hdf5(path: Path) -> tuple[list[Any], Any]:
     """Cells of ``X`` and labels, by h5py; MATLAB's columns are its rows."""
-    h5py = _require_h5py(path)
+    try:
+        import h5py
+    except ImportError as error:
+        msg = (
+            f"{path} is a MATLAB file of version 7.3 (HDF5), which needs h5py, and that is not "
+            "installed; run: pip install h5py, or load the file in MATLAB and save it again with "
+            "save(file, 'X', 'gnd', '-v7')"
+        )
+        raise InvalidViewsError(msg) from error
     try:
         file = h5py.File(path, "r")
     except OSError as error:
         raise InvalidViewsError(_unreadable(path, error)) from error
     with file:
-        name = _check_names(file, path)
-        references = file[VIEWS]
+        labels = _labels_name(file, path)
+        stored = file[VIEWS]
         # A cell array is an array of references to where its contents are.
-        if not isinstance(references, h5py.Dataset) or references.dtype != h5py.ref_dtype:
-            raise InvalidViewsError(_no_cells(path, getattr(references, "shape", ())))
-        _check_vector(references.shape, path)
-        cells = [_hdf5_matrix(file[reference]) for reference in references[()].ravel()]
-        return cells, _hdf5_matrix(file[name])
+        is_array = isinstance(stored, h5py.Dataset) and stored.dtype == h5py.ref_dtype
+        _check_cells(is_array, getattr(stored, "shape", ()), path)
+        cells = [_hdf5_matrix(file[reference]) for reference in stored[()].ravel()]
+        return cells, _hdf5_matrix(file[labels])
 
 
 def _hdf5_matrix(stored: Any) -> Any:
@@ -81,20 +86,7 @@ def _hdf5_matrix(stored: Any) -> Any:
     return csc_array((data, rows, starts), shape=(int(n_rows), starts.size - 1))
 
 
-def _require_h5py(path: Path) -> Any:
-    try:
-        import h5py
-    except ImportError as error:
-        msg = (
-            f"{path} is a MATLAB file of version 7.3 (HDF5), which needs h5py, and that is not "
-            "installed; run: pip install h5py, or load the file in MATLAB and save it again with "
-            "save(file, 'X', 'gnd', '-v7')"
-        )
-        raise InvalidViewsError(msg) from error
-    return h5py
-
-
-def _check_names(content: Mapping[str, Any], path: Path) -> str:
+def _labels_name(content: Mapping[str, Any], path: Path) -> str:
     """The name that the labels go by, if they and the views are there."""
     if VIEWS not in content:
         msg = f"{path} must hold a cell array X of views but holds {_listed(content)}; rename it"
@@ -106,16 +98,13 @@ def _check_names(content: Mapping[str, Any], path: Path) -> str:
     raise InvalidLabelsError(msg)
 
 
-def _check_vector(shape: tuple[int, ...], path: Path) -> None:
-    if max(shape, default=0) != np.prod(shape):
-        raise InvalidViewsError(_no_cells(path, shape))
-
-
-def _no_cells(path: Path, shape: tuple[int, ...]) -> str:
-    return (
-        f"X of {path} must be a 1 x V or V x 1 cell array but is not, of shape {shape}; put the "
-        "views into one cell each, as in X = {X1, X2}"
-    )
+def _check_cells(is_cell_array: bool, shape: tuple[int, ...], path: Path) -> None:
+    if not is_cell_array or max(shape, default=0) != np.prod(shape):
+        msg = (
+            f"X of {path} must be a 1 x V or V x 1 cell array but is not, of shape {shape}; put "
+            "the views into one cell each, as in X = {X1, X2}"
+        )
+        raise InvalidViewsError(msg)
 
 
 def _unreadable(path: Path, error: Exception) -> str:

@@ -6,17 +6,17 @@ import codecs
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from viewmend.data.joining import identifiers
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.parameters import short
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMATS", "header_of", "is_table", "read_table", "read_tables", "shared_id_column"]
+__all__ = ["FORMATS", "header_of", "is_table", "read_tables", "shared_id_column"]
 
 # Characters that spreadsheets put between cells; the most frequent one of the header counts.
 SEPARATORS = (",", ";", "\t", "|")
@@ -31,42 +31,25 @@ def read_tables(
 ) -> dict[str, pd.DataFrame]:
     """Tables by the names of their files, joined by one column of identifiers.
 
-    Parameters
-    ----------
-    files : sequence of Path
-        CSV (UTF-8 or Windows; comma, semicolon, tab or bar; decimal point or comma) or Parquet.
-    id_column : str, optional
-        Column that tells which sample a row is; `shared_id_column` finds it if left out.
-    not_id : str, optional
-        Column that is something else, such as the labels.
-
-    Returns
-    -------
-    dict of DataFrame
-        The index is named after the column and holds identifiers as text, each once.
+    Files are CSV (UTF-8 or Windows; comma, semicolon, tab or bar; decimal point or comma) or
+    Parquet. Without ``id_column``, `shared_id_column` finds it; ``not_id`` is something else, such
+    as the labels. The index is named after the column and holds identifiers as text, each once.
     """
     if id_column is None:
         id_column = shared_id_column({file.name: header_of(file) for file in files}, not_id)
-    return {file.stem: read_table(file, id_column) for file in files}
+    return {file.stem: _read_table(file, id_column) for file in files}
 
 
 def header_of(file: Path) -> list[str]:
     """Names of the columns of a table."""
-    return _readable(file, _format(file).header)
+    return list(_frame(file, n_rows=0))
 
 
 def shared_id_column(headers: Mapping[str, Sequence[str]], not_id: str | None = None) -> str:
-    """Name of the column that tables can be joined by.
+    """Name of the column that tables with these headers can be joined by.
 
     That is a column called id, else the only one that all tables share, else the one that all
-    of them begin with.
-
-    Parameters
-    ----------
-    headers : dict of sequence of str
-        Columns of every table.
-    not_id : str, optional
-        Column that is something else.
+    of them begin with. The column ``not_id`` is something else.
     """
     first, *others = headers.values()
     shared = [name for name in first if name != not_id and all(name in other for other in others)]
@@ -83,16 +66,9 @@ def shared_id_column(headers: Mapping[str, Sequence[str]], not_id: str | None = 
     raise InvalidViewsError(msg)
 
 
-def read_table(file: Path, id_column: str) -> pd.DataFrame:
-    """One table with its identifiers, as text, for index.
-
-    Parameters
-    ----------
-    file : Path
-        Its ending is one of `FORMATS`.
-    id_column : str
-    """
-    frame = _readable(file, _format(file).frame, id_column)
+def _read_table(file: Path, id_column: str) -> pd.DataFrame:
+    """One table with its identifiers, as text, for index."""
+    frame = _frame(file, id_column)
     if id_column not in frame.columns:
         msg = (
             f"{file} has no column {id_column!r} to join its rows by, but {short(list(frame))}; "
@@ -101,23 +77,9 @@ def read_table(file: Path, id_column: str) -> pd.DataFrame:
         raise InvalidViewsError(msg)
     frame = _without_nameless(frame, id_column, file)
     ids = frame.pop(id_column)
-    empty = ids.isna()
-    if empty.any():
-        msg = (
-            f"{file} must have {id_column} in every row, but {empty.sum()} are empty (the first is "
-            f"row {int(empty.to_numpy().argmax()) + 1} below the header); fill them in or delete "
-            "these rows"
-        )
-        raise InvalidViewsError(msg)
-    frame = frame.set_index(ids.astype(str).str.strip())
-    twice = frame.index[frame.index.duplicated()]
-    if twice.size:
-        msg = (
-            f"{file} holds {id_column} {twice[0]!r} more than once; a view has one row per sample, "
-            "so keep one of them or give them identifiers of their own"
-        )
-        raise InvalidViewsError(msg)
-    return frame
+    text = ids.astype(str).str.strip().where(ids.notna())
+    index = identifiers(text, f"column {id_column!r} of {file}")
+    return frame.set_axis(index.rename(id_column), axis=0)
 
 
 def is_table(file: Path) -> bool:
@@ -125,14 +87,10 @@ def is_table(file: Path) -> bool:
     return file.suffix.lower() in FORMATS and not file.name.startswith((".", "~"))
 
 
-def _format(file: Path) -> Format:
-    return FORMATS[file.suffix.lower()]
-
-
-def _readable(file: Path, read: Callable[..., Any], *arguments: Any) -> Any:
-    """What ``read`` makes of the file; a file that it cannot read is named."""
+def _frame(file: Path, id_column: str | None = None, n_rows: int | None = None) -> pd.DataFrame:
+    """The table as it stands, or its first rows; a file that cannot be read is named."""
     try:
-        return read(file, *arguments)
+        return FORMATS[file.suffix.lower()](file, id_column, n_rows)
     except ImportError as error:
         msg = f"reading {file} needs a package that is not installed ({error}); install it"
         raise ImportError(msg) from error
@@ -154,17 +112,8 @@ def _without_nameless(frame: pd.DataFrame, id_column: str, file: Path) -> pd.Dat
     return frame.drop(columns=nameless)
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """How a text file was written."""
-
-    encoding: str
-    separator: str
-    decimal: str
-
-
-def _dialect(file: Path) -> Dialect:
-    """Told by the first lines."""
+def _dialect(file: Path) -> dict[str, str]:
+    """How a text file was written, told by its first lines, in the words of pandas."""
     with file.open("rb") as stream:
         head = stream.read(HEAD)
     encoding = _encoding(head)
@@ -172,7 +121,8 @@ def _dialect(file: Path) -> Dialect:
     header = re.sub(r'"[^"]*"', "", lines[0]) if lines else ""
     separator = max(SEPARATORS, key=header.count)
     # The last line may have been cut in two.
-    return Dialect(encoding, separator, _decimal(lines[1:-1] or lines[1:], separator))
+    decimal = _decimal(lines[1:-1] or lines[1:], separator)
+    return {"encoding": encoding, "sep": separator, "decimal": decimal}
 
 
 def _encoding(head: bytes) -> str:
@@ -194,21 +144,18 @@ def _decimal(lines: Sequence[str], separator: str) -> str:
     return "," if any(comma.search(line) for line in lines) else "."
 
 
-def _csv(file: Path, **options: Any) -> pd.DataFrame:
+def _parsed(file: Path, **options: Any) -> pd.DataFrame:
     import pandas as pd
 
-    dialect = _dialect(file)
     with warnings.catch_warnings():
         # Cells beyond the header would be cut off, and without index_col shift all the others.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             return pd.read_csv(
                 file,
-                sep=dialect.separator,
-                decimal=dialect.decimal,
-                encoding=dialect.encoding,
                 skipinitialspace=True,
                 index_col=False,
+                **_dialect(file),
                 **_exactly(pd.__version__),
                 **options,
             )
@@ -223,27 +170,14 @@ def _exactly(version: str) -> dict[str, str]:
     return {} if release >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def _csv_names(file: Path) -> dict[str, str]:
-    """Names in the header, as they stand there, by the names without blanks around them."""
-    return {str(name).strip(): name for name in _csv(file, nrows=0).columns}
-
-
-def _csv_header(file: Path) -> list[str]:
-    return list(_csv_names(file))
-
-
-def _csv_frame(file: Path, id_column: str) -> pd.DataFrame:
-    names = _csv_names(file)
-    # Identifiers are names: 007 is not 7.
-    frame = _csv(file, dtype={names.get(id_column, id_column): str})
+def _csv_frame(file: Path, id_column: str | None, n_rows: int | None) -> pd.DataFrame:
+    # Names may stand between blanks. Identifiers are names: 007 is not 7.
+    columns = [name for name in _parsed(file, nrows=0) if name.strip() == id_column]
+    frame = _parsed(file, nrows=n_rows, dtype=dict.fromkeys(columns, str))
     return frame.rename(columns=str.strip)
 
 
-def _parquet_header(file: Path) -> list[str]:
-    return list(_parquet_frame(file, "").columns)
-
-
-def _parquet_frame(file: Path, _id_column: str) -> pd.DataFrame:
+def _parquet_frame(file: Path, _id_column: str | None, _n_rows: int | None) -> pd.DataFrame:
     import pandas as pd
 
     frame = pd.read_parquet(file)
@@ -251,17 +185,9 @@ def _parquet_frame(file: Path, _id_column: str) -> pd.DataFrame:
     return frame if frame.index.name is None else frame.reset_index()
 
 
-@dataclass(frozen=True)
-class Format:
-    """How the columns of a file are listed, and how all of it is read."""
-
-    header: Callable[[Path], list[str]]
-    frame: Callable[[Path, str], Any]
-
-
-_TEXT = Format(_csv_header, _csv_frame)
-FORMATS: Mapping[str, Format] = {
-    ".csv": _TEXT,
-    ".tsv": _TEXT,
-    ".parquet": Format(_parquet_header, _parquet_frame),
+# How a file is read by its ending, given the column of identifiers and the most rows to read.
+FORMATS: Mapping[str, Callable[[Path, str | None, int | None], pd.DataFrame]] = {
+    ".csv": _csv_frame,
+    ".tsv": _csv_frame,
+    ".parquet": _parquet_frame,
 }
