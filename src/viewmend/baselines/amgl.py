@@ -7,6 +7,7 @@ multiview clustering and semi-supervised classification", IJCAI 2016.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from viewmend.parameters import Integer, Real, Rule
 __all__ = ["AMGLClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class AMGLClassifier(CompleteViewClassifier):
     """Auto-weighted multiple graph learning; needs complete views, and so an imputer.
 
@@ -57,27 +59,18 @@ class AMGLClassifier(CompleteViewClassifier):
     imputer_ : transformer or None
     """
 
+    n_neighbors: int = 7
+    max_iter: int = 100
+    tol: float = 1e-8
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-
-    def __init__(
-        self,
-        n_neighbors: int = 7,
-        max_iter: int = 100,
-        tol: float = 1e-8,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         Y = labels.one_hot()

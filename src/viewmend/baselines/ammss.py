@@ -7,6 +7,7 @@ semi-supervised learning model", ICCV 2013.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 __all__ = ["AMMSSClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class AMMSSClassifier(CompleteViewClassifier):
     """Adaptive multi-modal semi-supervised classification (AMMSS).
 
@@ -75,6 +77,16 @@ class AMMSSClassifier(CompleteViewClassifier):
     n_iter_ : int
     """
 
+    r: float = 2.0
+    lam: float = 0.2
+    n_anchors: int | Literal["auto"] = "auto"
+    n_neighbors: int = 7
+    max_iter: int = 50
+    tol: float = 1e-6
+    imputer: ViewImputer | None = None
+    view_sizes: Sequence[int] | None = None
+    random_state: int | np.random.Generator | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "r": Real(1, low_open=True),
         "lam": Real(0),
@@ -91,28 +103,6 @@ class AMMSSClassifier(CompleteViewClassifier):
         "r": (10**0.1, 10**0.5, 10**0.9, 10**1.3, 10**1.7),
         "lam": (0.0, 0.3, 0.6, 0.9),
     }
-
-    def __init__(
-        self,
-        r: float = 2.0,
-        lam: float = 0.2,
-        n_anchors: int | Literal["auto"] = "auto",
-        n_neighbors: int = 7,
-        max_iter: int = 50,
-        tol: float = 1e-6,
-        imputer: ViewImputer | None = None,
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.r = r
-        self.lam = lam
-        self.n_anchors = n_anchors
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.view_sizes = view_sizes
-        self.random_state = random_state
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         m, k = graph_size(self.n_anchors, self.n_neighbors, data.n_samples)

@@ -7,6 +7,7 @@ IEEE Transactions on Cybernetics, 2024.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 __all__ = ["AMSCClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class AMSCClassifier(BaselineClassifier):
     """Absent multi-view semi-supervised classification (AMSC).
 
@@ -72,6 +74,15 @@ class AMSCClassifier(BaselineClassifier):
     n_iter_ : int
     """
 
+    gamma: float = 3.1
+    power: float = 0.5
+    n_anchors: int | Literal["auto"] = "auto"
+    n_neighbors: int = 7
+    max_iter: int = 50
+    tol: float = 1e-4
+    view_sizes: Sequence[int] | None = None
+    random_state: int | np.random.Generator | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": Real(1, low_open=True),
         "power": Real(0, 1, low_open=True),
@@ -82,26 +93,6 @@ class AMSCClassifier(BaselineClassifier):
     }
     grid: ClassVar[Grid] = {"gamma": (1.1, 1.5, 1.9, 2.3, 2.7, 3.1)}
     script_grid: ClassVar[Grid] = {"gamma": (1.1, 1.6, 2.1, 2.6, 3.1)}
-
-    def __init__(
-        self,
-        gamma: float = 3.1,
-        power: float = 0.5,
-        n_anchors: int | Literal["auto"] = "auto",
-        n_neighbors: int = 7,
-        max_iter: int = 50,
-        tol: float = 1e-4,
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.power = power
-        self.n_anchors = n_anchors
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.view_sizes = view_sizes
-        self.random_state = random_state
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         poorest = int(data.observed.sum(axis=0).min())

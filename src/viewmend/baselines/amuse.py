@@ -7,6 +7,7 @@ classification", IEEE Transactions on Knowledge and Data Engineering, 2020.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from viewmend.parameters import Integer, Real, Rule
 __all__ = ["AMUSEClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class AMUSEClassifier(CompleteViewClassifier):
     """Graph learning with adaptive view weights; needs complete views, and so an imputer.
 
@@ -66,6 +68,14 @@ class AMUSEClassifier(CompleteViewClassifier):
     imputer_ : transformer or None
     """
 
+    lam: float = 10.0
+    n_neighbors: int = 7
+    max_iter: int = 50
+    tol: float = 1e-6
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "lam": Real(0, low_open=True),
         "n_neighbors": Integer(1),
@@ -74,24 +84,6 @@ class AMUSEClassifier(CompleteViewClassifier):
     }
     grid: ClassVar[Grid] = {"lam": tuple(10.0**e for e in range(-4, 5))}
     script_grid: ClassVar[Grid] = {"lam": (10.0, 100.0)}
-
-    def __init__(
-        self,
-        lam: float = 10.0,
-        n_neighbors: int = 7,
-        max_iter: int = 50,
-        tol: float = 1e-6,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.lam = lam
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         Y = labels.one_hot()

@@ -7,6 +7,7 @@ implemented by scikit-learn.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from viewmend.parameters import Integer, Real, Rule
 __all__ = ["NaNBoostingClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
     """Histogram gradient boosting on the stacked views, with NaN where a view is missing.
 
@@ -49,26 +51,18 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
     estimator_ : HistGradientBoostingClassifier
     """
 
+    max_iter: int = 100
+    learning_rate: float = 0.1
+    min_samples_leaf: int = 2
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "max_iter": Integer(1),
         "learning_rate": Real(0, low_open=True),
         "min_samples_leaf": Integer(1),
     }
     grid: ClassVar[Grid] = {"min_samples_leaf": (1, 2, 5), "learning_rate": (0.05, 0.1)}
-
-    def __init__(
-        self,
-        max_iter: int = 100,
-        learning_rate: float = 0.1,
-        min_samples_leaf: int = 2,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.min_samples_leaf = min_samples_leaf
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         rows = np.flatnonzero(labels.labelled)

@@ -7,6 +7,7 @@ multi-view semi-supervised classification", Information Fusion 96, 2023.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ LABELLED_WEIGHT = 1e4
 UNLABELLED_WEIGHT = 1e-4
 
 
+@dataclass(eq=False, repr=False)
 class CFMSCClassifier(CompleteViewClassifier):
     """Adaptive collaborative fusion of projections and graphs; needs complete views.
 
@@ -68,6 +70,16 @@ class CFMSCClassifier(CompleteViewClassifier):
         The learned ``S``.
     """
 
+    lam: float = 1.0
+    beta: float = 1.0
+    gamma: float = 1.0
+    n_neighbors: int = 7
+    max_iter: int = 30
+    tol: float = 1e-5
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "lam": Real(0, low_open=True),
         "beta": Real(0, low_open=True),
@@ -80,28 +92,6 @@ class CFMSCClassifier(CompleteViewClassifier):
         ("lam", "beta", "gamma"), (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
     )
     script_grid: ClassVar[Grid] = grid
-
-    def __init__(
-        self,
-        lam: float = 1.0,
-        beta: float = 1.0,
-        gamma: float = 1.0,
-        n_neighbors: int = 7,
-        max_iter: int = 30,
-        tol: float = 1e-5,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.lam = lam
-        self.beta = beta
-        self.gamma = gamma
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         X = np.hstack(data.views)

@@ -52,6 +52,7 @@ VARIANTS = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class ERLMVSCClassifier(CompleteViewClassifier):
     """Embedding regulariser learning; needs complete views, and so an imputer.
 
@@ -98,6 +99,18 @@ class ERLMVSCClassifier(CompleteViewClassifier):
     imputer_ : transformer or None
     """
 
+    alpha: float = 2.0
+    beta: float = 1.0
+    gamma: float = 1.0
+    delta: float = 10.0
+    variant: str = "coded"
+    n_neighbors: int = 20
+    max_iter: int = 40
+    tol: float = 1e-4
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "alpha": Real(1, low_open=True),
         "beta": Real(0),
@@ -108,32 +121,6 @@ class ERLMVSCClassifier(CompleteViewClassifier):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-
-    def __init__(
-        self,
-        alpha: float = 2.0,
-        beta: float = 1.0,
-        gamma: float = 1.0,
-        delta: float = 10.0,
-        variant: str = "coded",
-        n_neighbors: int = 20,
-        max_iter: int = 40,
-        tol: float = 1e-4,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.delta = delta
-        self.variant = variant
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         L = labels.one_hot()

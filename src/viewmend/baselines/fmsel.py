@@ -7,6 +7,7 @@ unified graph", Neural Networks 142, 2021.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ __all__ = ["FMSELClassifier"]
 LABEL_WEIGHT = 1e6
 
 
+@dataclass(eq=False, repr=False)
 class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
     """Flexible multi-view semi-supervised learning with a unified graph; needs complete views.
 
@@ -71,6 +73,16 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
     intercept_ : array (n_classes,)
     """
 
+    lam1: float = 0.1
+    lam2: float = 0.1
+    xi: float = 0.1
+    n_neighbors: int = 7
+    max_iter: int = 30
+    tol: float = 1e-5
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "lam1": Real(0, low_open=True),
         "lam2": Real(0, low_open=True),
@@ -81,28 +93,6 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
     }
     grid: ClassVar[Grid] = dict.fromkeys(("lam1", "lam2", "xi"), (1e-6, 1e-2, 1.0, 1e2, 1e6))
     script_grid: ClassVar[Grid] = {"lam1": (0.1,), "lam2": (0.1, 10.0), "xi": (1e-3, 0.1)}
-
-    def __init__(
-        self,
-        lam1: float = 0.1,
-        lam2: float = 0.1,
-        xi: float = 0.1,
-        n_neighbors: int = 7,
-        max_iter: int = 30,
-        tol: float = 1e-5,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.xi = xi
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         X = np.hstack(data.views)

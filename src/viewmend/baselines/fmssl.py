@@ -7,6 +7,7 @@ IEEE Transactions on Knowledge and Data Engineering 34(1), 2022.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -35,6 +36,7 @@ MANY_SAMPLES, FEW_ANCHORS, MANY_ANCHORS = 10_000, 256, 1024
 LEAST_ROUNDS = 3
 
 
+@dataclass(eq=False, repr=False)
 class FMSSLClassifier(CompleteViewClassifier):
     """Fast multi-view semi-supervised learning with a learned graph (FMSSL).
 
@@ -86,6 +88,16 @@ class FMSSLClassifier(CompleteViewClassifier):
     n_iter_ : int
     """
 
+    alpha: float = 0.01
+    label_strength: float = 999.0
+    n_anchors: int | Literal["auto"] = "auto"
+    n_neighbors: int = 7
+    max_iter: int = 100
+    tol: float = 1e-5
+    imputer: ViewImputer | None = None
+    view_sizes: Sequence[int] | None = None
+    random_state: int | np.random.Generator | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "alpha": Real(0, low_open=True),
         "label_strength": Real(0, low_open=True),
@@ -96,28 +108,6 @@ class FMSSLClassifier(CompleteViewClassifier):
     }
     grid: ClassVar[Grid] = {"alpha": (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)}
     script_grid: ClassVar[Grid] = {"alpha": (1e-4, 1e-2, 1.0, 100.0)}
-
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        label_strength: float = 999.0,
-        n_anchors: int | Literal["auto"] = "auto",
-        n_neighbors: int = 7,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        imputer: ViewImputer | None = None,
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.label_strength = label_strength
-        self.n_anchors = n_anchors
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.view_sizes = view_sizes
-        self.random_state = random_state
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         m, k = self._graph_size(data.n_samples)

@@ -32,6 +32,7 @@ __all__ = ["IMvGCNClassifier"]
 RIDGE = 1e-4
 
 
+@dataclass(eq=False, repr=False)
 class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
     """Two graph convolutions per view and one over their sum, with orthonormal weights.
 
@@ -94,6 +95,18 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
     graph, the hidden units and the column means of the samples of ``fit`` stay as they are.
     """
 
+    n_neighbors: int = 30
+    lam: float = 0.5
+    alpha: float = 1e-5
+    width_divisors: Sequence[int] = (8, 32)
+    dropout: float = 0.3
+    learning_rate: float = 0.01
+    max_iter: int = 300
+    device: str = "auto"
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "lam": Real(0, 1),
@@ -117,32 +130,6 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
             ("mnist", 1e-2, 1500, 1e-5, (2, 32)),
         )
     }
-
-    def __init__(
-        self,
-        n_neighbors: int = 30,
-        lam: float = 0.5,
-        alpha: float = 1e-5,
-        width_divisors: Sequence[int] = (8, 32),
-        dropout: float = 0.3,
-        learning_rate: float = 0.01,
-        max_iter: int = 300,
-        device: str = "auto",
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.lam = lam
-        self.alpha = alpha
-        self.width_divisors = width_divisors
-        self.dropout = dropout
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.device = device
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         run = TorchRun.start(self.device, rng)

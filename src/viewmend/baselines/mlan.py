@@ -7,6 +7,7 @@ neighbours", AAAI 2017.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -37,6 +38,7 @@ WEIGHTINGS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class MLANClassifier(CompleteViewClassifier):
     """Multi-view learning with adaptive neighbours; needs complete views, and so an imputer.
 
@@ -80,6 +82,15 @@ class MLANClassifier(CompleteViewClassifier):
     imputer_ : transformer or None
     """
 
+    lam: float | Literal["random"] = "random"
+    n_neighbors: int = 7
+    weighting: str = "paper"
+    max_iter: int = 30
+    tol: float = 1e-8
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "lam": AnyOf(Real(0), OneOf("random")),
         "n_neighbors": Integer(1),
@@ -87,26 +98,6 @@ class MLANClassifier(CompleteViewClassifier):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-
-    def __init__(
-        self,
-        lam: float | Literal["random"] = "random",
-        n_neighbors: int = 7,
-        weighting: str = "paper",
-        max_iter: int = 30,
-        tol: float = 1e-8,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.lam = lam
-        self.n_neighbors = n_neighbors
-        self.weighting = weighting
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         Y = labels.one_hot()

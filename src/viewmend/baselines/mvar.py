@@ -7,6 +7,7 @@ adaptive regression", IEEE Transactions on Image Processing 26(9), 2017.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = ["MVARClassifier"]
 WINDOW = 6
 
 
+@dataclass(eq=False, repr=False)
 class MVARClassifier(InductiveMixin, CompleteViewClassifier):
     """Multi-view classification by adaptive regression; needs complete views.
 
@@ -63,6 +65,15 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
     intercepts_ : list of array (n_classes,)
     """
 
+    label_weight: float = 1e4
+    lam: float = 100.0
+    r: float = 2.0
+    max_iter: int = 29
+    tol: float = 1e-6
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "label_weight": Real(0, low_open=True),
         "lam": Real(0, low_open=True),
@@ -72,26 +83,6 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
     }
     grid: ClassVar[Grid] = {"label_weight": (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)}
     script_grid: ClassVar[Grid] = {"label_weight": (1.0, 1e2, 1e4, 1e6)}
-
-    def __init__(
-        self,
-        label_weight: float = 1e4,
-        lam: float = 100.0,
-        r: float = 2.0,
-        max_iter: int = 29,
-        tol: float = 1e-6,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.label_weight = label_weight
-        self.lam = lam
-        self.r = r
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         side = min(data.n_samples, max(data.n_features) + 1)

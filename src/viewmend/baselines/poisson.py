@@ -28,6 +28,7 @@ from viewmend.parameters import Integer, OneOf, Real, Rule
 __all__ = ["PoissonClassifier", "PoissonMBOClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class PoissonClassifier(BaselineClassifier):
     """Poisson learning: labels are sources and sinks of a potential on the graph.
 
@@ -57,26 +58,18 @@ class PoissonClassifier(BaselineClassifier):
     graph_ : sparse array (n_samples, n_samples)
     """
 
+    n_neighbors: int = 10
+    weights: str = "gaussian"
+    class_prior: Any = None
+    tol: float = 1e-6
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "weights": OneOf(*EDGE_WEIGHTS),
         "tol": Real(0, low_open=True),
     }
     grid: ClassVar[Grid] = {"n_neighbors": (5, 10, 15), "weights": ("gaussian", "uniform")}
-
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        weights: str = "gaussian",
-        class_prior: Any = None,
-        tol: float = 1e-6,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.class_prior = class_prior
-        self.tol = tol
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         prior = check_class_prior(self.class_prior, labels)
@@ -86,6 +79,7 @@ class PoissonClassifier(BaselineClassifier):
         return Solution(F, joined_to_label(W, labels.labelled), extras={"graph_": W})
 
 
+@dataclass(eq=False, repr=False)
 class PoissonMBOClassifier(BaselineClassifier):
     """Poisson learning with known class sizes (PoissonMBO).
 
@@ -121,6 +115,14 @@ class PoissonMBOClassifier(BaselineClassifier):
     n_iter_ : int
     """
 
+    n_neighbors: int = 10
+    weights: str = "gaussian"
+    class_prior: Any = "labeled"
+    fidelity: float = 1.0
+    n_inner: int = 40
+    n_outer: int = 20
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "weights": OneOf(*EDGE_WEIGHTS),
@@ -129,24 +131,6 @@ class PoissonMBOClassifier(BaselineClassifier):
         "n_outer": Integer(1),
     }
     grid: ClassVar[Grid] = {"n_neighbors": (5, 10, 15), "weights": ("gaussian", "uniform")}
-
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        weights: str = "gaussian",
-        class_prior: Any = "labeled",
-        fidelity: float = 1.0,
-        n_inner: int = 40,
-        n_outer: int = 20,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.class_prior = class_prior
-        self.fidelity = fidelity
-        self.n_inner = n_inner
-        self.n_outer = n_outer
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         prior = check_class_prior(self.class_prior, labels)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from viewmend.parameters import Integer, Real, Rule
 __all__ = ["SelfTrainingLogistic"]
 
 
+@dataclass(eq=False, repr=False)
 class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
     """Logistic regression that labels the samples it is sure of and learns from them again.
 
@@ -54,24 +56,17 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
         Samples that self-training labelled.
     """
 
+    C: float = 1.0
+    threshold: float = 0.75
+    max_iter: int = 10
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "C": Real(0, low_open=True),
         "threshold": Real(0, 1, high_open=True),
         "max_iter": Integer(1),
     }
     grid: ClassVar[Grid] = {"C": (1.0, 10.0, 100.0), "threshold": (0.5, 0.75, 0.9)}
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        threshold: float = 0.75,
-        max_iter: int = 10,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.C = C
-        self.threshold = threshold
-        self.max_iter = max_iter
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         self._imputer = ColumnMeanImputer()

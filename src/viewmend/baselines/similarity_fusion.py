@@ -7,6 +7,7 @@ B. Wang, A. M. Mezlini, F. Demir, M. Fiume, Z. Tu, M. Brudno, B. Haibe-Kains, A.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from viewmend.parameters import Integer, Real, Rule
 __all__ = ["SimilarityFusionClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class SimilarityFusionClassifier(BaselineClassifier):
     """Similarity network fusion (SNF): the views' similarity graphs diffuse through each other.
 
@@ -58,6 +60,13 @@ class SimilarityFusionClassifier(BaselineClassifier):
         Symmetric, zero on the diagonal and between samples that share no view.
     """
 
+    n_neighbors: int = 20
+    kernel_width: float = 0.5
+    n_diffusions: int = 20
+    spreading: float = 0.9
+    class_prior: Any = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "kernel_width": Real(0, low_open=True),
@@ -65,22 +74,6 @@ class SimilarityFusionClassifier(BaselineClassifier):
         "spreading": Real(0, 1, high_open=True),
     }
     grid: ClassVar[Grid] = {"n_neighbors": (10, 20), "kernel_width": (0.3, 0.5, 0.8)}
-
-    def __init__(
-        self,
-        n_neighbors: int = 20,
-        kernel_width: float = 0.5,
-        n_diffusions: int = 20,
-        spreading: float = 0.9,
-        class_prior: Any = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.kernel_width = kernel_width
-        self.n_diffusions = n_diffusions
-        self.spreading = spreading
-        self.class_prior = class_prior
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         prior = check_class_prior(self.class_prior, labels)

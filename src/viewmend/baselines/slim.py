@@ -30,6 +30,7 @@ SMOOTHING = 1e-8
 N_STEPS = 10
 
 
+@dataclass(eq=False, repr=False)
 class SLIMClassifier(BaselineClassifier):
     """Semi-supervised learning with incomplete modalities; takes missing views as they are.
 
@@ -64,6 +65,13 @@ class SLIMClassifier(BaselineClassifier):
     intercepts_ : list of array (n_classes,)
     """
 
+    lam1: float = 1.0
+    lam2: float = 1.0
+    n_neighbors: int = 7
+    max_iter: int = 30
+    tol: float = 1e-4
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "lam1": Real(0, low_open=True),
         "lam2": Real(0),
@@ -75,22 +83,6 @@ class SLIMClassifier(BaselineClassifier):
         ("lam1", "lam2"), (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
     )
     script_grid: ClassVar[Grid] = grid
-
-    def __init__(
-        self,
-        lam1: float = 1.0,
-        lam2: float = 1.0,
-        n_neighbors: int = 7,
-        max_iter: int = 30,
-        tol: float = 1e-4,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         views = observed_views(data, self.n_neighbors)

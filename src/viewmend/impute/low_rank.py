@@ -22,6 +22,7 @@ from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 __all__ = ["LowRankImputer"]
 
 
+@dataclass(eq=False, repr=False)
 class LowRankImputer(ViewImputer):
     """Missing views from the matrix of least nuclear norm near the observed rows (softImpute).
 
@@ -65,6 +66,13 @@ class LowRankImputer(ViewImputer):
     view_names_, view_n_features_, n_features_in_
     """
 
+    rank: int | None = None
+    shrinkage: float = 0.1
+    center: bool = True
+    max_iter: int = 200
+    tol: float = 1e-4
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "rank": AnyOf(Integer(1), OneOf(None)),
         "shrinkage": Real(0, 1),
@@ -72,22 +80,6 @@ class LowRankImputer(ViewImputer):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-
-    def __init__(
-        self,
-        rank: int | None = None,
-        shrinkage: float = 0.1,
-        center: bool = True,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.rank = rank
-        self.shrinkage = shrinkage
-        self.center = center
-        self.max_iter = max_iter
-        self.tol = tol
-        self.view_sizes = view_sizes
 
     def _learn(self, data: MultiViewData) -> list[np.ndarray]:
         if self.rank is None and self.shrinkage == 0:

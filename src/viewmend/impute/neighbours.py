@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ __all__ = ["NeighbourImputer"]
 _CHUNK = 2**24
 
 
+@dataclass(eq=False, repr=False)
 class NeighbourImputer(ViewImputer):
     """A missing row becomes the mean of that row in the nearest samples that have it.
 
@@ -42,15 +44,10 @@ class NeighbourImputer(ViewImputer):
     view_names_, view_n_features_, n_features_in_
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {"n_neighbors": Integer(1)}
+    n_neighbors: int = 5
+    view_sizes: Sequence[int] | None = None
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.view_sizes = view_sizes
+    _rules: ClassVar[dict[str, Rule]] = {"n_neighbors": Integer(1)}
 
     def _learn(self, data: MultiViewData) -> list[np.ndarray]:
         # A copy, since the views may be the arrays of the caller.
