@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
+from viewmend.baselines.base import ROUND_RULES, CompleteViewClassifier, Grid, Solution
 from viewmend.baselines.maths.anchored import scaled_anchor_graph, smoothness, solve_anchored
 from viewmend.core.agfti.anchor_count import graph_size
 from viewmend.core.agfti.anchors import kmeans_anchors
@@ -55,26 +55,16 @@ class AMMSSClassifier(CompleteViewClassifier):
         and at most a quarter of the samples. A number beyond the samples is lowered.
     n_neighbors : int, default=7
         Anchors joined to a sample.
-    max_iter : int, default=50
-    tol : float, default=1e-6
-        Relative change of the objective at which to stop.
-    imputer : transformer of `viewmend.impute` or None, default=None
-        None stands for deep matrix factorisation.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
-    random_state : int, Generator or None, default=None
-        Draws the anchors, and the start of the imputer.
+    max_iter, tol, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
         On the simplex.
     n_anchors_ : int
-    history_ : tuple of float
-        Objective after each round.
-    n_iter_ : int
     """
 
     r: float = 2.0
@@ -91,9 +81,7 @@ class AMMSSClassifier(CompleteViewClassifier):
         "r": Real(1, low_open=True),
         "lam": Real(0),
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = {
         "r": (10**0.1, 10**0.5, 10**0.9, 10**1.3, 10**1.7),

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from viewmend.baselines.base import BaselineClassifier, Grid, Solution
+from viewmend.baselines.base import ROUND_RULES, BaselineClassifier, Grid, Solution
 from viewmend.baselines.maths.anchored import scaled_anchor_graph, smoothness, solve_anchored
 from viewmend.core.agfti.anchor_count import graph_size
 from viewmend.core.agfti.anchors import kmeans_anchors
@@ -54,24 +54,18 @@ class AMSCClassifier(BaselineClassifier):
         beyond the rows of the poorest view is lowered.
     n_neighbors : int, default=7
         Anchors joined to a sample.
-    max_iter : int, default=50
     tol : float, default=1e-4
         Relative decrease of the objective at which to stop.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
-    random_state : int, Generator or None, default=None
-        Draws the anchors.
+    max_iter, random_state, view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`; ``label_distributions_`` are the shared probabilities.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
+        As in `BaselineClassifier`; ``label_distributions_`` are the shared probabilities.
     view_weights_ : array (n_views,)
         ``J_v^{p-1}``, scaled to sum one.
     n_anchors_ : int
-    history_ : tuple of float
-        Objective after each round.
-    n_iter_ : int
     """
 
     gamma: float = 3.1
@@ -87,9 +81,7 @@ class AMSCClassifier(BaselineClassifier):
         "gamma": Real(1, low_open=True),
         "power": Real(0, 1, low_open=True),
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = {"gamma": (1.1, 1.5, 1.9, 2.3, 2.7, 3.1)}
     script_grid: ClassVar[Grid] = {"gamma": (1.1, 1.6, 2.1, 2.6, 3.1)}

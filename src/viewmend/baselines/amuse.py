@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
+from viewmend.baselines.base import ROUND_RULES, CompleteViewClassifier, Grid, Solution
 from viewmend.baselines.maths.learned_graph import learn_graph, on_common_support, with_entries
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.simplex import simplex_qp
@@ -22,7 +22,7 @@ from viewmend.core.graphs.spreading import joined_to_label, label_gaps, laplacia
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
-from viewmend.parameters import Integer, Real, Rule
+from viewmend.parameters import Real, Rule
 
 __all__ = ["AMUSEClassifier"]
 
@@ -43,29 +43,17 @@ class AMUSEClassifier(CompleteViewClassifier):
     ----------
     lam : float, default=10
         Nearness of ``S`` to the views' graphs. Below about 1 the first labels rewrite the graph.
-    n_neighbors : int, default=7
-    max_iter : int, default=50
-    tol : float, default=1e-6
-        Relative change of the objective that ends the rounds.
-    imputer : transformer, optional
-        Completes the views; None stands for deep matrix factorisation.
-    random_state : int, optional
-        Seed of that imputer.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, max_iter, tol, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     graph_ : sparse array (n_samples, n_samples)
         ``S``, before it is made symmetric.
     view_weights_ : array (n_views,)
         ``alpha``.
-    history_ : tuple of float
-        Objective after each round.
-    n_iter_ : int
-    imputer_ : transformer or None
     """
 
     lam: float = 10.0
@@ -78,9 +66,7 @@ class AMUSEClassifier(CompleteViewClassifier):
 
     _rules: ClassVar[dict[str, Rule]] = {
         "lam": Real(0, low_open=True),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = {"lam": tuple(10.0**e for e in range(-4, 5))}
     script_grid: ClassVar[Grid] = {"lam": (10.0, 100.0)}

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from viewmend.baselines.base import BaselineClassifier, Grid, Solution
-from viewmend.core.common.scaling import unit_rows
+from viewmend.baselines.base import BaselineClassifier, Grid, Solution, with_unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.models.base import InductiveMixin
@@ -40,9 +39,8 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
     learning_rate : float, default=0.1
     min_samples_leaf : int, default=2
         Least labelled samples in a leaf.
-    random_state : int, numpy Generator or None, default=None
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    random_state, view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------
@@ -85,6 +83,5 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Class probabilities of the boosted trees."""
-        data = self._check_predict(X, mask)
-        stacked = np.hstack([unit_rows(view) for view in data.views])
-        return self.estimator_.predict_proba(stacked[:, self._columns])
+        data = with_unit_rows(self._check_predict(X, mask))
+        return self.estimator_.predict_proba(data.stacked()[:, self._columns])

@@ -12,7 +12,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution, check_memory
+from viewmend.baselines.base import (
+    ROUND_RULES,
+    CompleteViewClassifier,
+    Grid,
+    Solution,
+    check_memory,
+)
 from viewmend.baselines.maths.flexible import FlexibleProblem, minimise_flexible
 from viewmend.baselines.maths.learned_graph import on_common_support
 from viewmend.baselines.maths.ridge import regression_residual
@@ -20,7 +26,7 @@ from viewmend.core.graphs.neighbours import directed_neighbour_graph
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
-from viewmend.parameters import Integer, Real, Rule
+from viewmend.parameters import Real, Rule
 
 __all__ = ["CFMSCClassifier"]
 
@@ -50,21 +56,13 @@ class CFMSCClassifier(CompleteViewClassifier):
         Smoothness of the labels on the graph.
     gamma : float, default=1
         Nearness of the graph to the fused ones. Below ``beta``, labels rewrite the graph.
-    n_neighbors : int, default=7
-    max_iter : int, default=30
-    tol : float, default=1e-5
-        Relative change of the objective at which to stop.
-    imputer : transformer of `viewmend.impute`, optional
-        Completes the views; None stands for `DeepMatrixFactorization`.
-    random_state : int or Generator, optional
-        For the imputer alone.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, max_iter, tol, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
-        As in the other methods.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
     graph_ : sparse array (n_samples, n_samples)
         The learned ``S``.
@@ -84,9 +82,7 @@ class CFMSCClassifier(CompleteViewClassifier):
         "lam": Real(0, low_open=True),
         "beta": Real(0, low_open=True),
         "gamma": Real(0, low_open=True),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = dict.fromkeys(
         ("lam", "beta", "gamma"), (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)

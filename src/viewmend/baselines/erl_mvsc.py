@@ -16,7 +16,7 @@ from scipy.sparse.linalg import splu
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 
-from viewmend.baselines.base import CompleteViewClassifier, Solution, check_memory
+from viewmend.baselines.base import ROUND_RULES, CompleteViewClassifier, Solution, check_memory
 from viewmend.core.common.linear_systems import block_cg
 from viewmend.core.common.scaling import standardise_rows
 from viewmend.core.common.simplex import power_weights
@@ -24,7 +24,7 @@ from viewmend.core.graphs.spreading import joined_to_label, normalise_graph, wei
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
-from viewmend.parameters import Integer, OneOf, Real, Rule
+from viewmend.parameters import OneOf, Real, Rule
 
 __all__ = ["ERLMVSCClassifier"]
 
@@ -74,29 +74,21 @@ class ERLMVSCClassifier(CompleteViewClassifier):
         where ``beta`` is large for the data, it finds no minimum. The released code differs in a
         factor (``beta delta / 2`` for ``beta / (2 delta)`` in the step of ``Y``) and in a sign
         (plus ``beta / 2 Y Y^T`` for minus in that of ``M``), and classifies better.
-    n_neighbors : int, default=20
-    max_iter : int, default=40
     tol : float, default=1e-4
         Change of the objective that ends the rounds. Those of the released code need not come to
         an end: with many labels in a class they run away. Where ``max_iter`` ends them, the
         scores are those of the round with the smallest objective.
-    imputer : transformer, optional
-        Completes the views; None stands for deep matrix factorisation.
-    random_state : int, optional
-        Seed of that imputer.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, max_iter, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`.
+    classes_, transduction_, label_distributions_, unreachable_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
         ``omega``.
     history_ : tuple of float
         The stated objective after each round.
-    n_iter_ : int
-    imputer_ : transformer or None
     """
 
     alpha: float = 2.0
@@ -117,9 +109,7 @@ class ERLMVSCClassifier(CompleteViewClassifier):
         "gamma": Real(0),
         "delta": Real(0, low_open=True),
         "variant": OneOf(*VARIANTS),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:

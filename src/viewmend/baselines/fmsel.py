@@ -13,7 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution, check_memory
+from viewmend.baselines.base import (
+    ROUND_RULES,
+    CompleteViewClassifier,
+    Grid,
+    Solution,
+    check_memory,
+)
 from viewmend.baselines.maths.flexible import FlexibleProblem, minimise_flexible
 from viewmend.baselines.maths.learned_graph import on_common_support
 from viewmend.baselines.maths.ridge import regression_residual
@@ -22,7 +28,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
 from viewmend.models.base import InductiveMixin
-from viewmend.parameters import Integer, Real, Rule
+from viewmend.parameters import Real, Rule
 
 __all__ = ["FMSELClassifier"]
 
@@ -51,21 +57,13 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
         Weight of the linear model.
     xi : float, default=0.1
         Ridge of the linear model.
-    n_neighbors : int, default=7
-    max_iter : int, default=30
-    tol : float, default=1e-5
-        Relative change of the objective at which to stop.
-    imputer : transformer of `viewmend.impute`, optional
-        Completes the views; None stands for `DeepMatrixFactorization`.
-    random_state : int or Generator, optional
-        For the imputer alone.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, max_iter, tol, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
-        As in the other methods.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
     graph_ : sparse array (n_samples, n_samples)
         The learned ``S``.
@@ -87,9 +85,7 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
         "lam1": Real(0, low_open=True),
         "lam2": Real(0, low_open=True),
         "xi": Real(0, low_open=True),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = dict.fromkeys(("lam1", "lam2", "xi"), (1e-6, 1e-2, 1.0, 1e2, 1e6))
     script_grid: ClassVar[Grid] = {"lam1": (0.1,), "lam2": (0.1, 10.0), "xi": (1e-3, 0.1)}

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
+from viewmend.baselines.base import ROUND_RULES, CompleteViewClassifier, Grid, Solution
 from viewmend.baselines.maths.anchored import solve_anchored
 from viewmend.baselines.maths.learned_graph import learn_graph
 from viewmend.core.agfti.anchor_count import graph_size, largest_power_of_two
@@ -64,28 +64,20 @@ class FMSSLClassifier(CompleteViewClassifier):
         most 256, or 1024 from 10 000 samples on. A number beyond the samples is lowered.
     n_neighbors : int, default=7
         Anchors joined to a sample in each view.
-    max_iter : int, default=100
     tol : float, default=1e-5
         Change of the objective at which to stop.
-    imputer : transformer of `viewmend.impute` or None, default=None
-        None stands for deep matrix factorisation.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
-    random_state : int, Generator or None, default=None
-        Draws the anchors, and the start of the imputer.
+    max_iter, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
         ``d``, on the simplex.
     fused_graph_ : sparse array (n_samples, n_anchors)
         ``P``.
     n_anchors_ : int
-    history_ : tuple of float
-        Objective after each round.
-    n_iter_ : int
     """
 
     alpha: float = 0.01
@@ -102,9 +94,7 @@ class FMSSLClassifier(CompleteViewClassifier):
         "alpha": Real(0, low_open=True),
         "label_strength": Real(0, low_open=True),
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = {"alpha": (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)}
     script_grid: ClassVar[Grid] = {"alpha": (1e-4, 1e-2, 1.0, 100.0)}

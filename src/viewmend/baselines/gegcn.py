@@ -71,17 +71,15 @@ class GEGCNClassifier(CompleteViewClassifier):
         Epochs of all networks; the last one counts.
     device : {"auto", "cpu", "cuda"}, default="auto"
         "auto" is the GPU where PyTorch finds one.
-    imputer : transformer of `viewmend.impute`, optional
-        None stands for deep matrix factorisation.
     random_state : int or None, default=None
         On the CPU, fits with the same seed and number of threads agree to the last bit.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    imputer, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`; no sample is unreachable, as the classifier also sees the
+    classes_, transduction_, label_distributions_, unreachable_, n_iter_, imputer_
+        As in `CompleteViewClassifier`; no sample is unreachable, as the classifier also sees the
         coordinates of a sample without any edge.
     history_ : tuple of float
         ``CE + R`` of every epoch, before its step.

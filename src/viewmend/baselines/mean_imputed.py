@@ -27,11 +27,10 @@ class MeanImputedLabelSpreading(BaselineClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default=7
     spreading : float in (0, 1), default=0.2
         ``alpha`` of `sklearn.semi_supervised.LabelSpreading`.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------

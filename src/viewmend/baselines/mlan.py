@@ -17,7 +17,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.neighbors import NearestNeighbors
 
 from viewmend.backend import dispatch
-from viewmend.baselines.base import CompleteViewClassifier, Solution
+from viewmend.baselines.base import ROUND_RULES, CompleteViewClassifier, Solution
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.scaling import standardise_rows
 from viewmend.core.common.simplex import project_simplex
@@ -26,7 +26,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidViewsError
 from viewmend.impute.base import ViewImputer
-from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
+from viewmend.parameters import AnyOf, OneOf, Real, Rule
 
 __all__ = ["MLANClassifier"]
 
@@ -57,29 +57,18 @@ class MLANClassifier(CompleteViewClassifier):
     weighting : {"paper", "code"}, default="paper"
         View weights ``1 / (2 sqrt(<D_v, S>))``, or those of the released code, which punish poor
         views harder. The objective descends under "paper" only.
-    max_iter : int, default=30
-    tol : float, default=1e-8
-        Relative change of the objective that ends the rounds.
-    imputer : transformer, optional
-        Completes the views; None stands for deep matrix factorisation.
-    random_state : int, optional
-        Seed of that imputer and of a random ``lam``.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    max_iter, tol, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     graph_ : sparse array (n_samples, n_samples)
         ``S`` before it is made symmetric.
     lam_ : float
     view_weights_ : array (n_views,)
         Sum to one.
-    history_ : tuple of float
-        Objective after each round.
-    n_iter_ : int
-    imputer_ : transformer or None
     """
 
     lam: float | Literal["random"] = "random"
@@ -93,10 +82,8 @@ class MLANClassifier(CompleteViewClassifier):
 
     _rules: ClassVar[dict[str, Rule]] = {
         "lam": AnyOf(Real(0), OneOf("random")),
-        "n_neighbors": Integer(1),
         "weighting": OneOf(*WEIGHTINGS),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:

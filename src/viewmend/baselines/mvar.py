@@ -46,20 +46,15 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
         Ridge, on the intercepts too.
     r : float > 1, default=2
         The nearer to 1, the more the best view counts.
-    max_iter : int, default=29
     tol : float, default=1e-6
         Relative spread of the last six objectives at which to stop.
-    imputer : transformer of `viewmend.impute`, optional
-        Completes the views; None stands for `DeepMatrixFactorization`.
-    random_state : int or Generator, optional
-        For the imputer alone.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    max_iter, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
-        As in the other methods.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
     coefs_ : list of array (n_features_v, n_classes)
     intercepts_ : list of array (n_classes,)

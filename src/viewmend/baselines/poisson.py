@@ -38,7 +38,6 @@ class PoissonClassifier(BaselineClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default=10
     weights : {"gaussian", "closed_form", "uniform"}, default="gaussian"
         Edge weights: ``exp(-4 d^2 / d_k^2)`` with ``d_k`` the distance to the farthest of the
         neighbours, those of AGF-TI, or one.
@@ -47,8 +46,8 @@ class PoissonClassifier(BaselineClassifier):
         its share of the labels. None leaves it unscaled.
     tol : float, default=1e-6
         Relative residual of the conjugate gradients.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------

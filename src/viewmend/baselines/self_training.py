@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from viewmend.baselines.base import BaselineClassifier, Grid, Solution
-from viewmend.core.common.scaling import unit_rows
+from viewmend.baselines.base import BaselineClassifier, Grid, Solution, with_unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute import ColumnMeanImputer
@@ -43,8 +42,8 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
         Least probability at which a prediction becomes a label.
     max_iter : int, default=10
         Most rounds of self-training.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------
@@ -89,6 +88,5 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Class probabilities of the logistic regression."""
-        data = self._check_predict(X, mask)
-        data = MultiViewData(tuple(map(unit_rows, data.views)), data.observed, data.names)
+        data = with_unit_rows(self._check_predict(X, mask))
         return self.estimator_.predict_proba(np.hstack(self._imputer.transform(data).views))

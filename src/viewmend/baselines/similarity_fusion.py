@@ -49,8 +49,8 @@ class SimilarityFusionClassifier(BaselineClassifier):
         The larger, the further labels travel.
     class_prior : None, "labeled", "uniform", array (n_classes,) or dict, default=None
         Mass of the classes after spreading; None gives all the same.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------

@@ -13,14 +13,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from viewmend.baselines.base import BaselineClassifier, Grid, Solution, check_memory
+from viewmend.baselines.base import ROUND_RULES, BaselineClassifier, Grid, Solution, check_memory
 from viewmend.baselines.maths.ridge import ridge_coefficients
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.graphs.neighbours import neighbour_graph
 from viewmend.core.graphs.spreading import normalise_graph
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
-from viewmend.parameters import Integer, Real, Rule
+from viewmend.parameters import Real, Rule
 
 __all__ = ["SLIMClassifier"]
 
@@ -50,17 +50,13 @@ class SLIMClassifier(BaselineClassifier):
     lam2 : float, default=1
         Weight of the similarities. Small, with ``lam1`` above 0.01, and the labels drift to one
         class.
-    n_neighbors : int, default=7
-    max_iter : int, default=30
-    tol : float, default=1e-4
-        Relative change of the objective at which to stop.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, max_iter, tol, view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
-        As in the other methods.
+        As in `BaselineClassifier`.
     coefs_ : list of array (n_features_v, n_classes)
     intercepts_ : list of array (n_classes,)
     """
@@ -75,9 +71,7 @@ class SLIMClassifier(BaselineClassifier):
     _rules: ClassVar[dict[str, Rule]] = {
         "lam1": Real(0, low_open=True),
         "lam2": Real(0),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = dict.fromkeys(
         ("lam1", "lam2"), (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
