@@ -87,10 +87,7 @@ class AMMSSClassifier(CompleteViewClassifier):
         "r": (10**0.1, 10**0.5, 10**0.9, 10**1.3, 10**1.7),
         "lam": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
     }
-    script_grid: ClassVar[Grid] = {
-        "r": (10**0.1, 10**0.5, 10**0.9, 10**1.3, 10**1.7),
-        "lam": (0.0, 0.3, 0.6, 0.9),
-    }
+    script_grid: ClassVar[Grid] = {**grid, "lam": (0.0, 0.3, 0.6, 0.9)}
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         m, k = graph_size(self.n_anchors, self.n_neighbors, data.n_samples)
@@ -116,20 +113,8 @@ def weighted_labels(
     """Argmin of ``sum_v w_v tr(F^T L_v F) + lam |F_u|^2`` with ``F = Y`` on labelled rows.
 
     With the views side by side, ``S = [sqrt(w_1) S_1, sqrt(w_2) S_2, ...]``, the unlabelled rows
-    solve ``((sum_v w_v + lam) I - S_u S_u^T) F_u = S_u S_l^T Y_l``.
-
-    Parameters
-    ----------
-    S : sequence of sparse array (n_samples, n_anchors)
-    Y : array (n_samples, n_classes)
-    labelled : array (n_samples,) of bool
-    weights : array (n_views,)
-        Positive.
-    lam : float
-
-    Returns
-    -------
-    F : array (n_samples, n_classes)
+    solve ``((sum_v w_v + lam) I - S_u S_u^T) F_u = S_u S_l^T Y_l``. ``S_v`` (n_samples,
+    n_anchors), ``Y`` and ``F`` (n_samples, n_classes), positive ``weights`` (n_views,).
     """
     stacked = csr_array(hstack([np.sqrt(w_v) * S_v for w_v, S_v in zip(weights, S, strict=True)]))
     S_u = stacked[~labelled]

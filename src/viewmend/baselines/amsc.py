@@ -129,20 +129,8 @@ def observed_graphs(
 def view_labels(S_v: csr_array, seen: np.ndarray, Y_power: np.ndarray) -> np.ndarray:
     """Argmin over ``F_v`` of ``tr(F_v^T L_v F_v) + sum_ij y_ij^gamma |f_i - e_j|^2``.
 
-    Solves ``(L_v + U) F_v = Y^gamma`` on the rows of the view, ``U = diag(Y^gamma 1)``.
-
-    Parameters
-    ----------
-    S_v : sparse array (n_samples, n_anchors)
-    seen : array (n_samples,) of bool
-        Samples the view has.
-    Y_power : array (n_samples, n_classes)
-        ``Y^gamma``.
-
-    Returns
-    -------
-    F_v : array (n_samples, n_classes)
-        Zero rows for missing samples.
+    Solves ``(L_v + U) F_v = Y^gamma`` on the rows ``seen`` in the view, ``U = diag(Y^gamma 1)``;
+    the other rows of ``F_v`` (n_samples, n_classes) are zero.
     """
     R = np.where(seen[:, None], Y_power, 0.0)
     return solve_anchored(1 + R.sum(axis=1), S_v, R)

@@ -6,7 +6,7 @@ semi-supervised classification", IEEE Transactions on Image Processing, 2021.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,26 +29,11 @@ from viewmend.parameters import OneOf, Real, Rule
 __all__ = ["ERLMVSCClassifier"]
 
 
-@dataclass(frozen=True)
-class Steps:
-    """Where the released code and the stated objective part.
-
-    Attributes
-    ----------
-    smoothing : float
-        Factor of ``M + M^T`` in the step of the labels.
-    pull : float
-        Factor of ``Y Y^T`` in the step of the embedding.
-    """
-
-    smoothing: float
-    pull: float
-
-
-# `variant` -> steps of (beta, delta).
-VARIANTS = {
-    "coded": lambda beta, delta: Steps(smoothing=beta * delta / 2, pull=beta / 2),
-    "derived": lambda beta, delta: Steps(smoothing=beta / (2 * delta), pull=-beta / 2),
+# Where the released code and the stated objective part: for (beta, delta) the factor of M + M^T in
+# the step of the labels, and that of Y Y^T in the step of the embedding.
+VARIANTS: dict[str, Callable[[float, float], tuple[float, float]]] = {
+    "coded": lambda beta, delta: (beta * delta / 2, beta / 2),
+    "derived": lambda beta, delta: (beta / (2 * delta), -beta / 2),
 }
 
 
@@ -114,7 +99,7 @@ class ERLMVSCClassifier(CompleteViewClassifier):
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         L = labels.one_hot()
-        steps = VARIANTS[self.variant](self.beta, self.delta)
+        smoothing, pull = VARIANTS[self.variant](self.beta, self.delta)
         S = [informed_laplacian(X_v, L, labels.labelled, self.n_neighbors) for X_v in data.views]
         omega = np.full(data.n_views, 1 / data.n_views)
         M = Embedding(np.ones(data.n_samples), weighted_sum(omega, S), L, 0.0)
@@ -122,8 +107,8 @@ class ERLMVSCClassifier(CompleteViewClassifier):
         history: list[float] = []
         best = L, omega
         for _ in range(self.max_iter):
-            Y = embed_labels(M, L, steps.smoothing, self)
-            M = learn_embedding(S, omega**self.alpha, Y, self.gamma * D, steps.pull)
+            Y = embed_labels(M, L, smoothing, self)
+            M = learn_embedding(S, omega**self.alpha, Y, self.gamma * D, pull)
             D = 1 / (2 * M.row_norms())
             omega = power_weights(M.squared_distances(S), self.alpha)
             fit = omega**self.alpha @ M.squared_distances(S) / 2
@@ -139,16 +124,7 @@ class ERLMVSCClassifier(CompleteViewClassifier):
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """``M = diag(r) (S + pull Y Y^T)``, by its parts.
-
-    Attributes
-    ----------
-    r : array (n_samples,)
-    S : sparse array (n_samples, n_samples)
-        Symmetric.
-    Y : array (n_samples, n_classes)
-    pull : float
-    """
+    """``M = diag(r) (S + pull Y Y^T)``, by its parts; ``S`` (n_samples, n_samples) is symmetric."""
 
     r: np.ndarray
     S: csr_array
@@ -180,17 +156,7 @@ class Embedding:
 def informed_laplacian(X_v: np.ndarray, L: np.ndarray, labelled: np.ndarray, k: int) -> csr_array:
     """Normalised Laplacian of a view whose labelled samples are joined by their classes alone.
 
-    Parameters
-    ----------
-    X_v : array (n_samples, n_features)
-    L : array (n_samples, n_classes)
-        One-hot rows of labelled samples, zero rows of the others.
-    labelled : array (n_samples,) of bool
-    k : int
-
-    Returns
-    -------
-    sparse array (n_samples, n_samples)
+    ``L`` (n_samples, n_classes) has one-hot rows of labelled samples, zero rows of the others.
     """
     W = normalise_graph(heat_graph(standardise_rows(X_v), k)).tocoo()
     # Among labelled samples the classes decide, and not the neighbours.
@@ -253,16 +219,8 @@ def learn_embedding(
 
     With ``pull = -beta / 2`` the argmin over ``M`` of ``1/2 sum_v powers_v |M - S_v|^2
     + beta/2 tr(Y^T M Y) + sum_i shrinkage_i |m_i|^2``, the last being a bound of the l2,1 norm.
-
-    Parameters
-    ----------
-    S : sequence of sparse array (n_samples, n_samples)
-    powers : array (n_views,)
-        ``omega_v^alpha``.
-    Y : array (n_samples, n_classes)
-    shrinkage : array (n_samples,)
-        ``gamma D_ii``, where ``D_ii = 1 / (2 |m_i|)`` of the round before.
-    pull : float
+    ``powers`` (n_views,) are ``omega_v^alpha``, ``shrinkage`` (n_samples,) is ``gamma D_ii`` with
+    ``D_ii = 1 / (2 |m_i|)`` of the round before.
     """
     return Embedding(1 / (powers.sum() + 2 * shrinkage), weighted_sum(powers, S), Y, pull)
 

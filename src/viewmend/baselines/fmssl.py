@@ -153,22 +153,9 @@ def propagate(
     """Argmin over ``F, G`` of ``alpha sum_ij p_ij |f_i - g_j|^2 + sum_i u_i |f_i - y_i|^2``.
 
     Anchors take the mean of their samples, ``G = diag(P^T 1)^{-1} P^T F``, which leaves
-    ``(alpha I + U - alpha P diag(P^T 1)^{-1} P^T) F = U Y``.
-
-    Parameters
-    ----------
-    P : sparse array (n_samples, n_anchors)
-        Rows sum to one.
-    Y : array (n_samples, n_classes)
-    U : array (n_samples,)
-        Positive on labelled rows, zero on the others.
-    alpha : float
-
-    Returns
-    -------
-    F : array (n_samples, n_classes)
-    G : array (n_anchors, n_classes)
-        Zero rows for anchors without any sample.
+    ``(alpha I + U - alpha P diag(P^T 1)^{-1} P^T) F = U Y``. Rows of ``P`` (n_samples, n_anchors)
+    sum to one; ``U`` (n_samples,) is positive on labelled rows and zero on the others. ``G``
+    (n_anchors, n_classes) has zero rows for anchors without any sample.
     """
     scale = anchor_scale(P.sum(axis=0)[None, :])
     S = csr_array(P @ diags_array(scale))

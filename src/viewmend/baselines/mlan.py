@@ -114,11 +114,7 @@ def adaptive_neighbours(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Neighbour lists under the mean squared distance, kept for good, and the start of ``S``.
 
-    Parameters
-    ----------
-    views : sequence of array (n_samples, n_features_v)
-    k : int
-        Lowered to ``n_samples - 2`` where there are fewer samples.
+    ``k`` is lowered to ``n_samples - 2`` where there are fewer samples.
 
     Returns
     -------
@@ -200,16 +196,6 @@ def fit_neighbour_weights(
 ) -> np.ndarray:
     """Row-wise argmin over the simplex of ``sum_j (sum_v w_v D_v + pulls)_ij s_ij + alpha s_ij^2``.
 
-    Parameters
-    ----------
-    D : array (n_views, n_samples, k)
-    w : array (n_views,)
-    pulls : array (n_samples, k)
-        ``lam |f_i - f_j|^2``.
-    alpha : float
-
-    Returns
-    -------
-    S : array (n_samples, k)
+    ``D`` (n_views, n_samples, k); ``pulls`` and the result (n_samples, k).
     """
     return project_simplex(-(np.einsum("v,vij->ij", w, D) + pulls) / (2 * alpha))

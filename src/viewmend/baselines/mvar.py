@@ -121,10 +121,7 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
 def labelled_ridge(X_l: np.ndarray, Y_l: np.ndarray, lam: float) -> np.ndarray:
     """Argmin over ``[W; b]`` of ``|X_l W + 1 b^T - Y_l|^2 + lam |W|^2``; here ``b`` is free.
 
-    Parameters
-    ----------
-    X_l : array (n_labelled, n_features + 1)
-        Its last column is all ones.
+    The last column of ``X_l`` (n_labelled, n_features + 1) is all ones, and left out.
     """
     centre, mean = X_l[:, :-1].mean(axis=0), Y_l.mean(axis=0)
     W = weighted_ridge(X_l[:, :-1] - centre, Y_l - mean, np.ones(len(X_l)), lam)
@@ -156,20 +153,7 @@ def sample_weights(X_v: np.ndarray, W_v: np.ndarray, F: np.ndarray, s: np.ndarra
 
 
 def weighted_ridge(X: np.ndarray, F: np.ndarray, t: np.ndarray, lam: float) -> np.ndarray:
-    """Argmin over ``W`` of ``sum_i t_i |x_i W - f_i|^2 + lam |W|^2``.
-
-    Parameters
-    ----------
-    X : array (n_samples, n_features)
-    F : array (n_samples, n_classes)
-    t : array (n_samples,)
-        Positive.
-    lam : float
-
-    Returns
-    -------
-    array (n_features, n_classes)
-    """
+    """Argmin over ``W`` of ``sum_i t_i |x_i W - f_i|^2 + lam |W|^2``, with positive ``t``."""
     root = np.sqrt(t)[:, None]
     return ridge_coefficients(root * X, root * F, lam)
 

@@ -97,17 +97,7 @@ class SimilarityFusionClassifier(BaselineClassifier):
 def local_kernel(X: np.ndarray, k: int, width: float) -> np.ndarray:
     """``exp(-d_ij^2 / (width e_ij))``, ``e_ij`` the mean of ``d_ij`` and of both rows' reach.
 
-    The reach of a row is its mean distance to its ``k`` nearest rows.
-
-    Parameters
-    ----------
-    X : array (n_rows, n_features)
-    k : int
-    width : float
-
-    Returns
-    -------
-    array (n_rows, n_rows)
+    The reach of a row of ``X`` is its mean distance to its ``k`` nearest rows.
     """
     distances = pairwise_distances(X)
     k = min(k, len(X) - 1)
@@ -122,15 +112,7 @@ def local_kernel(X: np.ndarray, k: int, width: float) -> np.ndarray:
 def transition(W: np.ndarray) -> np.ndarray:
     """``w_ij / (2 sum_{k != i} w_ik)`` off the diagonal, one half on it (Eq. 2 of the paper).
 
-    Parameters
-    ----------
-    W : array (n_rows, n_rows)
-        Non-negative.
-
-    Returns
-    -------
-    array (n_rows, n_rows)
-        Rows sum to one, but for rows without any similarity, which sum to one half.
+    Rows sum to one, but for rows without any similarity, which sum to one half.
     """
     P = W.copy()
     np.fill_diagonal(P, 0)
@@ -143,18 +125,7 @@ def transition(W: np.ndarray) -> np.ndarray:
 def nearest_transition(W: np.ndarray, k: int) -> csr_array:
     """``w_ij / sum_{k in N_i} w_ik`` at the ``k`` rows most similar to ``i`` (Eq. 3 of the paper).
 
-    As in the paper, a sample is its own nearest neighbour.
-
-    Parameters
-    ----------
-    W : array (n_rows, n_rows)
-        Largest on the diagonal.
-    k : int
-
-    Returns
-    -------
-    sparse array (n_rows, n_rows)
-        Rows sum to one.
+    As in the paper, a sample is its own nearest neighbour: ``W`` is largest on the diagonal.
     """
     n_rows = len(W)
     k = min(k, n_rows)
@@ -172,19 +143,10 @@ def fuse_similarities(
     k: int,
     n_diffusions: int,
 ) -> np.ndarray:
-    """Cross-diffusion of the views' kernels, and the mean of the outcomes.
+    """Cross-diffusion of the views' kernels, and the mean of the outcomes, (n_samples, n_samples).
 
-    Parameters
-    ----------
-    kernels : sequence of array (n_observed_v, n_observed_v)
-    rows : sequence of array (n_observed_v,) of int
-        Sample of every row of every kernel.
-    n_samples, k, n_diffusions : int
-
-    Returns
-    -------
-    array (n_samples, n_samples)
-        Symmetric, zero on the diagonal and where no view has both samples.
+    The kernel of a view (n_observed_v, n_observed_v) is about the samples ``rows`` (n_observed_v,).
+    The result is symmetric, zero on the diagonal and where no view has both samples.
     """
     P = [transition(kernel) for kernel in kernels]
     S = [nearest_transition(kernel, k) for kernel in kernels]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
@@ -24,6 +24,8 @@ from viewmend.parameters import Real, Rule
 
 __all__ = ["SLIMClassifier"]
 
+# Coefficients (n_features, n_classes) and intercepts (n_classes,) of a view.
+Model: TypeAlias = tuple[np.ndarray, np.ndarray]
 # Under the root of the norm of a row, which has no derivative at zero otherwise.
 SMOOTHING = 1e-8
 # Steps of gradient descent on the labels in each round.
@@ -133,9 +135,7 @@ def row_norms(W: np.ndarray) -> np.ndarray:
     return np.sqrt(np.einsum("ij,ij->i", W, W) + SMOOTHING)
 
 
-def fit_view(
-    view: ObservedView, F: np.ndarray, q: np.ndarray, lam1: float
-) -> tuple[np.ndarray, np.ndarray]:
+def fit_view(view: ObservedView, F: np.ndarray, q: np.ndarray, lam1: float) -> Model:
     """Argmin over ``W, b`` of ``(1/n_v) |X W + 1 b^T - F_v|^2 + lam1 sum_j q_j |w_j|^2``.
 
     With ``q_j = 1 / (2 |w_j|)`` of the last round this lowers the row-sparse norm, which is the
@@ -151,17 +151,10 @@ def fit_view(
 class LabelCost:
     """``sum_v (1/n_v) |P_v - F_v|^2 + (lam2/n_v) |S_v - F_v F_v^T|^2``, ``P_v`` the predictions."""
 
-    def __init__(
-        self,
-        views: Sequence[ObservedView],
-        models: Sequence[tuple[np.ndarray, np.ndarray]],
-        lam2: float,
-    ) -> None:
-        self.views = views
-        self.predictions = [
-            view.X @ W_v + b_v for view, (W_v, b_v) in zip(views, models, strict=True)
-        ]
-        self.lam2 = lam2
+    def __init__(self, views: Sequence[ObservedView], models: Sequence[Model], lam2: float) -> None:
+        self.views, self.lam2 = views, lam2
+        pairs = zip(views, models, strict=True)
+        self.predictions = [view.X @ W_v + b_v for view, (W_v, b_v) in pairs]
 
     def value(self, F: np.ndarray) -> float:
         total = 0.0
@@ -188,13 +181,9 @@ class LabelCost:
 def descend(
     cost: LabelCost, F: np.ndarray, free: np.ndarray, step: float
 ) -> tuple[np.ndarray, float]:
-    """A few steps of gradient descent with Armijo's rule over the rows of ``free``.
+    """Labels after a few steps of gradient descent over the rows ``free``, by Armijo's rule.
 
-    Returns
-    -------
-    F : array (n_samples, n_classes)
-    step : float
-        To start from next time.
+    Returned with the step to start from next time.
     """
     value, first_step = cost.value(F), step
     for _ in range(N_STEPS):

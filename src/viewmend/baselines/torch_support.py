@@ -23,7 +23,7 @@ __all__ = ["DEVICES", "SparseConstant", "Tensor", "TorchRun", "binary_graph"]
 # Of PyTorch, whose classes cannot be named where it need not be installed.
 Tensor: TypeAlias = Any
 
-# What the parameter `device` may be.
+# What the parameter `device` may be; "auto" is the GPU where PyTorch finds one.
 DEVICES = ("auto", "cpu", "cuda")
 
 
@@ -41,14 +41,7 @@ class TorchRun:
 
     @classmethod
     def start(cls, device: str, rng: np.random.Generator) -> TorchRun:
-        """Choose the device and seed a generator on it from ``rng``.
-
-        Parameters
-        ----------
-        device : {"auto", "cpu", "cuda"}
-            "auto" is the GPU where there is one.
-        rng : numpy.random.Generator
-        """
+        """Choose a device of `DEVICES`, and seed a generator on it from ``rng``."""
         torch = import_torch()
         has_gpu = torch.cuda.is_available()
         if device == "cuda" and not has_gpu:
@@ -111,17 +104,9 @@ class TorchRun:
 
 
 def binary_graph(X: np.ndarray, k: int) -> csr_array:
-    """Joins every sample to its k nearest others by angle: zero or one, symmetrised by maximum.
+    """Joins every row to its k nearest others by angle: zero or one, symmetrised by maximum.
 
-    Parameters
-    ----------
-    X : array (n_samples, n_features)
-    k : int
-        Lowered to ``n_samples - 1`` where there are fewer others.
-
-    Returns
-    -------
-    sparse array (n_samples, n_samples) with zero diagonal
+    Where there are fewer than ``k`` others, all of them; the diagonal is zero.
     """
     n_samples = X.shape[0]
     k = min(k, n_samples - 1)

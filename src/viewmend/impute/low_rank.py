@@ -145,17 +145,8 @@ def soft_impute(
     """Fixed point of ``M = shrink(O * X + (1 - O) * M)``, from ``M = 0``.
 
     The rounds are proximal gradient steps of length one; Nesterov's momentum, started afresh
-    where it would climb, takes far fewer of them to the same point.
-
-    Parameters
-    ----------
-    X : array (n, p)
-        Zero where hidden.
-    hidden : array (n, p) of bool
-    threshold : float
-    rank : int or None
-    max_iter : int
-    tol : float
+    where it would climb, takes far fewer of them to the same point. ``X`` (n, p) is zero where
+    ``hidden`` (n, p).
     """
     M, ahead, momentum = np.zeros_like(X), np.zeros_like(X), 1.0
     changes, status = [], "max_iter"
@@ -176,15 +167,10 @@ def soft_impute(
 def shrink_singular_values(
     A: np.ndarray, threshold: float, rank: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """argmin over M of 1/2 |A - M|^2 + threshold |M|_*, of at most the given rank.
+    """Argmin over ``M`` of ``1/2 |A - M|^2 + threshold |M|_*``, of at most the given rank.
 
-    Only the leading eigenvectors of the smaller Gram matrix are computed.
-
-    Returns
-    -------
-    M : array (n, p)
-    components : array (rank of M, p)
-        Right singular vectors of ``M`` times the roots of its singular values.
+    Returned with the components (rank of M, p), as in `LowRank`. Only the leading eigenvectors of
+    the smaller Gram matrix are computed.
     """
     tall = A.shape[0] >= A.shape[1]
     gram = A.T @ A if tall else A @ A.T
@@ -200,7 +186,7 @@ def shrink_singular_values(
 
 
 def ridge_scores(X: np.ndarray, components: np.ndarray, threshold: float) -> np.ndarray:
-    """argmin over S of |X - S C|^2 + threshold |S|^2.
+    """Argmin over ``S`` of ``|X - S C|^2 + threshold |S|^2``.
 
     ``threshold |M|_*`` is the least ``threshold/2 (|S|^2 + |C|^2)`` over all ``M = S C``, so this
     is the objective of `LowRankImputer` for rows whose components are known.

@@ -76,14 +76,8 @@ def shared_distances(
     """Distances of incomplete samples to all donors, some rows at a time.
 
     On unit rows ``|a - b|^2 = 2 - 2 a.b``, so that with zeros for missing rows one product sums
-    over the shared views.
-
-    Yields
-    ------
-    rows : array (n_rows,) of int
-        Samples of ``data``.
-    distances : array (n_rows, n_donors)
-        Infinite where two samples share no view.
+    over the shared views. Yields positions (n_rows,) in ``data`` and distances (n_rows, n_donors),
+    infinite where two samples share no view.
     """
     ours, theirs = _unit_stack(data), _unit_stack(donors)
     lacking = np.flatnonzero(~data.observed.all(axis=1))
@@ -99,16 +93,9 @@ def shared_distances(
 def mean_of_nearest(
     distances: np.ndarray, values: np.ndarray, n_neighbors: int, otherwise: np.ndarray
 ) -> np.ndarray:
-    """Mean of the values at the smallest finite distances of every row.
+    """Mean of the ``values`` (n_donors, n_features) at the smallest distances of every row.
 
-    Parameters
-    ----------
-    distances : array (n_rows, n_donors)
-    values : array (n_donors, n_features)
-    n_neighbors : int
-        Fewer are used where fewer distances are finite.
-    otherwise : array (n_features,)
-        For rows without a finite distance.
+    Of ``distances`` (n_rows, n_donors) only finite ones count; a row without any is ``otherwise``.
     """
     if n_neighbors < distances.shape[1]:
         nearest = np.argpartition(distances, n_neighbors - 1, axis=1)[:, :n_neighbors]

@@ -13,16 +13,7 @@ __all__ = ["RegressionResidual", "regression_residual", "ridge_coefficients"]
 def ridge_coefficients(X: np.ndarray, F: np.ndarray, ridge: float) -> np.ndarray:
     """Argmin over ``W`` of ``|X W - F|^2 + ridge |W|^2``, by the smaller Gram matrix.
 
-    Parameters
-    ----------
-    X : array (n_samples, n_features)
-    F : array (n_samples, n_classes)
-    ridge : float
-        Positive.
-
-    Returns
-    -------
-    array (n_features, n_classes)
+    ``X`` (n_samples, n_features), ``F`` (n_samples, n_classes), ``W`` (n_features, n_classes).
     """
     wide = X.shape[1] > X.shape[0]
     gram = X @ X.T if wide else X.T @ X
