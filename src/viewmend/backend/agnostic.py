@@ -7,7 +7,7 @@ kernel is free not to use it, as those here; callers go by what is returned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -118,8 +118,11 @@ def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     With ``e_1 <= e_2 <= ...`` the sorted row, ``z_j = (e_{k+1} - e_j)_+ / sum of these``. The
     sum vanishes where the ``k + 1`` nearest tie; such a row is uniform over all that tie.
     """
-    # The first neighbour without weight, whose distance sets the scale of a row.
-    border = xp.sort(E, axis=1)[:, k : k + 1]
+    return weights_within(xp.sort(E, axis=1)[:, k : k + 1], E, xp)
+
+
+def weights_within(border: Array, E: Array, xp: Any) -> Array:
+    """The weights for given distances (n, 1) of the first neighbour without one."""
     gaps = xp.maximum(border - E, xp.zeros_like(E))
     total = xp.sum(gaps, axis=1, keepdims=True)
     tied = xp.astype(border >= E, E.dtype)
@@ -137,7 +140,7 @@ def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
     return xp.linalg.solve(A, B)
 
 
-def multiply(A: Array, B: Array, *, out: Array = None, xp: Any) -> Array:  # noqa: ARG001
+def multiply(A: Array, B: Array, out: Array = None, *, xp: Any) -> Array:  # noqa: ARG001
     """``A B`` of a tall ``A`` (n, m), or of every matrix of two stacks."""
     return A @ B
 
@@ -233,7 +236,7 @@ def gram(A: Array, weights: Array, *, xp: Any) -> Array:
     return half.T @ half
 
 
-def shifted(A: Array, B: Array, scale: float, *, out: Array = None, xp: Any) -> Array:  # noqa: ARG001
+def shifted(A: Array, B: Array, scale: float, out: Array = None, *, xp: Any) -> Array:  # noqa: ARG001
     """``A + scale B``."""
     return A + scale * B
 
@@ -293,8 +296,8 @@ def ascend(
     Z: Array,
     G: Array,
     eta: float,
-    *,
     out: Array = None,  # noqa: ARG001
+    *,
     xp: Any,
 ) -> tuple[Array, Array]:
     """``W + eta (Z - G)``; and ``<W, Z - G>`` and ``|Z - G|^2`` (2,) of the same pass."""
@@ -348,9 +351,10 @@ def _slice_spectra(Y_k: Array, xp: Any) -> tuple[Array, Array]:
 def shrink_fourier(
     Y: Array,
     tau: Any,
-    *,
     out: Array = None,  # noqa: ARG001
+    *,
     xp: Any,
+    shrink: Callable[..., tuple[Array, Array]] = shrink_slices,
 ) -> tuple[Array, Array]:
     """`shrink_slices` of the non-negative frequencies of ``Y`` along its samples, and back.
 
@@ -358,12 +362,14 @@ def shrink_fourier(
     ----------
     Y : array (V, n, m)
     tau : float or array (n // 2 + 1,)
+    shrink : callable
+        A version of `shrink_slices`.
 
     Returns
     -------
     G : array (V, n, m)
     norms : array (n // 2 + 1,)
     """
-    G_hat, norms = shrink_slices(xp.fft.rfft(Y, axis=1), tau, xp=xp)
+    G_hat, norms = shrink(xp.fft.rfft(Y, axis=1), tau, xp=xp)
     G = xp.fft.irfft(G_hat, n=Y.shape[1], axis=1)
     return xp.astype(G, Y.dtype, copy=False), norms

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from numba import njit
 
+from viewmend.backend.numba_cpu import SUMS
+
 __all__ = ["add_to_rows", "move_by_signs", "subtract_targets", "times_tanh_slope"]
 
 
-# Sums may be taken in another order within one row, which lets them run in vectors.
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
 def subtract_targets(D, u, X, by_u):  # type: ignore[no-untyped-def]
     """``|D + u - X|^2``; the gaps ``D + u - X`` are put in the place of ``D``.
 

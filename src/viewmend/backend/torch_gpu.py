@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.backend.agnostic import aim_rows
+from viewmend.backend import agnostic
+from viewmend.backend.agnostic import aim_rows, weights_within
 from viewmend.backend.namespace import Array, to_numpy
 from viewmend.backend.polar import N_COURSES, SMALLEST_SHARE, quintics
 
@@ -140,15 +141,10 @@ def imputed_rows(
 
 def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     """See `viewmend.backend.agnostic.nearest_anchor_weights`; sorts the nearest alone."""
-    border = xp.topk(E, k + 1, dim=1, largest=False).values[:, k:]
-    gaps = xp.clamp(border - E, min=0)
-    total = xp.sum(gaps, axis=1, keepdims=True)
-    tied = xp.astype(border >= E, E.dtype)
-    uniform = tied / xp.sum(tied, axis=1, keepdims=True)
-    return xp.where(total > 0, gaps / xp.where(total > 0, total, xp.ones_like(total)), uniform)
+    return weights_within(xp.topk(E, k + 1, dim=1, largest=False).values[:, k:], E, xp)
 
 
-def multiply(A: Array, B: Array, *, out: Array = None, xp: Any) -> Array:
+def multiply(A: Array, B: Array, out: Array = None, *, xp: Any) -> Array:
     """See `viewmend.backend.agnostic.multiply`."""
     return xp.matmul(A, B, out=out)
 
@@ -212,7 +208,7 @@ def _row_spreads(A_i: Array, support: Array, xp: Any) -> Array:
 
 
 def ascend(
-    W: Array, Z: Array, G: Array, eta: float, *, out: Array = None, xp: Any
+    W: Array, Z: Array, G: Array, eta: float, out: Array = None, *, xp: Any
 ) -> tuple[Array, Array]:
     """See `viewmend.backend.agnostic.ascend`."""
     gap = Z - G
@@ -225,7 +221,7 @@ def squared_gap(A: Array, B: Array, *, xp: Any) -> Array:
     return xp.linalg.vector_norm(A - B, dtype=xp.float64) ** 2
 
 
-def shifted(A: Array, B: Array, scale: float, *, out: Array = None, xp: Any) -> Array:
+def shifted(A: Array, B: Array, scale: float, out: Array = None, *, xp: Any) -> Array:
     """See `viewmend.backend.agnostic.shifted`."""
     return xp.add(A, B, alpha=scale, out=out)
 
@@ -239,16 +235,9 @@ def shrink_slices(Y_hat: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
     return xp.permute_dims(G_k, (1, 0, 2)), norms
 
 
-def shrink_fourier(
-    Y: Array,
-    tau: Any,
-    *,
-    out: Array = None,  # noqa: ARG001
-    xp: Any,
-) -> tuple[Array, Array]:
+def shrink_fourier(Y: Array, tau: Any, out: Array = None, *, xp: Any) -> tuple[Array, Array]:
     """See `viewmend.backend.agnostic.shrink_fourier`."""
-    G_hat, norms = shrink_slices(xp.fft.rfft(Y, axis=1), tau, xp=xp)
-    return xp.fft.irfft(G_hat, n=Y.shape[1], axis=1), norms
+    return agnostic.shrink_fourier(Y, tau, out, xp=xp, shrink=shrink_slices)
 
 
 def _slice_grams(Y_hat: Array, xp: Any) -> Array:
