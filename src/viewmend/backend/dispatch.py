@@ -1,18 +1,16 @@
-"""One table: which implementation of a kernel serves which array library.
+"""Which implementation of a kernel serves which array library.
 
-The agnostic version serves every library that has no entry, and is what the others are tested
-against. Every kernel is called as in `viewmend.backend.agnostic` but without ``xp``, which follows
-from the arrays.
+A version for a library is a public function with the name of the kernel. The agnostic version
+serves every library that has no other, and is what the others are tested against. Every kernel is
+called as in `viewmend.backend.agnostic` but without ``xp``, which follows from the arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
+from types import ModuleType
 from typing import Any
-
-import numpy as np
-import scipy.linalg
 
 from viewmend.backend import (
     agnostic,
@@ -28,51 +26,15 @@ from viewmend.backend.namespace import Array, array_namespace, is_numpy, is_torc
 __all__ = agnostic.__all__
 
 
-def _cholesky_solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    return scipy.linalg.cho_solve(scipy.linalg.cho_factor(A, check_finite=False), B)
+def _versions(*modules: ModuleType) -> dict[str, Callable[..., Any]]:
+    """Public functions of some modules that are named as a kernel."""
+    names = [(module, name) for module in modules for name in module.__all__]
+    return {name: getattr(module, name) for module, name in names if name in agnostic.__all__}
 
 
-# A kernel without an entry runs in its agnostic version.
-NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
-    "project_simplex_rows": numba_cpu.project_simplex_rows,
-    "project_positive_rows": numba_cpu.project_positive_rows,
-    "project_ragged_rows": numba_cpu.project_ragged_rows,
-    "nearest_anchor_weights": numba_cpu.nearest_anchor_weights,
-    "inners": numba_rounds.inners,
-    "imputed_rows": numba_rounds.imputed_rows,
-    "solve_spd": _cholesky_solve,
-    "best_response_rows": numba_rounds.best_response_rows,
-    "ascend": numba_rounds.ascend,
-    "squared_gap": numba_rounds.squared_gap,
-    "multiply": numpy_products.multiply,
-    "column_sums": numpy_products.column_sums,
-    "cross_products": numpy_products.cross_products,
-    "gram": numpy_products.gram,
-    "leading_eigenvectors": numpy_products.leading_eigenvectors,
-    "sparse_cross_products": numpy_products.sparse_cross_products,
-    "shifted": numpy_products.shifted,
-    "polar_factors": numpy_products.polar_factors,
-    "shrink_slices": numba_rounds.shrink_slices,
-    "shrink_fourier": numba_fourier.shrink_fourier,
-}
-
+NUMPY_KERNELS = _versions(numba_cpu, numba_rounds, numba_fourier, numpy_products)
 # For all devices of PyTorch; on CUDA, those of Triton come on top.
-TORCH_KERNELS: dict[str, Callable[..., Any]] = {
-    "project_simplex_rows": torch_gpu.project_simplex_rows,
-    "project_positive_rows": torch_gpu.project_positive_rows,
-    "nearest_anchor_weights": torch_gpu.nearest_anchor_weights,
-    "imputed_rows": torch_gpu.imputed_rows,
-    "multiply": torch_gpu.multiply,
-    "solve_spd": torch_gpu.solve_spd,
-    "polar_factors": torch_gpu.polar_factors,
-    "best_response_rows": torch_gpu.best_response_rows,
-    "ascend": torch_gpu.ascend,
-    "squared_gap": torch_gpu.squared_gap,
-    "shifted": torch_gpu.shifted,
-    "shrink_slices": torch_gpu.shrink_slices,
-    "shrink_fourier": torch_gpu.shrink_fourier,
-    "split_parts": torch_parts.split_parts,
-}
+TORCH_KERNELS = _versions(torch_gpu, torch_parts)
 
 
 def _kernel(name: str, *arrays: Array) -> Callable[..., Any]:

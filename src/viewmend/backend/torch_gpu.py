@@ -50,13 +50,7 @@ PIECE = 256
 
 
 def import_torch() -> Any:
-    """The module ``torch``.
-
-    Raises
-    ------
-    ImportError
-        If PyTorch is not installed.
-    """
+    """The module ``torch``; without it, an `ImportError` that says how to install it."""
     try:
         return importlib.import_module("torch")
     except ModuleNotFoundError as error:
@@ -258,18 +252,9 @@ def _grams(Y_hat: Array, xp: Any) -> Array:
 
 
 def slice_filters(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
-    """``R diag((1 - tau/sigma)_+) R^H`` of matrices ``R diag(sigma^2) R^H``, and nuclear norms.
+    """``R diag((1 - tau/sigma)_+) R^H`` of matrices ``R diag(sigma^2) R^H`` (n_slices, V, V).
 
-    Parameters
-    ----------
-    gram : array (n_slices, V, V)
-    tau : array (1,) or (n_slices, 1)
-
-    Returns
-    -------
-    filters : array (n_slices, V, V)
-    norms : array (n_slices,)
-        Sums of ``(sigma - tau)_+``.
+    Returned with the nuclear norms (n_slices,), sums of ``(sigma - tau)_+``.
     """
     filtered = _filter_of_two if gram.shape[1] == 2 else _filter_of_many
     return filtered(gram, tau, xp)

@@ -48,8 +48,8 @@ class Solution:
     ----------
     F : array (n_samples, n_classes)
         Scores; larger is likelier. Negative entries count as zero.
-    reachable : array (n_samples,) of bool
-        Samples that some label reaches.
+    reachable : array (n_samples,) of bool or None
+        Samples that some label reaches; None where a method reaches all without a graph.
     history, weights : tuple of float, array (n_views,) or None
         Stored as ``history_`` and ``view_weights_``.
     extras : dict
@@ -57,7 +57,7 @@ class Solution:
     """
 
     F: np.ndarray
-    reachable: np.ndarray
+    reachable: np.ndarray | None = None
     history: tuple[float, ...] = ()
     weights: np.ndarray | None = None
     extras: Mapping[str, Any] | None = None
@@ -99,21 +99,7 @@ class BaselineClassifier(MultiViewClassifier):
     script_grid: ClassVar[Grid] = {}
 
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
-        """Fit on labelled and unlabelled samples together.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there.
-        y : array (n_samples,), optional
-            -1, None or NaN for unlabelled samples, any hashable labels otherwise; the labels of a
-            MultiViewData if left out.
-        mask : array (n_samples, n_views) of bool, optional
-
-        Returns
-        -------
-        self
-        """
+        """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""
         check_parameters(self, self._rules)
         data, labels = self._check_fit(X, y, mask)
         data = self._prepare(with_unit_rows(data), labels)
@@ -134,7 +120,9 @@ class BaselineClassifier(MultiViewClassifier):
             self.view_weights_ = solution.weights
         for name, value in (solution.extras or {}).items():
             setattr(self, name, value)
-        self._store_transduction(solution.F, labels, solution.reachable)
+        everyone = np.ones(len(solution.F), dtype=bool)
+        reachable = everyone if solution.reachable is None else solution.reachable
+        self._store_transduction(solution.F, labels, reachable)
 
 
 class CompleteViewClassifier(BaselineClassifier):

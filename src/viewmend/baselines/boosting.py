@@ -77,9 +77,7 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
             early_stopping=False,
             random_state=int(rng.integers(2**31)),
         ).fit(X[rows], labels.codes[rows])
-        extras = {"estimator_": booster}
-        F = booster.predict_proba(X)
-        return Solution(F, np.ones(data.n_samples, dtype=bool), extras=extras)
+        return Solution(booster.predict_proba(X), extras={"estimator_": booster})
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Class probabilities of the boosted trees."""

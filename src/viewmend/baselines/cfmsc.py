@@ -104,10 +104,4 @@ class CFMSCClassifier(CompleteViewClassifier):
             regression=1.0,
         )
         minimum = minimise_flexible(problem, self.max_iter, self.tol)
-        return Solution(
-            minimum.F,
-            np.ones(len(X), dtype=bool),
-            minimum.history,
-            minimum.alpha,
-            {"graph_": minimum.S},
-        )
+        return Solution(minimum.F, None, minimum.history, minimum.alpha, {"graph_": minimum.S})

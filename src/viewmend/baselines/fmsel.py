@@ -106,13 +106,8 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
         )
         minimum = minimise_flexible(problem, self.max_iter, self.tol)
         coefficients, intercept = problem.R.coefficients(minimum.F)
-        return Solution(
-            minimum.F,
-            np.ones(len(X), dtype=bool),
-            minimum.history,
-            minimum.alpha,
-            {"graph_": minimum.S, "coef_": coefficients, "intercept_": intercept},
-        )
+        extras = {"graph_": minimum.S, "coef_": coefficients, "intercept_": intercept}
+        return Solution(minimum.F, None, minimum.history, minimum.alpha, extras)
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Predictions of the linear model."""

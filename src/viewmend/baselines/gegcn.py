@@ -164,8 +164,7 @@ class GEGCNClassifier(CompleteViewClassifier):
             "threshold_": networks.threshold().item(),
         }
         F = softmax(logits.astype(np.float64), axis=1)
-        everyone = np.ones(len(F), dtype=bool)
-        return Solution(F, everyone, tuple(map(float, history)), extras=extras)
+        return Solution(F, None, tuple(map(float, history)), extras=extras)
 
     def _check_edges(self, task: GraphTask) -> None:
         """Raise `InvalidParameterError` if fewer than two are left: no graph to learn from."""

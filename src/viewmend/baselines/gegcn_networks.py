@@ -24,16 +24,9 @@ DECAY = 5e-4
 
 @dataclass(frozen=True, eq=False)
 class GraphTask:
-    """What the networks learn from.
+    """All views side by side, their graphs, and the positions and classes of labelled samples.
 
-    Attributes
-    ----------
-    X : array (n_samples, n_features)
-        All views side by side.
-    graphs : sequence of sparse array (n_samples, n_samples)
-        Those of the views: zero or one, symmetric, with zero diagonal.
-    labelled, classes : array (n_labelled,) of int
-        Rows of the labelled samples, and their classes.
+    A graph (n_samples, n_samples) is zero or one, symmetric, with zero diagonal.
     """
 
     X: np.ndarray

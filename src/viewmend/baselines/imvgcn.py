@@ -148,7 +148,7 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
         network = FittedNetwork.of(data.views, graphs, filters, weights)
         F = softmax(network.outputs, axis=1)
         extras = {"weights_": weights, "network_": network}
-        return Solution(F, np.ones(len(F), dtype=bool), tuple(history), extras=extras)
+        return Solution(F, None, tuple(history), extras=extras)
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Softmax of the network, new rows joined to their nearest samples of fit."""
@@ -255,18 +255,8 @@ def fitted_weights(torch: Any, W: Sequence[Sequence[Tensor]]) -> tuple[tuple[np.
 class FittedNetwork:
     """The network on the samples of fit, without dropout: what the layers of new samples see.
 
-    Attributes
-    ----------
-    views : tuple of array (n_samples, n_features_v)
-    degrees : tuple of array (n_samples,)
-        Row sums of the graphs.
-    hidden : tuple of array (n_samples, n_hidden_v)
-        Units of the first layer.
-    means : tuple of array (n_units_v,)
-        Column means of the second layer.
-    fused : array (n_samples, n_classes)
-        Input of the last filter.
-    outputs : array (n_samples, n_classes)
+    Of every view the features, the row sums of its graph, the units (n_samples, n_hidden_v) of the
+    first layer and the column means of the second; input and output of the last filter.
     """
 
     views: tuple[np.ndarray, ...]
@@ -319,11 +309,7 @@ def new_filter_rows(
 ) -> tuple[float, csr_array]:
     """Rows of ``Phi`` of new samples, each joined to itself and its ``k - 1`` nearest of fit.
 
-    Returns
-    -------
-    loop : float
-        Diagonal entry of ``Phi``, the same for all new samples.
-    Phi : sparse array (n_new, n_samples)
+    The diagonal entry, the same for all new samples, is apart from the rows (n_new, n_samples).
     """
     k = min(k, len(X_v) + 1)
     # As in `loop_graph`: the loop counts two, every neighbour one.

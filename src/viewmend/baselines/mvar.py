@@ -100,14 +100,9 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
             history.append(float(alpha**self.r @ costs))
             if is_still(history, self.tol):
                 break
-        scores = view_scores(views, W, T, alpha**self.r)
-        return Solution(
-            np.where(labelled[:, None], Y, scores),
-            np.ones(len(Y), dtype=bool),
-            tuple(history),
-            alpha,
-            {"coefs_": [W_v[:-1] for W_v in W], "intercepts_": [W_v[-1] for W_v in W]},
-        )
+        F = np.where(labelled[:, None], Y, view_scores(views, W, T, alpha**self.r))
+        extras = {"coefs_": [W_v[:-1] for W_v in W], "intercepts_": [W_v[-1] for W_v in W]}
+        return Solution(F, None, tuple(history), alpha, extras)
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Weighted sum of the views' linear models."""

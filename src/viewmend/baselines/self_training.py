@@ -83,8 +83,7 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
             "estimator_": trainer.estimator_,
             "n_pseudo_labels_": int(np.sum(trainer.labeled_iter_ > 0)),
         }
-        F = trainer.predict_proba(X)
-        return Solution(F, np.ones(data.n_samples, dtype=bool), extras=extras)
+        return Solution(trainer.predict_proba(X), extras=extras)
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Class probabilities of the logistic regression."""

@@ -98,7 +98,7 @@ class SLIMClassifier(BaselineClassifier):
             if len(history) > 1 and abs(history[-2] - history[-1]) <= self.tol * abs(history[-2]):
                 break
         extras = {"coefs_": [W_v for W_v, _ in models], "intercepts_": [b_v for _, b_v in models]}
-        return Solution(F, np.ones(len(Y), dtype=bool), tuple(history), extras=extras)
+        return Solution(F, None, tuple(history), extras=extras)
 
 
 @dataclass(frozen=True, eq=False)

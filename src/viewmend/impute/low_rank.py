@@ -114,17 +114,9 @@ class LowRankImputer(ViewImputer):
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """What `soft_impute` found.
+    """``M`` (n, p), its relative change in every round, and "converged" or "max_iter".
 
-    Attributes
-    ----------
-    M : array (n, p)
-    components : array (rank, p)
-        Right singular vectors of ``M`` times the roots of the singular values.
-    changes : tuple of float
-        Relative change of ``M`` in every round.
-    status : str
-        "converged" or "max_iter".
+    The components (rank, p) are its right singular vectors times the roots of its singular values.
     """
 
     M: np.ndarray

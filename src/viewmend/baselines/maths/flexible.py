@@ -25,18 +25,7 @@ from viewmend.core.common.linear_systems import column_ratio
 from viewmend.core.common.simplex import simplex_qp
 from viewmend.core.graphs.spreading import label_gaps, laplacian
 
-__all__ = [
-    "FlexibleProblem",
-    "FlexibleResult",
-    "Splitting",
-    "flexible_objective",
-    "fused_view_graph",
-    "label_splitting",
-    "minimise_flexible",
-    "update_graph",
-    "update_labels",
-    "update_view_weights",
-]
+__all__ = ["FlexibleProblem", "FlexibleResult", "minimise_flexible"]
 
 Apply = Callable[[np.ndarray], np.ndarray]
 
