@@ -356,19 +356,9 @@ def shrink_fourier(
     xp: Any,
     shrink: Callable[..., tuple[Array, Array]] = shrink_slices,
 ) -> tuple[Array, Array]:
-    """`shrink_slices` of the non-negative frequencies of ``Y`` along its samples, and back.
+    """`shrink_slices` of the ``n // 2 + 1`` non-negative frequencies of ``Y``, and back.
 
-    Parameters
-    ----------
-    Y : array (V, n, m)
-    tau : float or array (n // 2 + 1,)
-    shrink : callable
-        A version of `shrink_slices`.
-
-    Returns
-    -------
-    G : array (V, n, m)
-    norms : array (n // 2 + 1,)
+    ``Y`` (V, n, m) is transformed along its samples. ``shrink`` is a version of `shrink_slices`.
     """
     G_hat, norms = shrink(xp.fft.rfft(Y, axis=1), tau, xp=xp)
     G = xp.fft.irfft(G_hat, n=Y.shape[1], axis=1)

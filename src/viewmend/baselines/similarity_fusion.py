@@ -156,11 +156,11 @@ def fuse_similarities(
         n_seen[block] += 1
     for _ in range(n_diffusions):
         total = _sum_at(P, blocks, n_samples)
-        others = [
-            _mean_of_others(total[block] - P_v, n_seen[block] - 1, P_v)
-            for P_v, block in zip(P, blocks, strict=True)
-        ]
-        P = [transition((S_v @ (S_v @ other).T).T) for S_v, other in zip(S, others, strict=True)]
+        for v, (S_v, block) in enumerate(zip(S, blocks, strict=True)):
+            others, n_others = total[block] - P[v], n_seen[block] - 1
+            # Pairs that no other view has keep their own similarity.
+            mean = np.divide(others, n_others, out=P[v].copy(), where=n_others > 0)
+            P[v] = transition((S_v @ (S_v @ mean).T).T)
     W = _sum_at(P, blocks, n_samples) / np.maximum(n_seen, 1)
     W = (W + W.T) / 2
     np.fill_diagonal(W, 0)
@@ -175,8 +175,3 @@ def _sum_at(
     for P_v, block in zip(P, blocks, strict=True):
         total[block] += P_v
     return total
-
-
-def _mean_of_others(total: np.ndarray, count: np.ndarray, alone: np.ndarray) -> np.ndarray:
-    """``total / count``, and ``alone`` at the pairs that no other view has."""
-    return np.divide(total, count, out=alone.copy(), where=count > 0)

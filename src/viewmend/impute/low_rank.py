@@ -149,7 +149,9 @@ def soft_impute(
         momentum = 1.0 if np.vdot(ahead - M, move) > 0 else momentum
         grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead, momentum = M + (momentum - 1) / grown * move, grown
-        changes.append(_relative(move, M))
+        # A matrix that stays zero changes by zero, not by 0 / 0.
+        size = max(np.linalg.norm(M), np.finfo(float).tiny)
+        changes.append(float(np.linalg.norm(move) / size))
         if changes[-1] <= tol:
             status = "converged"
             break
@@ -201,11 +203,6 @@ def _leading(gram: np.ndarray, threshold: float, rank: int | None) -> tuple[np.n
     noise = np.finfo(float).eps * size * np.trace(gram)
     significant = eigenvalues > threshold**2 + noise
     return np.sqrt(eigenvalues[significant]), vectors[:, significant]
-
-
-def _relative(change: np.ndarray, M: np.ndarray) -> float:
-    """Size of a change as a share of the matrix; zero for no change of a zero matrix."""
-    return float(np.linalg.norm(change) / max(np.linalg.norm(M), np.finfo(float).tiny))
 
 
 def _centred(data: MultiViewData, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
