@@ -275,20 +275,13 @@ def best_response_rows(
     """
     weights = xp.asarray(weights, dtype=A.dtype, device=A.device)
     P = project_simplex_rows(scale * (xp.tensordot(weights, A, axes=1) - H), xp=xp)
-    return P, *best_response_sums(A, H, P, xp=xp)
-
-
-def best_response_sums(
-    A: Array, H: Array, P: Array, *, xp: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The sums over the rows ``P`` that `best_response_rows` returns, in two transfers."""
     views = [A[v, ...] for v in range(A.shape[0])]
     support = xp.astype(P > 0, P.dtype)
     sizes = xp.sum(support, axis=1)[:, None]
     centred = [(A_v - xp.sum(A_v * support, axis=1)[:, None] / sizes) * support for A_v in views]
     sums = to_numpy(inners([(P, array) for array in [*views, P, H]], xp=xp))
     spread = to_numpy(inners([(a, b) for a in centred for b in centred], xp=xp))
-    return sums[:-2], sums[-2:], spread.reshape(len(views), len(views))
+    return P, sums[:-2], sums[-2:], spread.reshape(len(views), len(views))
 
 
 def ascend(

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from viewmend.backend import agnostic
-from viewmend.backend.agnostic import aim_rows, weights_within
 from viewmend.backend.namespace import Array, to_numpy
 from viewmend.backend.polar import N_COURSES, SMALLEST_SHARE, quintics
 
@@ -34,7 +33,6 @@ __all__ = [
     "shifted",
     "shrink_fourier",
     "shrink_slices",
-    "slice_filters",
     "solve_spd",
     "squared_gap",
     "triton_kernels",
@@ -130,12 +128,12 @@ def imputed_rows(
     G: Array, W: Array, rows: Array, pull: Array, weight: float, eta: float, *, xp: Any
 ) -> Array:
     """See `viewmend.backend.agnostic.imputed_rows`."""
-    return project_simplex_rows(aim_rows(G, W, rows, pull, weight, eta, xp=xp), xp=xp)
+    return project_simplex_rows(agnostic.aim_rows(G, W, rows, pull, weight, eta, xp=xp), xp=xp)
 
 
 def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     """See `viewmend.backend.agnostic.nearest_anchor_weights`; sorts the nearest alone."""
-    return weights_within(xp.topk(E, k + 1, dim=1, largest=False).values[:, k:], E, xp)
+    return agnostic.weights_within(xp.topk(E, k + 1, dim=1, largest=False).values[:, k:], E, xp)
 
 
 def multiply(A: Array, B: Array, out: Array = None, *, xp: Any) -> Array:
@@ -224,7 +222,8 @@ def shrink_slices(Y_hat: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
     """See `viewmend.backend.agnostic.shrink_slices`; two views need no eigenvectors."""
     gram = _slice_grams(Y_hat, xp)
     tau = xp.asarray(tau, dtype=xp.float64, device=gram.device)[..., None]
-    filters, norms = slice_filters(gram, tau, xp)
+    filtered = _filter_of_two if gram.shape[1] == 2 else _filter_of_many
+    filters, norms = filtered(gram, tau, xp)
     G_k = xp.matrix_transpose(xp.astype(filters, Y_hat.dtype)) @ xp.permute_dims(Y_hat, (1, 0, 2))
     return xp.permute_dims(G_k, (1, 0, 2)), norms
 
@@ -251,17 +250,8 @@ def _grams(Y_hat: Array, xp: Any) -> Array:
     return xp.conj(Y_k) @ xp.matrix_transpose(Y_k)
 
 
-def slice_filters(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
-    """``R diag((1 - tau/sigma)_+) R^H`` of matrices ``R diag(sigma^2) R^H`` (n_slices, V, V).
-
-    Returned with the nuclear norms (n_slices,), sums of ``(sigma - tau)_+``.
-    """
-    filtered = _filter_of_two if gram.shape[1] == 2 else _filter_of_many
-    return filtered(gram, tau, xp)
-
-
 def _filter_of_two(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
-    """``R diag((1 - tau/sigma)_+) R^H`` of 2 x 2 matrices, without eigenvectors.
+    """The same as `_filter_of_many` for 2 x 2 matrices, without eigenvectors.
 
     A function of a 2 x 2 matrix is the linear one that agrees with it at both eigenvalues.
     """
@@ -280,7 +270,10 @@ def _filter_of_two(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
 
 
 def _filter_of_many(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
-    """``R diag((1 - tau/sigma)_+) R^H`` of any matrices ``R diag(sigma^2) R^H``."""
+    """``R diag((1 - tau/sigma)_+) R^H`` of matrices ``R diag(sigma^2) R^H`` (n_slices, V, V).
+
+    Returned with the nuclear norms (n_slices,), sums of ``(sigma - tau)_+``.
+    """
     squares, R = xp.linalg.eigh(gram)
     shrink, norms = _shrinkage(squares, tau, xp)
     return (R * shrink[:, None, :]) @ xp.conj(xp.matrix_transpose(R)), norms
