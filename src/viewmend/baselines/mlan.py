@@ -112,18 +112,11 @@ class MLANClassifier(CompleteViewClassifier):
 def adaptive_neighbours(
     views: Sequence[np.ndarray], k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Neighbour lists under the mean squared distance, kept for good, and the start of ``S``.
+    """Neighbour lists under the mean squared distance ``e``, kept for good; ``D, S, alpha``.
 
-    ``k`` is lowered to ``n_samples - 2`` where there are fewer samples.
-
-    Returns
-    -------
-    lists : array (n_samples, k) of int
-    D : array (n_views, n_samples, k)
-        Squared distances of every view, on the lists alone.
-    S : array (n_samples, k)
-    alpha : float
-        Mean over the samples of ``(k e_{k+1} - sum_{t <= k} e_t) / 2``.
+    On the lists (n_samples, k) alone, ``D`` (n_views, n_samples, k) are the squared distances of
+    every view and ``S`` (n_samples, k) starts; ``alpha`` is the mean over the samples of
+    ``(k e_{k+1} - sum_{t <= k} e_t) / 2``. ``k`` is lowered to ``n_samples - 2``.
     """
     # The mean of squared distances is that of the joined columns: no n x n array is needed.
     joined = np.hstack(views)
