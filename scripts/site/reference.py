@@ -21,7 +21,11 @@ from mkdocs.structure.files import File, Files
 # Page, and the modules whose public names it shows.
 PAGES: Mapping[str, tuple[str, ...]] = {
     "viewmend": ("viewmend",),
-    "baselines": ("viewmend.baselines", "viewmend.baselines.registry"),
+    "baselines": (
+        "viewmend.baselines",
+        "viewmend.baselines.base",
+        "viewmend.baselines.registry",
+    ),
     "impute": ("viewmend.impute",),
     "datasets": ("viewmend.datasets",),
     "data": ("viewmend.data",),
@@ -49,6 +53,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
 
 # Of modules that a page shows in part, because the rest is for the library itself.
 ONLY: Mapping[str, tuple[str, ...]] = {
+    "viewmend.baselines.base": ("BaselineClassifier", "CompleteViewClassifier"),
     "viewmend.models.calibrated": ("Decision",),
     "viewmend.models.explanation": ("Explanation",),
     "viewmend.core.common.calibration": ("Calibration",),

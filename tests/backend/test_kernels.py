@@ -95,6 +95,12 @@ def test_every_kernel_has_a_case():
     assert sorted([*CASES, *ELSEWHERE]) == sorted(agnostic.__all__) == sorted(dispatch.__all__)
 
 
+def test_numpy_has_versions_of_its_own_of_all_but_three_kernels():
+    """A version that its module no longer names would give way to the slow one without a word."""
+    plain = set(dispatch.__all__) - set(dispatch.NUMPY_KERNELS)
+    assert plain == {"aim_rows", "split_parts", "squared_distances"}
+
+
 def kernel(name):
     return getattr(dispatch, name)
 

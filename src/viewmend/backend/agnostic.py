@@ -7,7 +7,7 @@ kernel is free not to use it, as those here; callers go by what is returned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -118,8 +118,11 @@ def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     With ``e_1 <= e_2 <= ...`` the sorted row, ``z_j = (e_{k+1} - e_j)_+ / sum of these``. The
     sum vanishes where the ``k + 1`` nearest tie; such a row is uniform over all that tie.
     """
-    # The first neighbour without weight, whose distance sets the scale of a row.
-    border = xp.sort(E, axis=1)[:, k : k + 1]
+    return weights_within(xp.sort(E, axis=1)[:, k : k + 1], E, xp)
+
+
+def weights_within(border: Array, E: Array, xp: Any) -> Array:
+    """The weights for given distances (n, 1) of the first neighbour without one."""
     gaps = xp.maximum(border - E, xp.zeros_like(E))
     total = xp.sum(gaps, axis=1, keepdims=True)
     tied = xp.astype(border >= E, E.dtype)
@@ -137,7 +140,7 @@ def solve_spd(A: Array, B: Array, *, xp: Any) -> Array:
     return xp.linalg.solve(A, B)
 
 
-def multiply(A: Array, B: Array, *, out: Array = None, xp: Any) -> Array:  # noqa: ARG001
+def multiply(A: Array, B: Array, out: Array = None, *, xp: Any) -> Array:  # noqa: ARG001
     """``A B`` of a tall ``A`` (n, m), or of every matrix of two stacks."""
     return A @ B
 
@@ -233,7 +236,7 @@ def gram(A: Array, weights: Array, *, xp: Any) -> Array:
     return half.T @ half
 
 
-def shifted(A: Array, B: Array, scale: float, *, out: Array = None, xp: Any) -> Array:  # noqa: ARG001
+def shifted(A: Array, B: Array, scale: float, out: Array = None, *, xp: Any) -> Array:  # noqa: ARG001
     """``A + scale B``."""
     return A + scale * B
 
@@ -272,20 +275,13 @@ def best_response_rows(
     """
     weights = xp.asarray(weights, dtype=A.dtype, device=A.device)
     P = project_simplex_rows(scale * (xp.tensordot(weights, A, axes=1) - H), xp=xp)
-    return P, *best_response_sums(A, H, P, xp=xp)
-
-
-def best_response_sums(
-    A: Array, H: Array, P: Array, *, xp: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The sums over the rows ``P`` that `best_response_rows` returns, in two transfers."""
     views = [A[v, ...] for v in range(A.shape[0])]
     support = xp.astype(P > 0, P.dtype)
     sizes = xp.sum(support, axis=1)[:, None]
     centred = [(A_v - xp.sum(A_v * support, axis=1)[:, None] / sizes) * support for A_v in views]
     sums = to_numpy(inners([(P, array) for array in [*views, P, H]], xp=xp))
     spread = to_numpy(inners([(a, b) for a in centred for b in centred], xp=xp))
-    return sums[:-2], sums[-2:], spread.reshape(len(views), len(views))
+    return P, sums[:-2], sums[-2:], spread.reshape(len(views), len(views))
 
 
 def ascend(
@@ -293,8 +289,8 @@ def ascend(
     Z: Array,
     G: Array,
     eta: float,
-    *,
     out: Array = None,  # noqa: ARG001
+    *,
     xp: Any,
 ) -> tuple[Array, Array]:
     """``W + eta (Z - G)``; and ``<W, Z - G>`` and ``|Z - G|^2`` (2,) of the same pass."""
@@ -348,22 +344,15 @@ def _slice_spectra(Y_k: Array, xp: Any) -> tuple[Array, Array]:
 def shrink_fourier(
     Y: Array,
     tau: Any,
-    *,
     out: Array = None,  # noqa: ARG001
+    *,
     xp: Any,
+    shrink: Callable[..., tuple[Array, Array]] = shrink_slices,
 ) -> tuple[Array, Array]:
-    """`shrink_slices` of the non-negative frequencies of ``Y`` along its samples, and back.
+    """`shrink_slices` of the ``n // 2 + 1`` non-negative frequencies of ``Y``, and back.
 
-    Parameters
-    ----------
-    Y : array (V, n, m)
-    tau : float or array (n // 2 + 1,)
-
-    Returns
-    -------
-    G : array (V, n, m)
-    norms : array (n // 2 + 1,)
+    ``Y`` (V, n, m) is transformed along its samples. ``shrink`` is a version of `shrink_slices`.
     """
-    G_hat, norms = shrink_slices(xp.fft.rfft(Y, axis=1), tau, xp=xp)
+    G_hat, norms = shrink(xp.fft.rfft(Y, axis=1), tau, xp=xp)
     G = xp.fft.irfft(G_hat, n=Y.shape[1], axis=1)
     return xp.astype(G, Y.dtype, copy=False), norms

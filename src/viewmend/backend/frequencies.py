@@ -21,19 +21,10 @@ def prime_factors(n: int) -> list[int]:
 
 
 def conjugate_pairs(frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Places of ``k`` and of ``-k`` for every pair of opposite frequencies.
+    """Places of ``k`` and of ``-k``, and the smaller of the two, for every pair of frequencies.
 
-    Parameters
-    ----------
-    frequencies : array (n,) of int
-        The frequency at every place.
-
-    Returns
-    -------
-    firsts, seconds : array (n // 2 + 1,) of int
-        The first of a pair is met first; a frequency that is its own opposite is both.
-    smaller : array (n // 2 + 1,) of int
-        The smaller frequency of every pair.
+    Of the frequency (n,) at every place; the results are (n // 2 + 1,). The first of a pair is met
+    first; a frequency that is its own opposite is both.
     """
     n = frequencies.size
     place_of = np.empty(n, dtype=np.int64)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from numba import njit
 
+from viewmend.backend.numba_cpu import SUMS
+
 __all__ = ["add_to_rows", "move_by_signs", "subtract_targets", "times_tanh_slope"]
 
 
-# Sums may be taken in another order within one row, which lets them run in vectors.
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
 def subtract_targets(D, u, X, by_u):  # type: ignore[no-untyped-def]
     """``|D + u - X|^2``; the gaps ``D + u - X`` are put in the place of ``D``.
 
@@ -52,18 +53,11 @@ def times_tanh_slope(B, T):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def move_by_signs(point, gradient, state, factors, rose):  # type: ignore[no-untyped-def]
-    """One round of iRprop+ on flat arrays, in place.
+    """One round of iRprop+ on flat arrays, in place; ``rose`` tells if the last raised the loss.
 
-    Parameters
-    ----------
-    point, gradient : array (n_parameters,)
-    state : tuple of array (n_parameters,)
-        Step lengths, last move, and the gradient remembered from the last round: zero where its
-        sign turned.
-    factors : tuple of float of the arrays' precision
-        By which steps grow and shrink, and the longest step.
-    rose : bool
-        Whether the last move raised the loss.
+    ``state`` are the step lengths, the last move, and the gradient remembered from the last round,
+    zero where its sign turned. ``factors`` are those by which steps grow and shrink, and the
+    longest step, in the precision of the arrays.
     """
     steps, moves, memory = state
     grow, shrink, longest = factors

@@ -23,13 +23,7 @@ STRIDE = 64
 
 
 def multiply_sparse(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Rows of ``A B`` for the rows of ``A`` (n, m) with few entries, into ``out``.
-
-    Returns
-    -------
-    array of int
-        The other rows.
-    """
+    """``A B`` for the rows of ``A`` (n, m) with few entries, into ``out``; the other rows."""
     return _left_over(_multiply_sparse, A, B, out)
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "multiply",
     "polar_factors",
     "shifted",
+    "solve_spd",
     "sparse_cross_products",
 ]
 
@@ -65,6 +66,11 @@ def _multiply(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
         np.matmul(A, B, out=out)
     elif full.size:
         out[full] = A[full] @ B
+
+
+def solve_spd(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """See `viewmend.backend.agnostic.solve_spd`; by a Cholesky factor."""
+    return scipy.linalg.cho_solve(scipy.linalg.cho_factor(A, check_finite=False), B)
 
 
 def column_sums(A: np.ndarray) -> np.ndarray:

@@ -119,14 +119,8 @@ def row_blocks(n_rows: int, row_size: int, per_block: int = BLOCK) -> list[slice
 def over_rows(kernel: Callable[..., None], n_rows: int, row_size: int, *arguments: Any) -> None:
     """``kernel((start, stop), *arguments)`` on blocks of rows, on all available threads.
 
-    Parameters
-    ----------
-    kernel : callable
-        Compiled, on one thread, without the interpreter's lock.
-    n_rows : int
-    row_size : int
-        Entries that the kernel reads of a row.
-    *arguments
+    The kernel is compiled for one thread, without the interpreter's lock, and reads ``row_size``
+    entries of a row.
     """
     blocks = row_blocks(n_rows, row_size)
     parallel_map(lambda rows: kernel((rows.start, rows.stop), *arguments), blocks)

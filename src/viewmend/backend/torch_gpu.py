@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.backend.agnostic import aim_rows
+from viewmend.backend import agnostic
 from viewmend.backend.namespace import Array, to_numpy
 from viewmend.backend.polar import N_COURSES, SMALLEST_SHARE, quintics
 
@@ -33,7 +33,6 @@ __all__ = [
     "shifted",
     "shrink_fourier",
     "shrink_slices",
-    "slice_filters",
     "solve_spd",
     "squared_gap",
     "triton_kernels",
@@ -49,13 +48,7 @@ PIECE = 256
 
 
 def import_torch() -> Any:
-    """The module ``torch``.
-
-    Raises
-    ------
-    ImportError
-        If PyTorch is not installed.
-    """
+    """The module ``torch``; without it, an `ImportError` that says how to install it."""
     try:
         return importlib.import_module("torch")
     except ModuleNotFoundError as error:
@@ -135,20 +128,15 @@ def imputed_rows(
     G: Array, W: Array, rows: Array, pull: Array, weight: float, eta: float, *, xp: Any
 ) -> Array:
     """See `viewmend.backend.agnostic.imputed_rows`."""
-    return project_simplex_rows(aim_rows(G, W, rows, pull, weight, eta, xp=xp), xp=xp)
+    return project_simplex_rows(agnostic.aim_rows(G, W, rows, pull, weight, eta, xp=xp), xp=xp)
 
 
 def nearest_anchor_weights(E: Array, k: int, *, xp: Any) -> Array:
     """See `viewmend.backend.agnostic.nearest_anchor_weights`; sorts the nearest alone."""
-    border = xp.topk(E, k + 1, dim=1, largest=False).values[:, k:]
-    gaps = xp.clamp(border - E, min=0)
-    total = xp.sum(gaps, axis=1, keepdims=True)
-    tied = xp.astype(border >= E, E.dtype)
-    uniform = tied / xp.sum(tied, axis=1, keepdims=True)
-    return xp.where(total > 0, gaps / xp.where(total > 0, total, xp.ones_like(total)), uniform)
+    return agnostic.weights_within(xp.topk(E, k + 1, dim=1, largest=False).values[:, k:], E, xp)
 
 
-def multiply(A: Array, B: Array, *, out: Array = None, xp: Any) -> Array:
+def multiply(A: Array, B: Array, out: Array = None, *, xp: Any) -> Array:
     """See `viewmend.backend.agnostic.multiply`."""
     return xp.matmul(A, B, out=out)
 
@@ -212,7 +200,7 @@ def _row_spreads(A_i: Array, support: Array, xp: Any) -> Array:
 
 
 def ascend(
-    W: Array, Z: Array, G: Array, eta: float, *, out: Array = None, xp: Any
+    W: Array, Z: Array, G: Array, eta: float, out: Array = None, *, xp: Any
 ) -> tuple[Array, Array]:
     """See `viewmend.backend.agnostic.ascend`."""
     gap = Z - G
@@ -225,7 +213,7 @@ def squared_gap(A: Array, B: Array, *, xp: Any) -> Array:
     return xp.linalg.vector_norm(A - B, dtype=xp.float64) ** 2
 
 
-def shifted(A: Array, B: Array, scale: float, *, out: Array = None, xp: Any) -> Array:
+def shifted(A: Array, B: Array, scale: float, out: Array = None, *, xp: Any) -> Array:
     """See `viewmend.backend.agnostic.shifted`."""
     return xp.add(A, B, alpha=scale, out=out)
 
@@ -234,21 +222,15 @@ def shrink_slices(Y_hat: Array, tau: Any, *, xp: Any) -> tuple[Array, Array]:
     """See `viewmend.backend.agnostic.shrink_slices`; two views need no eigenvectors."""
     gram = _slice_grams(Y_hat, xp)
     tau = xp.asarray(tau, dtype=xp.float64, device=gram.device)[..., None]
-    filters, norms = slice_filters(gram, tau, xp)
+    filtered = _filter_of_two if gram.shape[1] == 2 else _filter_of_many
+    filters, norms = filtered(gram, tau, xp)
     G_k = xp.matrix_transpose(xp.astype(filters, Y_hat.dtype)) @ xp.permute_dims(Y_hat, (1, 0, 2))
     return xp.permute_dims(G_k, (1, 0, 2)), norms
 
 
-def shrink_fourier(
-    Y: Array,
-    tau: Any,
-    *,
-    out: Array = None,  # noqa: ARG001
-    xp: Any,
-) -> tuple[Array, Array]:
+def shrink_fourier(Y: Array, tau: Any, out: Array = None, *, xp: Any) -> tuple[Array, Array]:
     """See `viewmend.backend.agnostic.shrink_fourier`."""
-    G_hat, norms = shrink_slices(xp.fft.rfft(Y, axis=1), tau, xp=xp)
-    return xp.fft.irfft(G_hat, n=Y.shape[1], axis=1), norms
+    return agnostic.shrink_fourier(Y, tau, out, xp=xp, shrink=shrink_slices)
 
 
 def _slice_grams(Y_hat: Array, xp: Any) -> Array:
@@ -268,26 +250,8 @@ def _grams(Y_hat: Array, xp: Any) -> Array:
     return xp.conj(Y_k) @ xp.matrix_transpose(Y_k)
 
 
-def slice_filters(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
-    """``R diag((1 - tau/sigma)_+) R^H`` of matrices ``R diag(sigma^2) R^H``, and nuclear norms.
-
-    Parameters
-    ----------
-    gram : array (n_slices, V, V)
-    tau : array (1,) or (n_slices, 1)
-
-    Returns
-    -------
-    filters : array (n_slices, V, V)
-    norms : array (n_slices,)
-        Sums of ``(sigma - tau)_+``.
-    """
-    filtered = _filter_of_two if gram.shape[1] == 2 else _filter_of_many
-    return filtered(gram, tau, xp)
-
-
 def _filter_of_two(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
-    """``R diag((1 - tau/sigma)_+) R^H`` of 2 x 2 matrices, without eigenvectors.
+    """The same as `_filter_of_many` for 2 x 2 matrices, without eigenvectors.
 
     A function of a 2 x 2 matrix is the linear one that agrees with it at both eigenvalues.
     """
@@ -306,7 +270,10 @@ def _filter_of_two(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
 
 
 def _filter_of_many(gram: Array, tau: Array, xp: Any) -> tuple[Array, Array]:
-    """``R diag((1 - tau/sigma)_+) R^H`` of any matrices ``R diag(sigma^2) R^H``."""
+    """``R diag((1 - tau/sigma)_+) R^H`` of matrices ``R diag(sigma^2) R^H`` (n_slices, V, V).
+
+    Returned with the nuclear norms (n_slices,), sums of ``(sigma - tau)_+``.
+    """
     squares, R = xp.linalg.eigh(gram)
     shrink, norms = _shrinkage(squares, tau, xp)
     return (R * shrink[:, None, :]) @ xp.conj(xp.matrix_transpose(R)), norms

@@ -41,7 +41,7 @@ PRIME_SIZES = (13, 127)
 LARGE = 1 << 25
 
 
-def shrink_fourier(Y: Array, tau: Any, *, out: Array = None, xp: Any) -> tuple[Array, Array]:
+def shrink_fourier(Y: Array, tau: Any, out: Array = None, *, xp: Any) -> tuple[Array, Array]:
     """See `viewmend.backend.agnostic.shrink_fourier`.
 
     With ``c = a + i b`` the transforms of ``a`` and ``b`` are mixed in those of ``c`` at ``k`` and

@@ -64,13 +64,7 @@ def best_response_rows(
 
 
 def ascend(
-    W: Array,
-    Z: Array,
-    G: Array,
-    eta: float,
-    *,
-    out: Array = None,
-    xp: Any,
+    W: Array, Z: Array, G: Array, eta: float, out: Array = None, *, xp: Any
 ) -> tuple[Array, Array]:
     """See `viewmend.backend.agnostic.ascend`."""
     W, Z, G = W.contiguous(), Z.contiguous(), G.contiguous()

@@ -20,20 +20,11 @@ MAX_SWEEPS = tl.constexpr(30)
 
 
 def filter_grams(grams: Array, taus: Array, rounding: float) -> Array:
-    """Turn ``R diag(sigma^2) R^H`` into ``R diag((1 - tau/sigma)_+) R^H``; nuclear norms.
+    """Turn ``R diag(sigma^2) R^H`` into ``R diag((1 - tau/sigma)_+) R^H``; their nuclear norms.
 
-    Parameters
-    ----------
-    grams : array (n, V, V, 2)
-        Real and imaginary parts, changed in entry.
-    taus : array (n,)
-    rounding : float
-        Of the numbers that the matrices are made from.
-
-    Returns
-    -------
-    array (n,)
-        Sums of ``(sigma - tau)_+``.
+    Of ``grams`` (n, V, V, 2), real and imaginary parts, changed in place, and ``taus`` (n,);
+    ``rounding`` is that of the numbers that the matrices are made from. The norms (n,) are sums of
+    ``(sigma - tau)_+``.
     """
     n_pairs, n_views = grams.shape[:2]
     norms = torch.empty_like(taus)

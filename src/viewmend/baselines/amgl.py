@@ -7,23 +7,25 @@ multiview clustering and semi-supervised classification", IJCAI 2016.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from viewmend.baselines.base import CompleteViewClassifier, Solution
+from viewmend.baselines.base import ROUND_RULES, CompleteViewClassifier, Solution
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.graphs.neighbours import neighbour_graph
 from viewmend.core.graphs.spreading import joined_to_label, normalise_graph, weighted_sum
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
-from viewmend.parameters import Integer, Real, Rule
+from viewmend.parameters import Rule
 
 __all__ = ["AMGLClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class AMGLClassifier(CompleteViewClassifier):
     """Auto-weighted multiple graph learning; needs complete views, and so an imputer.
 
@@ -35,49 +37,27 @@ class AMGLClassifier(CompleteViewClassifier):
     ----------
     n_neighbors : int, default=7
         The authors take 5, the AGF-TI paper 7.
-    max_iter : int, default=100
     tol : float, default=1e-8
         Relative decrease of the objective that ends the rounds.
-    imputer : transformer, optional
-        Completes the views; None stands for deep matrix factorisation.
-    random_state : int, optional
-        Seed of that imputer.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    max_iter, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
         Sum to one; only their ratios matter.
-    history_ : tuple of float
-        Objective after each round.
-    n_iter_ : int
-    imputer_ : transformer or None
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
-    }
+    n_neighbors: int = 7
+    max_iter: int = 100
+    tol: float = 1e-8
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
 
-    def __init__(
-        self,
-        n_neighbors: int = 7,
-        max_iter: int = 100,
-        tol: float = 1e-8,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
+    _rules: ClassVar[dict[str, Rule]] = ROUND_RULES
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         Y = labels.one_hot()

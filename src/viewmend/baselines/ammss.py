@@ -7,12 +7,13 @@ semi-supervised learning model", ICCV 2013.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
+from viewmend.baselines.base import ROUND_RULES, CompleteViewClassifier, Grid, Solution
 from viewmend.baselines.maths.anchored import scaled_anchor_graph, smoothness, solve_anchored
 from viewmend.core.agfti.anchor_count import graph_size
 from viewmend.core.agfti.anchors import kmeans_anchors
@@ -26,6 +27,7 @@ from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 __all__ = ["AMMSSClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class AMMSSClassifier(CompleteViewClassifier):
     """Adaptive multi-modal semi-supervised classification (AMMSS).
 
@@ -53,66 +55,39 @@ class AMMSSClassifier(CompleteViewClassifier):
         and at most a quarter of the samples. A number beyond the samples is lowered.
     n_neighbors : int, default=7
         Anchors joined to a sample.
-    max_iter : int, default=50
-    tol : float, default=1e-6
-        Relative change of the objective at which to stop.
-    imputer : transformer of `viewmend.impute` or None, default=None
-        None stands for deep matrix factorisation.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
-    random_state : int, Generator or None, default=None
-        Draws the anchors, and the start of the imputer.
+    max_iter, tol, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
         On the simplex.
     n_anchors_ : int
-    history_ : tuple of float
-        Objective after each round.
-    n_iter_ : int
     """
+
+    r: float = 2.0
+    lam: float = 0.2
+    n_anchors: int | Literal["auto"] = "auto"
+    n_neighbors: int = 7
+    max_iter: int = 50
+    tol: float = 1e-6
+    imputer: ViewImputer | None = None
+    view_sizes: Sequence[int] | None = None
+    random_state: int | np.random.Generator | None = None
 
     _rules: ClassVar[dict[str, Rule]] = {
         "r": Real(1, low_open=True),
         "lam": Real(0),
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = {
         "r": (10**0.1, 10**0.5, 10**0.9, 10**1.3, 10**1.7),
         "lam": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
     }
-    script_grid: ClassVar[Grid] = {
-        "r": (10**0.1, 10**0.5, 10**0.9, 10**1.3, 10**1.7),
-        "lam": (0.0, 0.3, 0.6, 0.9),
-    }
-
-    def __init__(
-        self,
-        r: float = 2.0,
-        lam: float = 0.2,
-        n_anchors: int | Literal["auto"] = "auto",
-        n_neighbors: int = 7,
-        max_iter: int = 50,
-        tol: float = 1e-6,
-        imputer: ViewImputer | None = None,
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.r = r
-        self.lam = lam
-        self.n_anchors = n_anchors
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.view_sizes = view_sizes
-        self.random_state = random_state
+    script_grid: ClassVar[Grid] = {**grid, "lam": (0.0, 0.3, 0.6, 0.9)}
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         m, k = graph_size(self.n_anchors, self.n_neighbors, data.n_samples)
@@ -138,20 +113,8 @@ def weighted_labels(
     """Argmin of ``sum_v w_v tr(F^T L_v F) + lam |F_u|^2`` with ``F = Y`` on labelled rows.
 
     With the views side by side, ``S = [sqrt(w_1) S_1, sqrt(w_2) S_2, ...]``, the unlabelled rows
-    solve ``((sum_v w_v + lam) I - S_u S_u^T) F_u = S_u S_l^T Y_l``.
-
-    Parameters
-    ----------
-    S : sequence of sparse array (n_samples, n_anchors)
-    Y : array (n_samples, n_classes)
-    labelled : array (n_samples,) of bool
-    weights : array (n_views,)
-        Positive.
-    lam : float
-
-    Returns
-    -------
-    F : array (n_samples, n_classes)
+    solve ``((sum_v w_v + lam) I - S_u S_u^T) F_u = S_u S_l^T Y_l``. ``S_v`` (n_samples,
+    n_anchors), ``Y`` and ``F`` (n_samples, n_classes), positive ``weights`` (n_views,).
     """
     stacked = csr_array(hstack([np.sqrt(w_v) * S_v for w_v, S_v in zip(weights, S, strict=True)]))
     S_u = stacked[~labelled]

@@ -7,12 +7,13 @@ IEEE Transactions on Cybernetics, 2024.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from viewmend.baselines.base import BaselineClassifier, Grid, Solution
+from viewmend.baselines.base import ROUND_RULES, BaselineClassifier, Grid, Solution
 from viewmend.baselines.maths.anchored import scaled_anchor_graph, smoothness, solve_anchored
 from viewmend.core.agfti.anchor_count import graph_size
 from viewmend.core.agfti.anchors import kmeans_anchors
@@ -24,6 +25,7 @@ from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 __all__ = ["AMSCClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class AMSCClassifier(BaselineClassifier):
     """Absent multi-view semi-supervised classification (AMSC).
 
@@ -52,56 +54,37 @@ class AMSCClassifier(BaselineClassifier):
         beyond the rows of the poorest view is lowered.
     n_neighbors : int, default=7
         Anchors joined to a sample.
-    max_iter : int, default=50
     tol : float, default=1e-4
         Relative decrease of the objective at which to stop.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
-    random_state : int, Generator or None, default=None
-        Draws the anchors.
+    max_iter, random_state, view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`; ``label_distributions_`` are the shared probabilities.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
+        As in `BaselineClassifier`; ``label_distributions_`` are the shared probabilities.
     view_weights_ : array (n_views,)
         ``J_v^{p-1}``, scaled to sum one.
     n_anchors_ : int
-    history_ : tuple of float
-        Objective after each round.
-    n_iter_ : int
     """
+
+    gamma: float = 3.1
+    power: float = 0.5
+    n_anchors: int | Literal["auto"] = "auto"
+    n_neighbors: int = 7
+    max_iter: int = 50
+    tol: float = 1e-4
+    view_sizes: Sequence[int] | None = None
+    random_state: int | np.random.Generator | None = None
 
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": Real(1, low_open=True),
         "power": Real(0, 1, low_open=True),
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = {"gamma": (1.1, 1.5, 1.9, 2.3, 2.7, 3.1)}
     script_grid: ClassVar[Grid] = {"gamma": (1.1, 1.6, 2.1, 2.6, 3.1)}
-
-    def __init__(
-        self,
-        gamma: float = 3.1,
-        power: float = 0.5,
-        n_anchors: int | Literal["auto"] = "auto",
-        n_neighbors: int = 7,
-        max_iter: int = 50,
-        tol: float = 1e-4,
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.power = power
-        self.n_anchors = n_anchors
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.view_sizes = view_sizes
-        self.random_state = random_state
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         poorest = int(data.observed.sum(axis=0).min())
@@ -146,20 +129,8 @@ def observed_graphs(
 def view_labels(S_v: csr_array, seen: np.ndarray, Y_power: np.ndarray) -> np.ndarray:
     """Argmin over ``F_v`` of ``tr(F_v^T L_v F_v) + sum_ij y_ij^gamma |f_i - e_j|^2``.
 
-    Solves ``(L_v + U) F_v = Y^gamma`` on the rows of the view, ``U = diag(Y^gamma 1)``.
-
-    Parameters
-    ----------
-    S_v : sparse array (n_samples, n_anchors)
-    seen : array (n_samples,) of bool
-        Samples the view has.
-    Y_power : array (n_samples, n_classes)
-        ``Y^gamma``.
-
-    Returns
-    -------
-    F_v : array (n_samples, n_classes)
-        Zero rows for missing samples.
+    Solves ``(L_v + U) F_v = Y^gamma`` on the rows ``seen`` in the view, ``U = diag(Y^gamma 1)``;
+    the other rows of ``F_v`` (n_samples, n_classes) are zero.
     """
     R = np.where(seen[:, None], Y_power, 0.0)
     return solve_anchored(1 + R.sum(axis=1), S_v, R)

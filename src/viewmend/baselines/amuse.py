@@ -7,12 +7,13 @@ classification", IEEE Transactions on Knowledge and Data Engineering, 2020.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
+from viewmend.baselines.base import ROUND_RULES, CompleteViewClassifier, Grid, Solution
 from viewmend.baselines.maths.learned_graph import learn_graph, on_common_support, with_entries
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.simplex import simplex_qp
@@ -21,11 +22,12 @@ from viewmend.core.graphs.spreading import joined_to_label, label_gaps, laplacia
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
-from viewmend.parameters import Integer, Real, Rule
+from viewmend.parameters import Real, Rule
 
 __all__ = ["AMUSEClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class AMUSEClassifier(CompleteViewClassifier):
     """Graph learning with adaptive view weights; needs complete views, and so an imputer.
 
@@ -41,57 +43,33 @@ class AMUSEClassifier(CompleteViewClassifier):
     ----------
     lam : float, default=10
         Nearness of ``S`` to the views' graphs. Below about 1 the first labels rewrite the graph.
-    n_neighbors : int, default=7
-    max_iter : int, default=50
-    tol : float, default=1e-6
-        Relative change of the objective that ends the rounds.
-    imputer : transformer, optional
-        Completes the views; None stands for deep matrix factorisation.
-    random_state : int, optional
-        Seed of that imputer.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, max_iter, tol, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     graph_ : sparse array (n_samples, n_samples)
         ``S``, before it is made symmetric.
     view_weights_ : array (n_views,)
         ``alpha``.
-    history_ : tuple of float
-        Objective after each round.
-    n_iter_ : int
-    imputer_ : transformer or None
     """
+
+    lam: float = 10.0
+    n_neighbors: int = 7
+    max_iter: int = 50
+    tol: float = 1e-6
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
 
     _rules: ClassVar[dict[str, Rule]] = {
         "lam": Real(0, low_open=True),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = {"lam": tuple(10.0**e for e in range(-4, 5))}
     script_grid: ClassVar[Grid] = {"lam": (10.0, 100.0)}
-
-    def __init__(
-        self,
-        lam: float = 10.0,
-        n_neighbors: int = 7,
-        max_iter: int = 50,
-        tol: float = 1e-6,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.lam = lam
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         Y = labels.one_hot()

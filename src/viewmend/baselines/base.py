@@ -21,12 +21,23 @@ from viewmend.exceptions import InvalidViewsError, TooLargeError
 from viewmend.impute import DeepMatrixFactorization
 from viewmend.impute.base import ViewImputer
 from viewmend.models.base import MultiViewClassifier
-from viewmend.parameters import Rule, check_parameters
+from viewmend.parameters import Integer, Real, Rule, check_parameters
 
-__all__ = ["BaselineClassifier", "CompleteViewClassifier", "Grid", "Solution", "check_memory"]
+__all__ = [
+    "ROUND_RULES",
+    "BaselineClassifier",
+    "CompleteViewClassifier",
+    "Grid",
+    "Solution",
+    "check_memory",
+    "with_unit_rows",
+]
 
 # Parameter values to try, by name.
 Grid: TypeAlias = Mapping[str, Sequence[Any]]
+
+# Of the methods that learn on neighbour graphs in rounds.
+ROUND_RULES: dict[str, Rule] = {"n_neighbors": Integer(1), "max_iter": Integer(1), "tol": Real(0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,28 +48,49 @@ class Solution:
     ----------
     F : array (n_samples, n_classes)
         Scores; larger is likelier. Negative entries count as zero.
-    reachable : array (n_samples,) of bool
-        Samples that some label reaches.
-    history : tuple of float
-        Objective after each round; empty for a method that is solved in one go.
-    weights : array (n_views,) or None
-        View weights, for methods that have them.
+    reachable : array (n_samples,) of bool or None
+        Samples that some label reaches; None where a method reaches all without a graph.
+    history, weights : tuple of float, array (n_views,) or None
+        Stored as ``history_`` and ``view_weights_``.
     extras : dict
         Further fitted attributes by name, with their trailing underscore.
     """
 
     F: np.ndarray
-    reachable: np.ndarray
+    reachable: np.ndarray | None = None
     history: tuple[float, ...] = ()
     weights: np.ndarray | None = None
     extras: Mapping[str, Any] | None = None
 
 
 class BaselineClassifier(MultiViewClassifier):
-    """Base of the methods that take missing views as they are.
+    """Base of the methods that take missing views as they are; every row is scaled to unit length.
 
-    Subclasses define `_rules`, `grid` and ``_solve(data, labels, rng)``; rows of ``data`` have
-    unit length.
+    Subclasses are data classes whose fields are their parameters, and define `_rules`, `grid` and
+    ``_solve(data, labels, rng)``. A parameter or attribute that several methods have means, unless
+    a method says otherwise:
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Nearest neighbours that a graph joins a sample to.
+    max_iter : int
+        Most rounds.
+    tol : float
+        Relative change of the objective at which the rounds end.
+    random_state : int, Generator or None
+        For all that is drawn at random.
+    view_sizes : sequence of int, optional
+        Columns of every view where ``X`` is one stacked array.
+
+    Attributes
+    ----------
+    classes_, transduction_, label_distributions_, unreachable_
+        As in `viewmend.AGFTIClassifier`.
+    history_ : tuple of float
+        Objective after each round; empty for a method that is solved in one go.
+    n_iter_ : int
+        Number of rounds.
     """
 
     # One rule per parameter, see `viewmend.parameters`.
@@ -67,25 +99,10 @@ class BaselineClassifier(MultiViewClassifier):
     script_grid: ClassVar[Grid] = {}
 
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
-        """Fit on labelled and unlabelled samples together.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there.
-        y : array (n_samples,), optional
-            -1, None or NaN for unlabelled samples, any hashable labels otherwise; the labels of a
-            MultiViewData if left out.
-        mask : array (n_samples, n_views) of bool, optional
-
-        Returns
-        -------
-        self
-        """
+        """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""
         check_parameters(self, self._rules)
         data, labels = self._check_fit(X, y, mask)
-        views = tuple(unit_rows(view) for view in data.views)
-        data = self._prepare(MultiViewData(views, data.observed, data.names), labels)
+        data = self._prepare(with_unit_rows(data), labels)
         rng = np.random.default_rng(getattr(self, "random_state", None))
         self._store_solution(self._solve(data, labels, rng), labels)
         return self
@@ -103,15 +120,30 @@ class BaselineClassifier(MultiViewClassifier):
             self.view_weights_ = solution.weights
         for name, value in (solution.extras or {}).items():
             setattr(self, name, value)
-        self._store_transduction(solution.F, labels, solution.reachable)
+        everyone = np.ones(len(solution.F), dtype=bool)
+        reachable = everyone if solution.reachable is None else solution.reachable
+        self._store_transduction(solution.F, labels, reachable)
 
 
 class CompleteViewClassifier(BaselineClassifier):
     """Base of the methods that need every view of every sample, and so an imputer first.
 
-    Subclasses have the parameters ``imputer`` and ``random_state``. ``imputer=None`` stands for
-    deep matrix factorisation of the sizes used in the paper; any transformer of
-    `viewmend.impute` can take its place. Complete data is not touched.
+    Parameters
+    ----------
+    n_neighbors, max_iter, tol, view_sizes
+        As in `BaselineClassifier`.
+    imputer : transformer of `viewmend.impute` or None
+        Completes the views; complete data is not touched. None stands for
+        `DeepMatrixFactorization` of the sizes used in the AGF-TI paper.
+    random_state : int, Generator or None
+        For that imputer, and for what the method itself draws at random.
+
+    Attributes
+    ----------
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
+        As in `BaselineClassifier`.
+    imputer_ : transformer or None
+        As fitted; None where the data was complete.
     """
 
     imputer: ViewImputer | None
@@ -133,9 +165,7 @@ class CompleteViewClassifier(BaselineClassifier):
 
     def _prepare_new(self, X: Any, mask: ArrayLike | None) -> MultiViewData:
         """New samples with unit rows, completed by the imputer of fit; for ``predict_proba``."""
-        data = self._check_predict(X, mask)
-        views = tuple(unit_rows(view) for view in data.views)
-        data = MultiViewData(views, data.observed, data.names)
+        data = with_unit_rows(self._check_predict(X, mask))
         if data.observed.all():
             return data
         if self.imputer_ is None:
@@ -148,16 +178,15 @@ class CompleteViewClassifier(BaselineClassifier):
         return self.imputer_.transform(data)
 
 
-def check_memory(n_bytes: float, method: object, what: str) -> None:
-    """Refuse work whose arrays would fill more than the machine's memory.
+def with_unit_rows(data: MultiViewData) -> MultiViewData:
+    """The same samples, every row of every view scaled to length one."""
+    return MultiViewData(tuple(map(unit_rows, data.views)), data.observed, data.names)
 
-    Parameters
-    ----------
-    n_bytes : float
-        Estimate of the peak.
-    method : estimator
-    what : str
-        What takes the room, such as "4 dense arrays of 70000 x 70000".
+
+def check_memory(n_bytes: float, method: object, what: str) -> None:
+    """Refuse work whose arrays, ``n_bytes`` at the peak, would fill the machine's memory.
+
+    ``what`` takes the room, such as "4 dense arrays of 70000 x 70000".
     """
     available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if n_bytes > 0.8 * available:

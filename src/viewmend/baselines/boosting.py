@@ -7,14 +7,14 @@ implemented by scikit-learn.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from viewmend.baselines.base import BaselineClassifier, Grid, Solution
-from viewmend.core.common.scaling import unit_rows
+from viewmend.baselines.base import BaselineClassifier, Grid, Solution, with_unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.models.base import InductiveMixin
@@ -23,6 +23,7 @@ from viewmend.parameters import Integer, Real, Rule
 __all__ = ["NaNBoostingClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
     """Histogram gradient boosting on the stacked views, with NaN where a view is missing.
 
@@ -38,9 +39,8 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
     learning_rate : float, default=0.1
     min_samples_leaf : int, default=2
         Least labelled samples in a leaf.
-    random_state : int, numpy Generator or None, default=None
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    random_state, view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------
@@ -49,26 +49,18 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
     estimator_ : HistGradientBoostingClassifier
     """
 
+    max_iter: int = 100
+    learning_rate: float = 0.1
+    min_samples_leaf: int = 2
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "max_iter": Integer(1),
         "learning_rate": Real(0, low_open=True),
         "min_samples_leaf": Integer(1),
     }
     grid: ClassVar[Grid] = {"min_samples_leaf": (1, 2, 5), "learning_rate": (0.05, 0.1)}
-
-    def __init__(
-        self,
-        max_iter: int = 100,
-        learning_rate: float = 0.1,
-        min_samples_leaf: int = 2,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.min_samples_leaf = min_samples_leaf
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         rows = np.flatnonzero(labels.labelled)
@@ -85,12 +77,9 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
             early_stopping=False,
             random_state=int(rng.integers(2**31)),
         ).fit(X[rows], labels.codes[rows])
-        extras = {"estimator_": booster}
-        F = booster.predict_proba(X)
-        return Solution(F, np.ones(data.n_samples, dtype=bool), extras=extras)
+        return Solution(booster.predict_proba(X), extras={"estimator_": booster})
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Class probabilities of the boosted trees."""
-        data = self._check_predict(X, mask)
-        stacked = np.hstack([unit_rows(view) for view in data.views])
-        return self.estimator_.predict_proba(stacked[:, self._columns])
+        data = with_unit_rows(self._check_predict(X, mask))
+        return self.estimator_.predict_proba(data.stacked()[:, self._columns])

@@ -7,11 +7,18 @@ multi-view semi-supervised classification", Information Fusion 96, 2023.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution, check_memory
+from viewmend.baselines.base import (
+    ROUND_RULES,
+    CompleteViewClassifier,
+    Grid,
+    Solution,
+    check_memory,
+)
 from viewmend.baselines.maths.flexible import FlexibleProblem, minimise_flexible
 from viewmend.baselines.maths.learned_graph import on_common_support
 from viewmend.baselines.maths.ridge import regression_residual
@@ -19,7 +26,7 @@ from viewmend.core.graphs.neighbours import directed_neighbour_graph
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
-from viewmend.parameters import Integer, Real, Rule
+from viewmend.parameters import Real, Rule
 
 __all__ = ["CFMSCClassifier"]
 
@@ -28,6 +35,7 @@ LABELLED_WEIGHT = 1e4
 UNLABELLED_WEIGHT = 1e-4
 
 
+@dataclass(eq=False, repr=False)
 class CFMSCClassifier(CompleteViewClassifier):
     """Adaptive collaborative fusion of projections and graphs; needs complete views.
 
@@ -48,60 +56,38 @@ class CFMSCClassifier(CompleteViewClassifier):
         Smoothness of the labels on the graph.
     gamma : float, default=1
         Nearness of the graph to the fused ones. Below ``beta``, labels rewrite the graph.
-    n_neighbors : int, default=7
-    max_iter : int, default=30
-    tol : float, default=1e-5
-        Relative change of the objective at which to stop.
-    imputer : transformer of `viewmend.impute`, optional
-        Completes the views; None stands for `DeepMatrixFactorization`.
-    random_state : int or Generator, optional
-        For the imputer alone.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, max_iter, tol, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
-        As in the other methods.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
     graph_ : sparse array (n_samples, n_samples)
         The learned ``S``.
     """
 
+    lam: float = 1.0
+    beta: float = 1.0
+    gamma: float = 1.0
+    n_neighbors: int = 7
+    max_iter: int = 30
+    tol: float = 1e-5
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "lam": Real(0, low_open=True),
         "beta": Real(0, low_open=True),
         "gamma": Real(0, low_open=True),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = dict.fromkeys(
         ("lam", "beta", "gamma"), (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
     )
     script_grid: ClassVar[Grid] = grid
-
-    def __init__(
-        self,
-        lam: float = 1.0,
-        beta: float = 1.0,
-        gamma: float = 1.0,
-        n_neighbors: int = 7,
-        max_iter: int = 30,
-        tol: float = 1e-5,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.lam = lam
-        self.beta = beta
-        self.gamma = gamma
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         X = np.hstack(data.views)
@@ -118,10 +104,4 @@ class CFMSCClassifier(CompleteViewClassifier):
             regression=1.0,
         )
         minimum = minimise_flexible(problem, self.max_iter, self.tol)
-        return Solution(
-            minimum.F,
-            np.ones(len(X), dtype=bool),
-            minimum.history,
-            minimum.alpha,
-            {"graph_": minimum.S},
-        )
+        return Solution(minimum.F, None, minimum.history, minimum.alpha, {"graph_": minimum.S})

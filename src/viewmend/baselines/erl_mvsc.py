@@ -6,7 +6,7 @@ semi-supervised classification", IEEE Transactions on Image Processing, 2021.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from scipy.sparse.linalg import splu
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 
-from viewmend.baselines.base import CompleteViewClassifier, Solution, check_memory
+from viewmend.baselines.base import ROUND_RULES, CompleteViewClassifier, Solution, check_memory
 from viewmend.core.common.linear_systems import block_cg
 from viewmend.core.common.scaling import standardise_rows
 from viewmend.core.common.simplex import power_weights
@@ -24,34 +24,20 @@ from viewmend.core.graphs.spreading import joined_to_label, normalise_graph, wei
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
-from viewmend.parameters import Integer, OneOf, Real, Rule
+from viewmend.parameters import OneOf, Real, Rule
 
 __all__ = ["ERLMVSCClassifier"]
 
 
-@dataclass(frozen=True)
-class Steps:
-    """Where the released code and the stated objective part.
-
-    Attributes
-    ----------
-    smoothing : float
-        Factor of ``M + M^T`` in the step of the labels.
-    pull : float
-        Factor of ``Y Y^T`` in the step of the embedding.
-    """
-
-    smoothing: float
-    pull: float
-
-
-# `variant` -> steps of (beta, delta).
-VARIANTS = {
-    "coded": lambda beta, delta: Steps(smoothing=beta * delta / 2, pull=beta / 2),
-    "derived": lambda beta, delta: Steps(smoothing=beta / (2 * delta), pull=-beta / 2),
+# Where the released code and the stated objective part: for (beta, delta) the factor of M + M^T in
+# the step of the labels, and that of Y Y^T in the step of the embedding.
+VARIANTS: dict[str, Callable[[float, float], tuple[float, float]]] = {
+    "coded": lambda beta, delta: (beta * delta / 2, beta / 2),
+    "derived": lambda beta, delta: (beta / (2 * delta), -beta / 2),
 }
 
 
+@dataclass(eq=False, repr=False)
 class ERLMVSCClassifier(CompleteViewClassifier):
     """Embedding regulariser learning; needs complete views, and so an imputer.
 
@@ -73,30 +59,34 @@ class ERLMVSCClassifier(CompleteViewClassifier):
         where ``beta`` is large for the data, it finds no minimum. The released code differs in a
         factor (``beta delta / 2`` for ``beta / (2 delta)`` in the step of ``Y``) and in a sign
         (plus ``beta / 2 Y Y^T`` for minus in that of ``M``), and classifies better.
-    n_neighbors : int, default=20
-    max_iter : int, default=40
     tol : float, default=1e-4
         Change of the objective that ends the rounds. Those of the released code need not come to
         an end: with many labels in a class they run away. Where ``max_iter`` ends them, the
         scores are those of the round with the smallest objective.
-    imputer : transformer, optional
-        Completes the views; None stands for deep matrix factorisation.
-    random_state : int, optional
-        Seed of that imputer.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, max_iter, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`.
+    classes_, transduction_, label_distributions_, unreachable_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
         ``omega``.
     history_ : tuple of float
         The stated objective after each round.
-    n_iter_ : int
-    imputer_ : transformer or None
     """
+
+    alpha: float = 2.0
+    beta: float = 1.0
+    gamma: float = 1.0
+    delta: float = 10.0
+    variant: str = "coded"
+    n_neighbors: int = 20
+    max_iter: int = 40
+    tol: float = 1e-4
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
 
     _rules: ClassVar[dict[str, Rule]] = {
         "alpha": Real(1, low_open=True),
@@ -104,40 +94,12 @@ class ERLMVSCClassifier(CompleteViewClassifier):
         "gamma": Real(0),
         "delta": Real(0, low_open=True),
         "variant": OneOf(*VARIANTS),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
-
-    def __init__(
-        self,
-        alpha: float = 2.0,
-        beta: float = 1.0,
-        gamma: float = 1.0,
-        delta: float = 10.0,
-        variant: str = "coded",
-        n_neighbors: int = 20,
-        max_iter: int = 40,
-        tol: float = 1e-4,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.delta = delta
-        self.variant = variant
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         L = labels.one_hot()
-        steps = VARIANTS[self.variant](self.beta, self.delta)
+        smoothing, pull = VARIANTS[self.variant](self.beta, self.delta)
         S = [informed_laplacian(X_v, L, labels.labelled, self.n_neighbors) for X_v in data.views]
         omega = np.full(data.n_views, 1 / data.n_views)
         M = Embedding(np.ones(data.n_samples), weighted_sum(omega, S), L, 0.0)
@@ -145,8 +107,8 @@ class ERLMVSCClassifier(CompleteViewClassifier):
         history: list[float] = []
         best = L, omega
         for _ in range(self.max_iter):
-            Y = embed_labels(M, L, steps.smoothing, self)
-            M = learn_embedding(S, omega**self.alpha, Y, self.gamma * D, steps.pull)
+            Y = embed_labels(M, L, smoothing, self)
+            M = learn_embedding(S, omega**self.alpha, Y, self.gamma * D, pull)
             D = 1 / (2 * M.row_norms())
             omega = power_weights(M.squared_distances(S), self.alpha)
             fit = omega**self.alpha @ M.squared_distances(S) / 2
@@ -162,16 +124,7 @@ class ERLMVSCClassifier(CompleteViewClassifier):
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """``M = diag(r) (S + pull Y Y^T)``, by its parts.
-
-    Attributes
-    ----------
-    r : array (n_samples,)
-    S : sparse array (n_samples, n_samples)
-        Symmetric.
-    Y : array (n_samples, n_classes)
-    pull : float
-    """
+    """``M = diag(r) (S + pull Y Y^T)``, by its parts; ``S`` (n_samples, n_samples) is symmetric."""
 
     r: np.ndarray
     S: csr_array
@@ -203,17 +156,7 @@ class Embedding:
 def informed_laplacian(X_v: np.ndarray, L: np.ndarray, labelled: np.ndarray, k: int) -> csr_array:
     """Normalised Laplacian of a view whose labelled samples are joined by their classes alone.
 
-    Parameters
-    ----------
-    X_v : array (n_samples, n_features)
-    L : array (n_samples, n_classes)
-        One-hot rows of labelled samples, zero rows of the others.
-    labelled : array (n_samples,) of bool
-    k : int
-
-    Returns
-    -------
-    sparse array (n_samples, n_samples)
+    ``L`` (n_samples, n_classes) has one-hot rows of labelled samples, zero rows of the others.
     """
     W = normalise_graph(heat_graph(standardise_rows(X_v), k)).tocoo()
     # Among labelled samples the classes decide, and not the neighbours.
@@ -276,16 +219,8 @@ def learn_embedding(
 
     With ``pull = -beta / 2`` the argmin over ``M`` of ``1/2 sum_v powers_v |M - S_v|^2
     + beta/2 tr(Y^T M Y) + sum_i shrinkage_i |m_i|^2``, the last being a bound of the l2,1 norm.
-
-    Parameters
-    ----------
-    S : sequence of sparse array (n_samples, n_samples)
-    powers : array (n_views,)
-        ``omega_v^alpha``.
-    Y : array (n_samples, n_classes)
-    shrinkage : array (n_samples,)
-        ``gamma D_ii``, where ``D_ii = 1 / (2 |m_i|)`` of the round before.
-    pull : float
+    ``powers`` (n_views,) are ``omega_v^alpha``, ``shrinkage`` (n_samples,) is ``gamma D_ii`` with
+    ``D_ii = 1 / (2 |m_i|)`` of the round before.
     """
     return Embedding(1 / (powers.sum() + 2 * shrinkage), weighted_sum(powers, S), Y, pull)
 

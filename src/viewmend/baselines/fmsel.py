@@ -7,12 +7,19 @@ unified graph", Neural Networks 142, 2021.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution, check_memory
+from viewmend.baselines.base import (
+    ROUND_RULES,
+    CompleteViewClassifier,
+    Grid,
+    Solution,
+    check_memory,
+)
 from viewmend.baselines.maths.flexible import FlexibleProblem, minimise_flexible
 from viewmend.baselines.maths.learned_graph import on_common_support
 from viewmend.baselines.maths.ridge import regression_residual
@@ -21,7 +28,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
 from viewmend.models.base import InductiveMixin
-from viewmend.parameters import Integer, Real, Rule
+from viewmend.parameters import Real, Rule
 
 __all__ = ["FMSELClassifier"]
 
@@ -29,6 +36,7 @@ __all__ = ["FMSELClassifier"]
 LABEL_WEIGHT = 1e6
 
 
+@dataclass(eq=False, repr=False)
 class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
     """Flexible multi-view semi-supervised learning with a unified graph; needs complete views.
 
@@ -49,21 +57,13 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
         Weight of the linear model.
     xi : float, default=0.1
         Ridge of the linear model.
-    n_neighbors : int, default=7
-    max_iter : int, default=30
-    tol : float, default=1e-5
-        Relative change of the objective at which to stop.
-    imputer : transformer of `viewmend.impute`, optional
-        Completes the views; None stands for `DeepMatrixFactorization`.
-    random_state : int or Generator, optional
-        For the imputer alone.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, max_iter, tol, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
-        As in the other methods.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
     graph_ : sparse array (n_samples, n_samples)
         The learned ``S``.
@@ -71,38 +71,24 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
     intercept_ : array (n_classes,)
     """
 
+    lam1: float = 0.1
+    lam2: float = 0.1
+    xi: float = 0.1
+    n_neighbors: int = 7
+    max_iter: int = 30
+    tol: float = 1e-5
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "lam1": Real(0, low_open=True),
         "lam2": Real(0, low_open=True),
         "xi": Real(0, low_open=True),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = dict.fromkeys(("lam1", "lam2", "xi"), (1e-6, 1e-2, 1.0, 1e2, 1e6))
     script_grid: ClassVar[Grid] = {"lam1": (0.1,), "lam2": (0.1, 10.0), "xi": (1e-3, 0.1)}
-
-    def __init__(
-        self,
-        lam1: float = 0.1,
-        lam2: float = 0.1,
-        xi: float = 0.1,
-        n_neighbors: int = 7,
-        max_iter: int = 30,
-        tol: float = 1e-5,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.xi = xi
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         X = np.hstack(data.views)
@@ -120,13 +106,8 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
         )
         minimum = minimise_flexible(problem, self.max_iter, self.tol)
         coefficients, intercept = problem.R.coefficients(minimum.F)
-        return Solution(
-            minimum.F,
-            np.ones(len(X), dtype=bool),
-            minimum.history,
-            minimum.alpha,
-            {"graph_": minimum.S, "coef_": coefficients, "intercept_": intercept},
-        )
+        extras = {"graph_": minimum.S, "coef_": coefficients, "intercept_": intercept}
+        return Solution(minimum.F, None, minimum.history, minimum.alpha, extras)
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Predictions of the linear model."""

@@ -7,12 +7,13 @@ IEEE Transactions on Knowledge and Data Engineering 34(1), 2022.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution
+from viewmend.baselines.base import ROUND_RULES, CompleteViewClassifier, Grid, Solution
 from viewmend.baselines.maths.anchored import solve_anchored
 from viewmend.baselines.maths.learned_graph import learn_graph
 from viewmend.core.agfti.anchor_count import graph_size, largest_power_of_two
@@ -35,6 +36,7 @@ MANY_SAMPLES, FEW_ANCHORS, MANY_ANCHORS = 10_000, 256, 1024
 LEAST_ROUNDS = 3
 
 
+@dataclass(eq=False, repr=False)
 class FMSSLClassifier(CompleteViewClassifier):
     """Fast multi-view semi-supervised learning with a learned graph (FMSSL).
 
@@ -62,62 +64,40 @@ class FMSSLClassifier(CompleteViewClassifier):
         most 256, or 1024 from 10 000 samples on. A number beyond the samples is lowered.
     n_neighbors : int, default=7
         Anchors joined to a sample in each view.
-    max_iter : int, default=100
     tol : float, default=1e-5
         Change of the objective at which to stop.
-    imputer : transformer of `viewmend.impute` or None, default=None
-        None stands for deep matrix factorisation.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
-    random_state : int, Generator or None, default=None
-        Draws the anchors, and the start of the imputer.
+    max_iter, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
         ``d``, on the simplex.
     fused_graph_ : sparse array (n_samples, n_anchors)
         ``P``.
     n_anchors_ : int
-    history_ : tuple of float
-        Objective after each round.
-    n_iter_ : int
     """
+
+    alpha: float = 0.01
+    label_strength: float = 999.0
+    n_anchors: int | Literal["auto"] = "auto"
+    n_neighbors: int = 7
+    max_iter: int = 100
+    tol: float = 1e-5
+    imputer: ViewImputer | None = None
+    view_sizes: Sequence[int] | None = None
+    random_state: int | np.random.Generator | None = None
 
     _rules: ClassVar[dict[str, Rule]] = {
         "alpha": Real(0, low_open=True),
         "label_strength": Real(0, low_open=True),
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = {"alpha": (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)}
     script_grid: ClassVar[Grid] = {"alpha": (1e-4, 1e-2, 1.0, 100.0)}
-
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        label_strength: float = 999.0,
-        n_anchors: int | Literal["auto"] = "auto",
-        n_neighbors: int = 7,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        imputer: ViewImputer | None = None,
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.label_strength = label_strength
-        self.n_anchors = n_anchors
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.view_sizes = view_sizes
-        self.random_state = random_state
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         m, k = self._graph_size(data.n_samples)
@@ -173,22 +153,9 @@ def propagate(
     """Argmin over ``F, G`` of ``alpha sum_ij p_ij |f_i - g_j|^2 + sum_i u_i |f_i - y_i|^2``.
 
     Anchors take the mean of their samples, ``G = diag(P^T 1)^{-1} P^T F``, which leaves
-    ``(alpha I + U - alpha P diag(P^T 1)^{-1} P^T) F = U Y``.
-
-    Parameters
-    ----------
-    P : sparse array (n_samples, n_anchors)
-        Rows sum to one.
-    Y : array (n_samples, n_classes)
-    U : array (n_samples,)
-        Positive on labelled rows, zero on the others.
-    alpha : float
-
-    Returns
-    -------
-    F : array (n_samples, n_classes)
-    G : array (n_anchors, n_classes)
-        Zero rows for anchors without any sample.
+    ``(alpha I + U - alpha P diag(P^T 1)^{-1} P^T) F = U Y``. Rows of ``P`` (n_samples, n_anchors)
+    sum to one; ``U`` (n_samples,) is positive on labelled rows and zero on the others. ``G``
+    (n_anchors, n_classes) has zero rows for anchors without any sample.
     """
     scale = anchor_scale(P.sum(axis=0)[None, :])
     S = csr_array(P @ diags_array(scale))

@@ -7,6 +7,7 @@ for multi-view semi-supervised classification, IEEE Transactions on Multimedia 2
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ __all__ = ["GEGCNClassifier"]
 MIN_COMMON = 2
 
 
+@dataclass(eq=False, repr=False)
 class GEGCNClassifier(CompleteViewClassifier):
     """Four networks in turn: embedding, graph generator, graph evaluator and classifier.
 
@@ -69,17 +71,15 @@ class GEGCNClassifier(CompleteViewClassifier):
         Epochs of all networks; the last one counts.
     device : {"auto", "cpu", "cuda"}, default="auto"
         "auto" is the GPU where PyTorch finds one.
-    imputer : transformer of `viewmend.impute`, optional
-        None stands for deep matrix factorisation.
     random_state : int or None, default=None
         On the CPU, fits with the same seed and number of threads agree to the last bit.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    imputer, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`; no sample is unreachable, as the classifier also sees the
+    classes_, transduction_, label_distributions_, unreachable_, n_iter_, imputer_
+        As in `CompleteViewClassifier`; no sample is unreachable, as the classifier also sees the
         coordinates of a sample without any edge.
     history_ : tuple of float
         ``CE + R`` of every epoch, before its step.
@@ -108,6 +108,22 @@ class GEGCNClassifier(CompleteViewClassifier):
     the other layers uniform up to one over the root of their inputs.
     """
 
+    n_neighbors: int = 15
+    n_components: int = 128
+    n_hidden: int = 64
+    n_edge_hidden: int = 32
+    dropout: float = 0.3
+    embedding_rate: float = 1e-3
+    generator_rate: float = 1e-3
+    evaluator_rate: float = 1e-2
+    classifier_rate: float = 1e-2
+    pretrain_iter: int = 1000
+    max_iter: int = 700
+    device: str = "auto"
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "n_components": Integer(1),
@@ -125,40 +141,6 @@ class GEGCNClassifier(CompleteViewClassifier):
     # The network is run with the settings of its authors; nothing is tuned.
     grid: ClassVar[Grid] = {}
     script_grid: ClassVar[Grid] = {}
-
-    def __init__(
-        self,
-        n_neighbors: int = 15,
-        n_components: int = 128,
-        n_hidden: int = 64,
-        n_edge_hidden: int = 32,
-        dropout: float = 0.3,
-        embedding_rate: float = 1e-3,
-        generator_rate: float = 1e-3,
-        evaluator_rate: float = 1e-2,
-        classifier_rate: float = 1e-2,
-        pretrain_iter: int = 1000,
-        max_iter: int = 700,
-        device: str = "auto",
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.n_hidden = n_hidden
-        self.n_edge_hidden = n_edge_hidden
-        self.dropout = dropout
-        self.embedding_rate = embedding_rate
-        self.generator_rate = generator_rate
-        self.evaluator_rate = evaluator_rate
-        self.classifier_rate = classifier_rate
-        self.pretrain_iter = pretrain_iter
-        self.max_iter = max_iter
-        self.device = device
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         views = [normalize(X_v) for X_v in data.views]
@@ -182,8 +164,7 @@ class GEGCNClassifier(CompleteViewClassifier):
             "threshold_": networks.threshold().item(),
         }
         F = softmax(logits.astype(np.float64), axis=1)
-        everyone = np.ones(len(F), dtype=bool)
-        return Solution(F, everyone, tuple(map(float, history)), extras=extras)
+        return Solution(F, None, tuple(map(float, history)), extras=extras)
 
     def _check_edges(self, task: GraphTask) -> None:
         """Raise `InvalidParameterError` if fewer than two are left: no graph to learn from."""

@@ -24,16 +24,9 @@ DECAY = 5e-4
 
 @dataclass(frozen=True, eq=False)
 class GraphTask:
-    """What the networks learn from.
+    """All views side by side, their graphs, and the positions and classes of labelled samples.
 
-    Attributes
-    ----------
-    X : array (n_samples, n_features)
-        All views side by side.
-    graphs : sequence of sparse array (n_samples, n_samples)
-        Those of the views: zero or one, symmetric, with zero diagonal.
-    labelled, classes : array (n_labelled,) of int
-        Rows of the labelled samples, and their classes.
+    A graph (n_samples, n_samples) is zero or one, symmetric, with zero diagonal.
     """
 
     X: np.ndarray
@@ -86,13 +79,8 @@ def first_weights(
 ) -> Weights:
     """Where the networks start.
 
-    Parameters
-    ----------
-    task : GraphTask
-    sizes : tuple of int
-        Coordinates of the embedding, hidden units of the generator and of the classifier, and
-        classes.
-    rng : numpy.random.Generator
+    ``sizes`` are the coordinates of the embedding, the hidden units of the generator and of the
+    classifier, and the classes.
     """
     width, n_edge_hidden, n_hidden, n_classes = sizes
     n_samples, n_features = task.X.shape
@@ -123,16 +111,8 @@ def first_weights(
 class Networks:
     """The four networks in single precision, and their steps one after the other.
 
-    A graph is the tensor (n_entries,) of its entries on the pattern, row by row.
-
-    Parameters
-    ----------
-    task : GraphTask
-    weights : Weights
-        Where all of them start.
-    dropout : float
-    run : TorchRun
-        Device, and random numbers of the units left out.
+    They start at ``weights``; ``run`` draws the units left out at a rate of ``dropout``. A graph
+    is the tensor (n_entries,) of its entries on the pattern, row by row.
     """
 
     def __init__(self, task: GraphTask, weights: Weights, dropout: float, run: TorchRun) -> None:

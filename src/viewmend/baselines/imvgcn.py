@@ -32,6 +32,7 @@ __all__ = ["IMvGCNClassifier"]
 RIDGE = 1e-4
 
 
+@dataclass(eq=False, repr=False)
 class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
     """Two graph convolutions per view and one over their sum, with orthonormal weights.
 
@@ -66,17 +67,15 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
         Epochs. There is no other stop: the last epoch counts.
     device : {"auto", "cpu", "cuda"}, default="auto"
         "auto" is the GPU where PyTorch finds one.
-    imputer : transformer of `viewmend.impute`, optional
-        None stands for deep matrix factorisation.
     random_state : int or None, default=None
         On the CPU, fits with the same seed and number of threads agree to the last bit.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    imputer, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`; no sample is unreachable, as weights need no path.
+    classes_, transduction_, label_distributions_, unreachable_, n_iter_, imputer_
+        As in `CompleteViewClassifier`; no sample is unreachable, as weights need no path.
     history_ : tuple of float
         Loss of every epoch, before its step.
     weights_ : tuple of (array, array, array)
@@ -93,6 +92,18 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
     its nearest samples of ``fit`` in every view, and goes through the network with them; the
     graph, the hidden units and the column means of the samples of ``fit`` stay as they are.
     """
+
+    n_neighbors: int = 30
+    lam: float = 0.5
+    alpha: float = 1e-5
+    width_divisors: Sequence[int] = (8, 32)
+    dropout: float = 0.3
+    learning_rate: float = 0.01
+    max_iter: int = 300
+    device: str = "auto"
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
 
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
@@ -118,32 +129,6 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
         )
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 30,
-        lam: float = 0.5,
-        alpha: float = 1e-5,
-        width_divisors: Sequence[int] = (8, 32),
-        dropout: float = 0.3,
-        learning_rate: float = 0.01,
-        max_iter: int = 300,
-        device: str = "auto",
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.lam = lam
-        self.alpha = alpha
-        self.width_divisors = width_divisors
-        self.dropout = dropout
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.device = device
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
-
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         run = TorchRun.start(self.device, rng)
         graphs = [loop_graph(X_v, self.n_neighbors) for X_v in data.views]
@@ -163,7 +148,7 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
         network = FittedNetwork.of(data.views, graphs, filters, weights)
         F = softmax(network.outputs, axis=1)
         extras = {"weights_": weights, "network_": network}
-        return Solution(F, np.ones(len(F), dtype=bool), tuple(history), extras=extras)
+        return Solution(F, None, tuple(history), extras=extras)
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Softmax of the network, new rows joined to their nearest samples of fit."""
@@ -270,18 +255,8 @@ def fitted_weights(torch: Any, W: Sequence[Sequence[Tensor]]) -> tuple[tuple[np.
 class FittedNetwork:
     """The network on the samples of fit, without dropout: what the layers of new samples see.
 
-    Attributes
-    ----------
-    views : tuple of array (n_samples, n_features_v)
-    degrees : tuple of array (n_samples,)
-        Row sums of the graphs.
-    hidden : tuple of array (n_samples, n_hidden_v)
-        Units of the first layer.
-    means : tuple of array (n_units_v,)
-        Column means of the second layer.
-    fused : array (n_samples, n_classes)
-        Input of the last filter.
-    outputs : array (n_samples, n_classes)
+    Of every view the features, the row sums of its graph, the units (n_samples, n_hidden_v) of the
+    first layer and the column means of the second; input and output of the last filter.
     """
 
     views: tuple[np.ndarray, ...]
@@ -334,11 +309,7 @@ def new_filter_rows(
 ) -> tuple[float, csr_array]:
     """Rows of ``Phi`` of new samples, each joined to itself and its ``k - 1`` nearest of fit.
 
-    Returns
-    -------
-    loop : float
-        Diagonal entry of ``Phi``, the same for all new samples.
-    Phi : sparse array (n_new, n_samples)
+    The diagonal entry, the same for all new samples, is apart from the rows (n_new, n_samples).
     """
     k = min(k, len(X_v) + 1)
     # As in `loop_graph`: the loop counts two, every neighbour one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from viewmend.parameters import Integer, Real, Rule
 __all__ = ["MeanImputedLabelSpreading"]
 
 
+@dataclass(eq=False, repr=False)
 class MeanImputedLabelSpreading(BaselineClassifier):
     """scikit-learn's label spreading on mean-imputed, concatenated views.
 
@@ -25,11 +27,10 @@ class MeanImputedLabelSpreading(BaselineClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default=7
     spreading : float in (0, 1), default=0.2
         ``alpha`` of `sklearn.semi_supervised.LabelSpreading`.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------
@@ -38,20 +39,14 @@ class MeanImputedLabelSpreading(BaselineClassifier):
     n_iter_ : int
     """
 
+    n_neighbors: int = 7
+    spreading: float = 0.2
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "spreading": Real(0, 1, low_open=True, high_open=True),
     }
-
-    def __init__(
-        self,
-        n_neighbors: int = 7,
-        spreading: float = 0.2,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.spreading = spreading
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         X = np.hstack(ColumnMeanImputer().fit_transform(data).views)

@@ -7,6 +7,7 @@ neighbours", AAAI 2017.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.neighbors import NearestNeighbors
 
 from viewmend.backend import dispatch
-from viewmend.baselines.base import CompleteViewClassifier, Solution
+from viewmend.baselines.base import ROUND_RULES, CompleteViewClassifier, Solution
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.common.scaling import standardise_rows
 from viewmend.core.common.simplex import project_simplex
@@ -25,7 +26,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidViewsError
 from viewmend.impute.base import ViewImputer
-from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
+from viewmend.parameters import AnyOf, OneOf, Real, Rule
 
 __all__ = ["MLANClassifier"]
 
@@ -37,6 +38,7 @@ WEIGHTINGS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class MLANClassifier(CompleteViewClassifier):
     """Multi-view learning with adaptive neighbours; needs complete views, and so an imputer.
 
@@ -55,58 +57,34 @@ class MLANClassifier(CompleteViewClassifier):
     weighting : {"paper", "code"}, default="paper"
         View weights ``1 / (2 sqrt(<D_v, S>))``, or those of the released code, which punish poor
         views harder. The objective descends under "paper" only.
-    max_iter : int, default=30
-    tol : float, default=1e-8
-        Relative change of the objective that ends the rounds.
-    imputer : transformer, optional
-        Completes the views; None stands for deep matrix factorisation.
-    random_state : int, optional
-        Seed of that imputer and of a random ``lam``.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    max_iter, tol, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     graph_ : sparse array (n_samples, n_samples)
         ``S`` before it is made symmetric.
     lam_ : float
     view_weights_ : array (n_views,)
         Sum to one.
-    history_ : tuple of float
-        Objective after each round.
-    n_iter_ : int
-    imputer_ : transformer or None
     """
+
+    lam: float | Literal["random"] = "random"
+    n_neighbors: int = 7
+    weighting: str = "paper"
+    max_iter: int = 30
+    tol: float = 1e-8
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
 
     _rules: ClassVar[dict[str, Rule]] = {
         "lam": AnyOf(Real(0), OneOf("random")),
-        "n_neighbors": Integer(1),
         "weighting": OneOf(*WEIGHTINGS),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
-
-    def __init__(
-        self,
-        lam: float | Literal["random"] = "random",
-        n_neighbors: int = 7,
-        weighting: str = "paper",
-        max_iter: int = 30,
-        tol: float = 1e-8,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.lam = lam
-        self.n_neighbors = n_neighbors
-        self.weighting = weighting
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, rng: np.random.Generator) -> Solution:
         Y = labels.one_hot()
@@ -134,22 +112,11 @@ class MLANClassifier(CompleteViewClassifier):
 def adaptive_neighbours(
     views: Sequence[np.ndarray], k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Neighbour lists under the mean squared distance, kept for good, and the start of ``S``.
+    """Neighbour lists under the mean squared distance ``e``, kept for good; ``D, S, alpha``.
 
-    Parameters
-    ----------
-    views : sequence of array (n_samples, n_features_v)
-    k : int
-        Lowered to ``n_samples - 2`` where there are fewer samples.
-
-    Returns
-    -------
-    lists : array (n_samples, k) of int
-    D : array (n_views, n_samples, k)
-        Squared distances of every view, on the lists alone.
-    S : array (n_samples, k)
-    alpha : float
-        Mean over the samples of ``(k e_{k+1} - sum_{t <= k} e_t) / 2``.
+    On the lists (n_samples, k) alone, ``D`` (n_views, n_samples, k) are the squared distances of
+    every view and ``S`` (n_samples, k) starts; ``alpha`` is the mean over the samples of
+    ``(k e_{k+1} - sum_{t <= k} e_t) / 2``. ``k`` is lowered to ``n_samples - 2``.
     """
     # The mean of squared distances is that of the joined columns: no n x n array is needed.
     joined = np.hstack(views)
@@ -222,16 +189,6 @@ def fit_neighbour_weights(
 ) -> np.ndarray:
     """Row-wise argmin over the simplex of ``sum_j (sum_v w_v D_v + pulls)_ij s_ij + alpha s_ij^2``.
 
-    Parameters
-    ----------
-    D : array (n_views, n_samples, k)
-    w : array (n_views,)
-    pulls : array (n_samples, k)
-        ``lam |f_i - f_j|^2``.
-    alpha : float
-
-    Returns
-    -------
-    S : array (n_samples, k)
+    ``D`` (n_views, n_samples, k); ``pulls`` and the result (n_samples, k).
     """
     return project_simplex(-(np.einsum("v,vij->ij", w, D) + pulls) / (2 * alpha))

@@ -7,6 +7,7 @@ adaptive regression", IEEE Transactions on Image Processing 26(9), 2017.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = ["MVARClassifier"]
 WINDOW = 6
 
 
+@dataclass(eq=False, repr=False)
 class MVARClassifier(InductiveMixin, CompleteViewClassifier):
     """Multi-view classification by adaptive regression; needs complete views.
 
@@ -44,24 +46,28 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
         Ridge, on the intercepts too.
     r : float > 1, default=2
         The nearer to 1, the more the best view counts.
-    max_iter : int, default=29
     tol : float, default=1e-6
         Relative spread of the last six objectives at which to stop.
-    imputer : transformer of `viewmend.impute`, optional
-        Completes the views; None stands for `DeepMatrixFactorization`.
-    random_state : int or Generator, optional
-        For the imputer alone.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    max_iter, imputer, random_state, view_sizes
+        As in `CompleteViewClassifier`.
 
     Attributes
     ----------
-    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
-        As in the other methods.
+    classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
+        As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
     coefs_ : list of array (n_features_v, n_classes)
     intercepts_ : list of array (n_classes,)
     """
+
+    label_weight: float = 1e4
+    lam: float = 100.0
+    r: float = 2.0
+    max_iter: int = 29
+    tol: float = 1e-6
+    imputer: ViewImputer | None = None
+    random_state: int | np.random.Generator | None = None
+    view_sizes: Sequence[int] | None = None
 
     _rules: ClassVar[dict[str, Rule]] = {
         "label_weight": Real(0, low_open=True),
@@ -72,26 +78,6 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
     }
     grid: ClassVar[Grid] = {"label_weight": (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)}
     script_grid: ClassVar[Grid] = {"label_weight": (1.0, 1e2, 1e4, 1e6)}
-
-    def __init__(
-        self,
-        label_weight: float = 1e4,
-        lam: float = 100.0,
-        r: float = 2.0,
-        max_iter: int = 29,
-        tol: float = 1e-6,
-        imputer: ViewImputer | None = None,
-        random_state: int | np.random.Generator | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.label_weight = label_weight
-        self.lam = lam
-        self.r = r
-        self.max_iter = max_iter
-        self.tol = tol
-        self.imputer = imputer
-        self.random_state = random_state
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         side = min(data.n_samples, max(data.n_features) + 1)
@@ -114,14 +100,9 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
             history.append(float(alpha**self.r @ costs))
             if is_still(history, self.tol):
                 break
-        scores = view_scores(views, W, T, alpha**self.r)
-        return Solution(
-            np.where(labelled[:, None], Y, scores),
-            np.ones(len(Y), dtype=bool),
-            tuple(history),
-            alpha,
-            {"coefs_": [W_v[:-1] for W_v in W], "intercepts_": [W_v[-1] for W_v in W]},
-        )
+        F = np.where(labelled[:, None], Y, view_scores(views, W, T, alpha**self.r))
+        extras = {"coefs_": [W_v[:-1] for W_v in W], "intercepts_": [W_v[-1] for W_v in W]}
+        return Solution(F, None, tuple(history), alpha, extras)
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Weighted sum of the views' linear models."""
@@ -135,10 +116,7 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
 def labelled_ridge(X_l: np.ndarray, Y_l: np.ndarray, lam: float) -> np.ndarray:
     """Argmin over ``[W; b]`` of ``|X_l W + 1 b^T - Y_l|^2 + lam |W|^2``; here ``b`` is free.
 
-    Parameters
-    ----------
-    X_l : array (n_labelled, n_features + 1)
-        Its last column is all ones.
+    The last column of ``X_l`` (n_labelled, n_features + 1) is all ones, and left out.
     """
     centre, mean = X_l[:, :-1].mean(axis=0), Y_l.mean(axis=0)
     W = weighted_ridge(X_l[:, :-1] - centre, Y_l - mean, np.ones(len(X_l)), lam)
@@ -170,20 +148,7 @@ def sample_weights(X_v: np.ndarray, W_v: np.ndarray, F: np.ndarray, s: np.ndarra
 
 
 def weighted_ridge(X: np.ndarray, F: np.ndarray, t: np.ndarray, lam: float) -> np.ndarray:
-    """Argmin over ``W`` of ``sum_i t_i |x_i W - f_i|^2 + lam |W|^2``.
-
-    Parameters
-    ----------
-    X : array (n_samples, n_features)
-    F : array (n_samples, n_classes)
-    t : array (n_samples,)
-        Positive.
-    lam : float
-
-    Returns
-    -------
-    array (n_features, n_classes)
-    """
+    """Argmin over ``W`` of ``sum_i t_i |x_i W - f_i|^2 + lam |W|^2``, with positive ``t``."""
     root = np.sqrt(t)[:, None]
     return ridge_coefficients(root * X, root * F, lam)
 

@@ -28,6 +28,7 @@ from viewmend.parameters import Integer, OneOf, Real, Rule
 __all__ = ["PoissonClassifier", "PoissonMBOClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class PoissonClassifier(BaselineClassifier):
     """Poisson learning: labels are sources and sinks of a potential on the graph.
 
@@ -37,7 +38,6 @@ class PoissonClassifier(BaselineClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default=10
     weights : {"gaussian", "closed_form", "uniform"}, default="gaussian"
         Edge weights: ``exp(-4 d^2 / d_k^2)`` with ``d_k`` the distance to the farthest of the
         neighbours, those of AGF-TI, or one.
@@ -46,8 +46,8 @@ class PoissonClassifier(BaselineClassifier):
         its share of the labels. None leaves it unscaled.
     tol : float, default=1e-6
         Relative residual of the conjugate gradients.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------
@@ -57,26 +57,18 @@ class PoissonClassifier(BaselineClassifier):
     graph_ : sparse array (n_samples, n_samples)
     """
 
+    n_neighbors: int = 10
+    weights: str = "gaussian"
+    class_prior: Any = None
+    tol: float = 1e-6
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "weights": OneOf(*EDGE_WEIGHTS),
         "tol": Real(0, low_open=True),
     }
     grid: ClassVar[Grid] = {"n_neighbors": (5, 10, 15), "weights": ("gaussian", "uniform")}
-
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        weights: str = "gaussian",
-        class_prior: Any = None,
-        tol: float = 1e-6,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.class_prior = class_prior
-        self.tol = tol
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         prior = check_class_prior(self.class_prior, labels)
@@ -86,6 +78,7 @@ class PoissonClassifier(BaselineClassifier):
         return Solution(F, joined_to_label(W, labels.labelled), extras={"graph_": W})
 
 
+@dataclass(eq=False, repr=False)
 class PoissonMBOClassifier(BaselineClassifier):
     """Poisson learning with known class sizes (PoissonMBO).
 
@@ -121,6 +114,14 @@ class PoissonMBOClassifier(BaselineClassifier):
     n_iter_ : int
     """
 
+    n_neighbors: int = 10
+    weights: str = "gaussian"
+    class_prior: Any = "labeled"
+    fidelity: float = 1.0
+    n_inner: int = 40
+    n_outer: int = 20
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "weights": OneOf(*EDGE_WEIGHTS),
@@ -129,24 +130,6 @@ class PoissonMBOClassifier(BaselineClassifier):
         "n_outer": Integer(1),
     }
     grid: ClassVar[Grid] = {"n_neighbors": (5, 10, 15), "weights": ("gaussian", "uniform")}
-
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        weights: str = "gaussian",
-        class_prior: Any = "labeled",
-        fidelity: float = 1.0,
-        n_inner: int = 40,
-        n_outer: int = 20,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.class_prior = class_prior
-        self.fidelity = fidelity
-        self.n_inner = n_inner
-        self.n_outer = n_outer
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         prior = check_class_prior(self.class_prior, labels)
@@ -171,15 +154,7 @@ class PoissonMBOClassifier(BaselineClassifier):
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """What `poisson_mbo` finds.
-
-    Attributes
-    ----------
-    F : array (n_samples, n_classes)
-        Rows on the simplex, largest at the class of the sample.
-    history : tuple of float
-        Energy of the classes that each round starts from.
-    """
+    """Rows (n_samples, n_classes) on the simplex, largest at the class; energy at every start."""
 
     F: np.ndarray
     history: tuple[float, ...]
@@ -189,19 +164,8 @@ def label_sources(graph: csr_array, Y: np.ndarray, labelled: np.ndarray) -> np.n
     """``sum_j (y_j - ybar) delta_j``, with ``ybar`` the mean label of the component of ``j``.
 
     The paper has a connected graph and one mean. The Laplacian maps onto functions of mean zero
-    on every component, so each component takes its own mean to remain solvable.
-
-    Parameters
-    ----------
-    graph : sparse array (n_samples, n_samples)
-    Y : array (n_samples, n_classes)
-        One-hot rows of labelled samples.
-    labelled : array (n_samples,) of bool
-
-    Returns
-    -------
-    B : array (n_samples, n_classes)
-        Zero on unlabelled rows; rows sum to zero, and so do columns within a component.
+    on every component, so each component takes its own mean to remain solvable. The result
+    (n_samples, n_classes) is zero on unlabelled rows; columns sum to zero within a component.
     """
     return np.where(labelled[:, None], Y - _component_means(graph, Y, labelled), 0.0)
 
@@ -211,20 +175,8 @@ def poisson_potential(graph: csr_array, B: np.ndarray, tol: float = 1e-6) -> np.
 
     Solved as ``(I - D^{-1/2} W D^{-1/2}) V = D^{-1/2} B`` with ``U = D^{-1/2} V``: singular, but
     conjugate gradients never leave the range of the matrix, in which the right-hand side lies.
-
-    Parameters
-    ----------
-    graph : sparse array (n_samples, n_samples)
-        Symmetric weights ``W`` without a diagonal.
-    B : array (n_samples, n_classes)
-        From `label_sources`.
-    tol : float
-        Relative residual of the conjugate gradients.
-
-    Returns
-    -------
-    U : array (n_samples, n_classes)
-        Rows sum to zero; isolated samples have zero rows.
+    The graph ``W`` has no diagonal, ``B`` (n_samples, n_classes) comes from `label_sources`, and
+    isolated samples have zero rows in ``U``.
     """
     degrees = graph.sum(axis=1)
     scale = np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
@@ -239,17 +191,8 @@ def poisson_labels(
     """Positive part of the Poisson potential.
 
     Rows of the potential sum to zero, so the largest entry is in the positive part. It vanishes
-    on components all of whose labels are of one class; these get that class.
-
-    Parameters
-    ----------
-    graph, Y, labelled, tol
-        As in `label_sources` and `poisson_potential`.
-
-    Returns
-    -------
-    F : array (n_samples, n_classes)
-        Non-negative; zero rows on components without a label.
+    on components all of whose labels are of one class; these get that class. Components without
+    a label have zero rows.
     """
     F = np.maximum(poisson_potential(graph, label_sources(graph, Y, labelled), tol), 0)
     shares = _component_means(graph, Y, labelled)
@@ -262,17 +205,7 @@ def heat_flow(
 ) -> np.ndarray:
     """``n_steps`` of ``U <- U - t (L U - fidelity B)``, with ``t`` the inverse largest degree.
 
-    Parameters
-    ----------
-    graph : sparse array (n_samples, n_samples)
-    U, B : array (n_samples, n_classes)
-    fidelity : float
-        Strength of the sources, ``mu`` in the paper.
-    n_steps : int
-
-    Returns
-    -------
-    array (n_samples, n_classes)
+    ``fidelity`` is the strength of the sources ``B``, ``mu`` in the paper.
     """
     # At most twice the largest degree is an eigenvalue of L, so this step is stable.
     step = 1 / max(graph.sum(axis=1).max(), np.finfo(float).tiny)
@@ -289,16 +222,6 @@ def volume_offsets(U: np.ndarray, prior: np.ndarray) -> np.ndarray:
     These classes maximise ``sum_i U_{i, class of i}`` among all labellings of these class sizes;
     ``b`` are the dual variables of the sizes, found by `class_weights` to within a sample or so of
     the sizes asked. The paper scales columns instead, for which no such optimality holds.
-
-    Parameters
-    ----------
-    U : array (n_samples, n_classes)
-    prior : array (n_classes,)
-        Positive, sums to one.
-
-    Returns
-    -------
-    b : array (n_classes,)
     """
     return np.log(class_weights(np.exp(U - U.max(axis=1, keepdims=True)), prior))
 
@@ -318,23 +241,8 @@ def poisson_mbo(
     Alternates a heat flow ``U = A U_0 + G`` from the one-hot classes ``U_0`` (`heat_flow`) and
     thresholding under the volume constraint (`volume_offsets`). With ``A`` positive semi-definite
     this is ascent on the convex ``tr(U_0^T A U_0) / 2 + tr(G^T U_0)``, the energy its negative.
-
-    Parameters
-    ----------
-    graph : sparse array (n_samples, n_samples)
-        Every component has a label.
-    Y, labelled
-        As in `label_sources`.
-    prior : array (n_classes,)
-        Shares of the classes among all samples of the graph.
-    fidelity, n_inner : float, int
-        As in `heat_flow`; an even ``n_inner`` makes ``A`` positive semi-definite.
-    n_outer : int
-        Most rounds; fewer where no sample changes its class.
-
-    Returns
-    -------
-    Labelling
+    Every component of the graph has a label. ``n_inner``, the steps of the heat flow, makes ``A``
+    positive semi-definite where it is even; ``n_outer`` bounds the rounds.
     """
     B = label_sources(graph, Y, labelled)
     G = heat_flow(graph, np.zeros_like(B), B, fidelity, n_inner)
@@ -352,10 +260,7 @@ def poisson_mbo(
 
 
 def _component_means(graph: csr_array, values: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Mean of the rows of ``values`` weighted by ``mass`` over the component of every row.
-
-    Zero where a component has no mass.
-    """
+    """Mean of ``values`` weighted by ``mass`` over the component of a row; zero without mass."""
     n_components, component = connected_components(graph, directed=False)
     where = (component, np.arange(len(component)))
     sums = csr_array((mass.astype(np.float64), where), shape=(n_components, len(component)))

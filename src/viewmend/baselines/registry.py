@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from viewmend.baselines.base import CompleteViewClassifier
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["METHODS", "Method", "get_method"]
@@ -24,8 +25,6 @@ class Method:
         Module and class, imported on use.
     paper : str
         Short reference.
-    needs_imputation : bool
-        Whether missing views are filled first (`viewmend.impute`).
     extra : str or None
         Extra to install, as in ``pip install viewmend[torch]``.
     """
@@ -33,7 +32,6 @@ class Method:
     name: str
     path: str
     paper: str
-    needs_imputation: bool = False
     extra: str | None = None
 
     @property
@@ -41,6 +39,11 @@ class Method:
         """The class."""
         module, name = self.path.rsplit(".", 1)
         return getattr(importlib.import_module(module), name)
+
+    @property
+    def needs_imputation(self) -> bool:
+        """Whether missing views are filled first (`viewmend.impute`)."""
+        return issubclass(self.estimator, CompleteViewClassifier)
 
     @property
     def grid(self) -> Mapping[str, Sequence[Any]]:
@@ -53,8 +56,8 @@ class Method:
         return hasattr(self.estimator, "predict")
 
 
-def _baseline(name: str, module: str, paper: str, **needs: Any) -> Method:
-    return Method(name, f"viewmend.baselines.{module}", paper, **needs)
+def _baseline(name: str, path: str, paper: str, extra: str | None = None) -> Method:
+    return Method(name, f"viewmend.baselines.{path}", paper, extra)
 
 
 # Ours and the paper's own, then its baselines, then the rivals that it left out.
@@ -65,43 +68,17 @@ METHODS: Mapping[str, Method] = {
         Method("AGF-TI", "viewmend.models.agfti.AGFTIClassifier", "Jiang et al., NeurIPS 2025"),
         _baseline("SLIM", "slim.SLIMClassifier", "Yang et al., IJCAI 2018"),
         _baseline("AMSC", "amsc.AMSCClassifier", "Zhuge et al., IEEE T. Cybernetics 2023"),
-        _baseline("AMMSS", "ammss.AMMSSClassifier", "Cai et al., ICCV 2013", needs_imputation=True),
-        _baseline("AMGL", "amgl.AMGLClassifier", "Nie et al., IJCAI 2016", needs_imputation=True),
-        _baseline("MLAN", "mlan.MLANClassifier", "Nie et al., AAAI 2017", needs_imputation=True),
-        _baseline("AMUSE", "amuse.AMUSEClassifier", "Nie et al., TKDE 2020", needs_imputation=True),
-        _baseline(
-            "FMSSL", "fmssl.FMSSLClassifier", "Zhang et al., TKDE 2022", needs_imputation=True
-        ),
-        _baseline(
-            "FMSEL", "fmsel.FMSELClassifier", "Li et al., Neural Netw. 2021", needs_imputation=True
-        ),
-        _baseline(
-            "CFMSC",
-            "cfmsc.CFMSCClassifier",
-            "Jiang et al., Inf. Fusion 2023",
-            needs_imputation=True,
-        ),
-        _baseline("MVAR", "mvar.MVARClassifier", "Tao et al., TIP 2017", needs_imputation=True),
-        _baseline(
-            "ERL-MVSC",
-            "erl_mvsc.ERLMVSCClassifier",
-            "Huang et al., TIP 2021",
-            needs_imputation=True,
-        ),
-        _baseline(
-            "IMvGCN",
-            "imvgcn.IMvGCNClassifier",
-            "Wu et al., TMM 2023",
-            needs_imputation=True,
-            extra="torch",
-        ),
-        _baseline(
-            "GEGCN",
-            "gegcn.GEGCNClassifier",
-            "Lu et al., TMM 2024",
-            needs_imputation=True,
-            extra="torch",
-        ),
+        _baseline("AMMSS", "ammss.AMMSSClassifier", "Cai et al., ICCV 2013"),
+        _baseline("AMGL", "amgl.AMGLClassifier", "Nie et al., IJCAI 2016"),
+        _baseline("MLAN", "mlan.MLANClassifier", "Nie et al., AAAI 2017"),
+        _baseline("AMUSE", "amuse.AMUSEClassifier", "Nie et al., TKDE 2020"),
+        _baseline("FMSSL", "fmssl.FMSSLClassifier", "Zhang et al., TKDE 2022"),
+        _baseline("FMSEL", "fmsel.FMSELClassifier", "Li et al., Neural Netw. 2021"),
+        _baseline("CFMSC", "cfmsc.CFMSCClassifier", "Jiang et al., Inf. Fusion 2023"),
+        _baseline("MVAR", "mvar.MVARClassifier", "Tao et al., TIP 2017"),
+        _baseline("ERL-MVSC", "erl_mvsc.ERLMVSCClassifier", "Huang et al., TIP 2021"),
+        _baseline("IMvGCN", "imvgcn.IMvGCNClassifier", "Wu et al., TMM 2023", "torch"),
+        _baseline("GEGCN", "gegcn.GEGCNClassifier", "Lu et al., TMM 2024", "torch"),
         _baseline("union graph", "union_graph.UnionGraphClassifier", "Zhou et al., NIPS 2004"),
         _baseline("Poisson", "poisson.PoissonClassifier", "Calder et al., ICML 2020"),
         _baseline("Poisson-MBO", "poisson.PoissonMBOClassifier", "Calder et al., ICML 2020"),
@@ -118,16 +95,11 @@ METHODS: Mapping[str, Method] = {
 
 
 def get_method(name: str) -> Method:
-    """A method by its name; an unknown name is an error that lists the known ones.
+    """A row of `METHODS`; an unknown name is an error that lists the known ones.
 
     Parameters
     ----------
     name : str
-        Row of `METHODS`.
-
-    Returns
-    -------
-    Method
     """
     if name not in METHODS:
         msg = f"there is no method {name!r}; choose one of {', '.join(METHODS)}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,8 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from viewmend.baselines.base import BaselineClassifier, Grid, Solution
-from viewmend.core.common.scaling import unit_rows
+from viewmend.baselines.base import BaselineClassifier, Grid, Solution, with_unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute import ColumnMeanImputer
@@ -26,6 +26,7 @@ from viewmend.parameters import Integer, Real, Rule
 __all__ = ["SelfTrainingLogistic"]
 
 
+@dataclass(eq=False, repr=False)
 class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
     """Logistic regression that labels the samples it is sure of and learns from them again.
 
@@ -41,8 +42,8 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
         Least probability at which a prediction becomes a label.
     max_iter : int, default=10
         Most rounds of self-training.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------
@@ -54,24 +55,17 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
         Samples that self-training labelled.
     """
 
+    C: float = 1.0
+    threshold: float = 0.75
+    max_iter: int = 10
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "C": Real(0, low_open=True),
         "threshold": Real(0, 1, high_open=True),
         "max_iter": Integer(1),
     }
     grid: ClassVar[Grid] = {"C": (1.0, 10.0, 100.0), "threshold": (0.5, 0.75, 0.9)}
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        threshold: float = 0.75,
-        max_iter: int = 10,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.C = C
-        self.threshold = threshold
-        self.max_iter = max_iter
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         self._imputer = ColumnMeanImputer()
@@ -89,11 +83,9 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
             "estimator_": trainer.estimator_,
             "n_pseudo_labels_": int(np.sum(trainer.labeled_iter_ > 0)),
         }
-        F = trainer.predict_proba(X)
-        return Solution(F, np.ones(data.n_samples, dtype=bool), extras=extras)
+        return Solution(trainer.predict_proba(X), extras=extras)
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Class probabilities of the logistic regression."""
-        data = self._check_predict(X, mask)
-        data = MultiViewData(tuple(map(unit_rows, data.views)), data.observed, data.names)
+        data = with_unit_rows(self._check_predict(X, mask))
         return self.estimator_.predict_proba(np.hstack(self._imputer.transform(data).views))

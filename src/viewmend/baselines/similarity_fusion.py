@@ -7,6 +7,7 @@ B. Wang, A. M. Mezlini, F. Demir, M. Fiume, Z. Tu, M. Brudno, B. Haibe-Kains, A.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from viewmend.parameters import Integer, Real, Rule
 __all__ = ["SimilarityFusionClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class SimilarityFusionClassifier(BaselineClassifier):
     """Similarity network fusion (SNF): the views' similarity graphs diffuse through each other.
 
@@ -47,8 +49,8 @@ class SimilarityFusionClassifier(BaselineClassifier):
         The larger, the further labels travel.
     class_prior : None, "labeled", "uniform", array (n_classes,) or dict, default=None
         Mass of the classes after spreading; None gives all the same.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------
@@ -58,6 +60,13 @@ class SimilarityFusionClassifier(BaselineClassifier):
         Symmetric, zero on the diagonal and between samples that share no view.
     """
 
+    n_neighbors: int = 20
+    kernel_width: float = 0.5
+    n_diffusions: int = 20
+    spreading: float = 0.9
+    class_prior: Any = None
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "kernel_width": Real(0, low_open=True),
@@ -65,22 +74,6 @@ class SimilarityFusionClassifier(BaselineClassifier):
         "spreading": Real(0, 1, high_open=True),
     }
     grid: ClassVar[Grid] = {"n_neighbors": (10, 20), "kernel_width": (0.3, 0.5, 0.8)}
-
-    def __init__(
-        self,
-        n_neighbors: int = 20,
-        kernel_width: float = 0.5,
-        n_diffusions: int = 20,
-        spreading: float = 0.9,
-        class_prior: Any = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.kernel_width = kernel_width
-        self.n_diffusions = n_diffusions
-        self.spreading = spreading
-        self.class_prior = class_prior
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         prior = check_class_prior(self.class_prior, labels)
@@ -104,17 +97,7 @@ class SimilarityFusionClassifier(BaselineClassifier):
 def local_kernel(X: np.ndarray, k: int, width: float) -> np.ndarray:
     """``exp(-d_ij^2 / (width e_ij))``, ``e_ij`` the mean of ``d_ij`` and of both rows' reach.
 
-    The reach of a row is its mean distance to its ``k`` nearest rows.
-
-    Parameters
-    ----------
-    X : array (n_rows, n_features)
-    k : int
-    width : float
-
-    Returns
-    -------
-    array (n_rows, n_rows)
+    The reach of a row of ``X`` is its mean distance to its ``k`` nearest rows.
     """
     distances = pairwise_distances(X)
     k = min(k, len(X) - 1)
@@ -129,15 +112,7 @@ def local_kernel(X: np.ndarray, k: int, width: float) -> np.ndarray:
 def transition(W: np.ndarray) -> np.ndarray:
     """``w_ij / (2 sum_{k != i} w_ik)`` off the diagonal, one half on it (Eq. 2 of the paper).
 
-    Parameters
-    ----------
-    W : array (n_rows, n_rows)
-        Non-negative.
-
-    Returns
-    -------
-    array (n_rows, n_rows)
-        Rows sum to one, but for rows without any similarity, which sum to one half.
+    Rows sum to one, but for rows without any similarity, which sum to one half.
     """
     P = W.copy()
     np.fill_diagonal(P, 0)
@@ -150,18 +125,7 @@ def transition(W: np.ndarray) -> np.ndarray:
 def nearest_transition(W: np.ndarray, k: int) -> csr_array:
     """``w_ij / sum_{k in N_i} w_ik`` at the ``k`` rows most similar to ``i`` (Eq. 3 of the paper).
 
-    As in the paper, a sample is its own nearest neighbour.
-
-    Parameters
-    ----------
-    W : array (n_rows, n_rows)
-        Largest on the diagonal.
-    k : int
-
-    Returns
-    -------
-    sparse array (n_rows, n_rows)
-        Rows sum to one.
+    As in the paper, a sample is its own nearest neighbour: ``W`` is largest on the diagonal.
     """
     n_rows = len(W)
     k = min(k, n_rows)
@@ -179,19 +143,10 @@ def fuse_similarities(
     k: int,
     n_diffusions: int,
 ) -> np.ndarray:
-    """Cross-diffusion of the views' kernels, and the mean of the outcomes.
+    """Cross-diffusion of the views' kernels, and the mean of the outcomes, (n_samples, n_samples).
 
-    Parameters
-    ----------
-    kernels : sequence of array (n_observed_v, n_observed_v)
-    rows : sequence of array (n_observed_v,) of int
-        Sample of every row of every kernel.
-    n_samples, k, n_diffusions : int
-
-    Returns
-    -------
-    array (n_samples, n_samples)
-        Symmetric, zero on the diagonal and where no view has both samples.
+    The kernel of a view (n_observed_v, n_observed_v) is about the samples ``rows`` (n_observed_v,).
+    The result is symmetric, zero on the diagonal and where no view has both samples.
     """
     P = [transition(kernel) for kernel in kernels]
     S = [nearest_transition(kernel, k) for kernel in kernels]
@@ -201,11 +156,11 @@ def fuse_similarities(
         n_seen[block] += 1
     for _ in range(n_diffusions):
         total = _sum_at(P, blocks, n_samples)
-        others = [
-            _mean_of_others(total[block] - P_v, n_seen[block] - 1, P_v)
-            for P_v, block in zip(P, blocks, strict=True)
-        ]
-        P = [transition((S_v @ (S_v @ other).T).T) for S_v, other in zip(S, others, strict=True)]
+        for v, (S_v, block) in enumerate(zip(S, blocks, strict=True)):
+            others, n_others = total[block] - P[v], n_seen[block] - 1
+            # Pairs that no other view has keep their own similarity.
+            mean = np.divide(others, n_others, out=P[v].copy(), where=n_others > 0)
+            P[v] = transition((S_v @ (S_v @ mean).T).T)
     W = _sum_at(P, blocks, n_samples) / np.maximum(n_seen, 1)
     W = (W + W.T) / 2
     np.fill_diagonal(W, 0)
@@ -220,8 +175,3 @@ def _sum_at(
     for P_v, block in zip(P, blocks, strict=True):
         total[block] += P_v
     return total
-
-
-def _mean_of_others(total: np.ndarray, count: np.ndarray, alone: np.ndarray) -> np.ndarray:
-    """``total / count``, and ``alone`` at the pairs that no other view has."""
-    return np.divide(total, count, out=alone.copy(), where=count > 0)

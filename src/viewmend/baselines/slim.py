@@ -8,28 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from viewmend.baselines.base import BaselineClassifier, Grid, Solution, check_memory
+from viewmend.baselines.base import ROUND_RULES, BaselineClassifier, Grid, Solution, check_memory
 from viewmend.baselines.maths.ridge import ridge_coefficients
 from viewmend.core.common.linear_systems import harmonic_labels
 from viewmend.core.graphs.neighbours import neighbour_graph
 from viewmend.core.graphs.spreading import normalise_graph
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
-from viewmend.parameters import Integer, Real, Rule
+from viewmend.parameters import Real, Rule
 
 __all__ = ["SLIMClassifier"]
 
+# Coefficients (n_features, n_classes) and intercepts (n_classes,) of a view.
+Model: TypeAlias = tuple[np.ndarray, np.ndarray]
 # Under the root of the norm of a row, which has no derivative at zero otherwise.
 SMOOTHING = 1e-8
 # Steps of gradient descent on the labels in each round.
 N_STEPS = 10
 
 
+@dataclass(eq=False, repr=False)
 class SLIMClassifier(BaselineClassifier):
     """Semi-supervised learning with incomplete modalities; takes missing views as they are.
 
@@ -49,48 +52,33 @@ class SLIMClassifier(BaselineClassifier):
     lam2 : float, default=1
         Weight of the similarities. Small, with ``lam1`` above 0.01, and the labels drift to one
         class.
-    n_neighbors : int, default=7
-    max_iter : int, default=30
-    tol : float, default=1e-4
-        Relative change of the objective at which to stop.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+    n_neighbors, max_iter, tol, view_sizes
+        As in `BaselineClassifier`.
 
     Attributes
     ----------
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
-        As in the other methods.
+        As in `BaselineClassifier`.
     coefs_ : list of array (n_features_v, n_classes)
     intercepts_ : list of array (n_classes,)
     """
 
+    lam1: float = 1.0
+    lam2: float = 1.0
+    n_neighbors: int = 7
+    max_iter: int = 30
+    tol: float = 1e-4
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "lam1": Real(0, low_open=True),
         "lam2": Real(0),
-        "n_neighbors": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0),
+        **ROUND_RULES,
     }
     grid: ClassVar[Grid] = dict.fromkeys(
         ("lam1", "lam2"), (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
     )
     script_grid: ClassVar[Grid] = grid
-
-    def __init__(
-        self,
-        lam1: float = 1.0,
-        lam2: float = 1.0,
-        n_neighbors: int = 7,
-        max_iter: int = 30,
-        tol: float = 1e-4,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.view_sizes = view_sizes
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         views = observed_views(data, self.n_neighbors)
@@ -110,7 +98,7 @@ class SLIMClassifier(BaselineClassifier):
             if len(history) > 1 and abs(history[-2] - history[-1]) <= self.tol * abs(history[-2]):
                 break
         extras = {"coefs_": [W_v for W_v, _ in models], "intercepts_": [b_v for _, b_v in models]}
-        return Solution(F, np.ones(len(Y), dtype=bool), tuple(history), extras=extras)
+        return Solution(F, None, tuple(history), extras=extras)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +135,7 @@ def row_norms(W: np.ndarray) -> np.ndarray:
     return np.sqrt(np.einsum("ij,ij->i", W, W) + SMOOTHING)
 
 
-def fit_view(
-    view: ObservedView, F: np.ndarray, q: np.ndarray, lam1: float
-) -> tuple[np.ndarray, np.ndarray]:
+def fit_view(view: ObservedView, F: np.ndarray, q: np.ndarray, lam1: float) -> Model:
     """Argmin over ``W, b`` of ``(1/n_v) |X W + 1 b^T - F_v|^2 + lam1 sum_j q_j |w_j|^2``.
 
     With ``q_j = 1 / (2 |w_j|)`` of the last round this lowers the row-sparse norm, which is the
@@ -165,17 +151,10 @@ def fit_view(
 class LabelCost:
     """``sum_v (1/n_v) |P_v - F_v|^2 + (lam2/n_v) |S_v - F_v F_v^T|^2``, ``P_v`` the predictions."""
 
-    def __init__(
-        self,
-        views: Sequence[ObservedView],
-        models: Sequence[tuple[np.ndarray, np.ndarray]],
-        lam2: float,
-    ) -> None:
-        self.views = views
-        self.predictions = [
-            view.X @ W_v + b_v for view, (W_v, b_v) in zip(views, models, strict=True)
-        ]
-        self.lam2 = lam2
+    def __init__(self, views: Sequence[ObservedView], models: Sequence[Model], lam2: float) -> None:
+        self.views, self.lam2 = views, lam2
+        pairs = zip(views, models, strict=True)
+        self.predictions = [view.X @ W_v + b_v for view, (W_v, b_v) in pairs]
 
     def value(self, F: np.ndarray) -> float:
         total = 0.0
@@ -202,13 +181,9 @@ class LabelCost:
 def descend(
     cost: LabelCost, F: np.ndarray, free: np.ndarray, step: float
 ) -> tuple[np.ndarray, float]:
-    """A few steps of gradient descent with Armijo's rule over the rows of ``free``.
+    """Labels after a few steps of gradient descent over the rows ``free``, by Armijo's rule.
 
-    Returns
-    -------
-    F : array (n_samples, n_classes)
-    step : float
-        To start from next time.
+    Returned with the step to start from next time.
     """
     value, first_step = cost.value(F), step
     for _ in range(N_STEPS):

@@ -23,7 +23,7 @@ __all__ = ["DEVICES", "SparseConstant", "Tensor", "TorchRun", "binary_graph"]
 # Of PyTorch, whose classes cannot be named where it need not be installed.
 Tensor: TypeAlias = Any
 
-# What the parameter `device` may be.
+# What the parameter `device` may be; "auto" is the GPU where PyTorch finds one.
 DEVICES = ("auto", "cpu", "cuda")
 
 
@@ -41,14 +41,7 @@ class TorchRun:
 
     @classmethod
     def start(cls, device: str, rng: np.random.Generator) -> TorchRun:
-        """Choose the device and seed a generator on it from ``rng``.
-
-        Parameters
-        ----------
-        device : {"auto", "cpu", "cuda"}
-            "auto" is the GPU where there is one.
-        rng : numpy.random.Generator
-        """
+        """Choose a device of `DEVICES`, and seed a generator on it from ``rng``."""
         torch = import_torch()
         has_gpu = torch.cuda.is_available()
         if device == "cuda" and not has_gpu:
@@ -64,25 +57,20 @@ class TorchRun:
         kind = np.float32 if array.dtype.kind == "f" else array.dtype
         return self.torch.as_tensor(np.array(array, dtype=kind, order="C"), device=self.device)
 
-    def csr(self, indptr: Tensor, indices: Tensor, values: Tensor, n_columns: int) -> Tensor:
-        """Sparse tensor of compressed rows, all given as tensors."""
+    def csr(self, matrix: csr_array) -> Tensor:
+        """Copy as a sparse tensor of compressed rows."""
+        parts = map(self.tensor, (matrix.indptr, matrix.indices, matrix.data))
         with warnings.catch_warnings():
             # PyTorch calls this layout a beta; the products used here are tested against dense.
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
             warnings.filterwarnings("ignore", message="Sparse invariant checks")
-            return self.torch.sparse_csr_tensor(
-                indptr, indices, values, (len(indptr) - 1, n_columns), check_invariants=False
-            )
-
-    def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
-        """Parameter with entries uniform between the bounds."""
-        values = self.torch.empty(shape, device=self.device)
-        return values.uniform_(low, high, generator=self.generator).requires_grad_()
+            return self.torch.sparse_csr_tensor(*parts, matrix.shape, check_invariants=False)
 
     def glorot(self, n_in: int, n_out: int) -> Tensor:
-        """Weights (n_in, n_out), uniform up to ``sqrt(6 / (n_in + n_out))``."""
+        """Parameter (n_in, n_out), uniform up to ``sqrt(6 / (n_in + n_out))``."""
         bound = (6 / (n_in + n_out)) ** 0.5
-        return self.uniform(n_in, n_out, low=-bound, high=bound)
+        values = self.torch.empty((n_in, n_out), device=self.device)
+        return values.uniform_(-bound, bound, generator=self.generator).requires_grad_()
 
     def dropout_factors(self, n_rows: int, n_columns: int, rate: float) -> Tensor:
         """Factors of dropout: zero with probability ``rate``, else ``1 / (1 - rate)``."""
@@ -111,17 +99,9 @@ class TorchRun:
 
 
 def binary_graph(X: np.ndarray, k: int) -> csr_array:
-    """Joins every sample to its k nearest others by angle: zero or one, symmetrised by maximum.
+    """Joins every row to its k nearest others by angle: zero or one, symmetrised by maximum.
 
-    Parameters
-    ----------
-    X : array (n_samples, n_features)
-    k : int
-        Lowered to ``n_samples - 1`` where there are fewer others.
-
-    Returns
-    -------
-    sparse array (n_samples, n_samples) with zero diagonal
+    Where there are fewer than ``k`` others, all of them; the diagonal is zero.
     """
     n_samples = X.shape[0]
     k = min(k, n_samples - 1)
@@ -135,15 +115,7 @@ class SparseConstant:
     """Constant sparse matrix on the device, to be multiplied with dense ones by ``@``."""
 
     def __init__(self, run: TorchRun, matrix: csr_array) -> None:
-        self.forward, self.transpose = (
-            run.csr(
-                run.tensor(form.indptr),
-                run.tensor(form.indices),
-                run.tensor(form.data),
-                form.shape[1],
-            )
-            for form in (matrix, csr_array(matrix.T))
-        )
+        self.forward, self.transpose = run.csr(matrix), run.csr(csr_array(matrix.T))
 
     def __matmul__(self, H: Tensor) -> Tensor:
         return _constant_product().apply(self, H)

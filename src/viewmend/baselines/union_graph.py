@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters
 __all__ = ["UnionGraphClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class UnionGraphClassifier(MultiViewClassifier):
     """Sum the views' neighbour graphs, spread the labels: no imputation, no order, hard to beat.
 
@@ -43,25 +45,17 @@ class UnionGraphClassifier(MultiViewClassifier):
     graph_ : sparse array (n_samples, n_samples)
     """
 
+    n_neighbors: int = 7
+    spreading: float = 0.99
+    class_prior: Any = None
+    normalize: str | None = "l2"
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": Integer(1),
         "spreading": Real(0, 1, high_open=True),
         "normalize": OneOf(*NORMALIZERS),
     }
-
-    def __init__(
-        self,
-        n_neighbors: int = 7,
-        spreading: float = 0.99,
-        class_prior: Any = None,
-        normalize: str | None = "l2",
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.spreading = spreading
-        self.class_prior = class_prior
-        self.normalize = normalize
-        self.view_sizes = view_sizes
 
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from viewmend.impute.base import ViewImputer
 __all__ = ["ColumnMeanImputer"]
 
 
+@dataclass(eq=False, repr=False)
 class ColumnMeanImputer(ViewImputer):
     """Every missing row becomes the mean of the rows that its view has.
 
@@ -29,11 +31,7 @@ class ColumnMeanImputer(ViewImputer):
     view_names_, view_n_features_, n_features_in_
     """
 
-    def __init__(
-        self,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.view_sizes = view_sizes
+    view_sizes: Sequence[int] | None = None
 
     def _learn(self, data: MultiViewData) -> list[np.ndarray]:
         self.means_ = column_means(data)

@@ -6,6 +6,7 @@ J. Fan, J. Cheng, Matrix completion by deep matrix factorization, Neural Network
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
@@ -28,6 +29,7 @@ _ENOUGH = 1e-5
 _BLOCKS, _BLOCK_ROWS = 4, 256
 
 
+@dataclass(eq=False, repr=False)
 class DeepMatrixFactorization(ViewImputer):
     """Missing views as a nonlinear function of a few latent variables.
 
@@ -74,6 +76,16 @@ class DeepMatrixFactorization(ViewImputer):
     view_names_, view_n_features_, n_features_in_
     """
 
+    n_components: int = 10
+    n_hidden: int = 100
+    weight_decay: float = 0.01
+    latent_decay: float = 0.01
+    max_iter: int = 500
+    tol: float = 1e-8
+    random_state: int | np.random.Generator | None = None
+    dtype: str = "float32"
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "n_components": Integer(1),
         "n_hidden": Integer(1),
@@ -83,28 +95,6 @@ class DeepMatrixFactorization(ViewImputer):
         "tol": Real(0),
         "dtype": OneOf("float32", "float64"),
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        n_hidden: int = 100,
-        weight_decay: float = 0.01,
-        latent_decay: float = 0.01,
-        max_iter: int = 500,
-        tol: float = 1e-8,
-        random_state: int | np.random.Generator | None = None,
-        dtype: str = "float32",
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_hidden = n_hidden
-        self.weight_decay = weight_decay
-        self.latent_decay = latent_decay
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.dtype = dtype
-        self.view_sizes = view_sizes
 
     def _learn(self, data: MultiViewData) -> list[np.ndarray]:
         sizes = (self.n_components, self.n_hidden, sum(data.n_features))

@@ -24,17 +24,7 @@ _FIRST_STEP, _LONGEST_STEP = 0.0123, 50.0
 
 @dataclass(frozen=True, eq=False)
 class IRpropResult:
-    """Where `minimise_irprop` ended.
-
-    Attributes
-    ----------
-    parameters : list of array
-        The best point seen.
-    losses : tuple of float
-        Loss at every point visited, the start included.
-    status : str
-        "converged" or "max_iter".
-    """
+    """The best point seen, the loss at every point visited, and "converged" or "max_iter"."""
 
     parameters: list[np.ndarray]
     losses: tuple[float, ...]
@@ -55,19 +45,10 @@ def minimise_irprop(
     shrinks where it turns. A coordinate whose sign turned takes its last move back, but only if
     the loss rose; then it waits for one round.
 
-    Parameters
-    ----------
-    function : callable
-        Takes a list of arrays shaped as ``start`` and returns the loss and its gradients, one
-        array per array. It may reuse the memory of the gradients and must not keep or change what
-        it is given.
-    start : sequence of float arrays of one dtype
-    max_iter : int
-        Moves at most.
-    tol : float
-        Stop where the loss falls by less than this, or no derivative is larger.
-    enough : float
-        Stop below this loss.
+    The function takes arrays shaped as ``start``, all of one dtype, and returns the loss and its
+    gradients, one array per array. It may reuse the memory of the gradients and must not keep or
+    change what it is given. After at most ``max_iter`` moves the search ends, earlier where the
+    loss falls by less than ``tol`` or below ``enough``, or where no derivative is above ``tol``.
     """
     point = np.concatenate([np.ravel(array) for array in start])
     blocks, best, best_loss = _blocks(point, start), np.empty_like(point), np.inf

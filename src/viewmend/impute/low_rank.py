@@ -22,6 +22,7 @@ from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 __all__ = ["LowRankImputer"]
 
 
+@dataclass(eq=False, repr=False)
 class LowRankImputer(ViewImputer):
     """Missing views from the matrix of least nuclear norm near the observed rows (softImpute).
 
@@ -65,6 +66,13 @@ class LowRankImputer(ViewImputer):
     view_names_, view_n_features_, n_features_in_
     """
 
+    rank: int | None = None
+    shrinkage: float = 0.1
+    center: bool = True
+    max_iter: int = 200
+    tol: float = 1e-4
+    view_sizes: Sequence[int] | None = None
+
     _rules: ClassVar[dict[str, Rule]] = {
         "rank": AnyOf(Integer(1), OneOf(None)),
         "shrinkage": Real(0, 1),
@@ -72,22 +80,6 @@ class LowRankImputer(ViewImputer):
         "max_iter": Integer(1),
         "tol": Real(0),
     }
-
-    def __init__(
-        self,
-        rank: int | None = None,
-        shrinkage: float = 0.1,
-        center: bool = True,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.rank = rank
-        self.shrinkage = shrinkage
-        self.center = center
-        self.max_iter = max_iter
-        self.tol = tol
-        self.view_sizes = view_sizes
 
     def _learn(self, data: MultiViewData) -> list[np.ndarray]:
         if self.rank is None and self.shrinkage == 0:
@@ -122,17 +114,9 @@ class LowRankImputer(ViewImputer):
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """What `soft_impute` found.
+    """``M`` (n, p), its relative change in every round, and "converged" or "max_iter".
 
-    Attributes
-    ----------
-    M : array (n, p)
-    components : array (rank, p)
-        Right singular vectors of ``M`` times the roots of the singular values.
-    changes : tuple of float
-        Relative change of ``M`` in every round.
-    status : str
-        "converged" or "max_iter".
+    The components (rank, p) are its right singular vectors times the roots of its singular values.
     """
 
     M: np.ndarray
@@ -153,17 +137,8 @@ def soft_impute(
     """Fixed point of ``M = shrink(O * X + (1 - O) * M)``, from ``M = 0``.
 
     The rounds are proximal gradient steps of length one; Nesterov's momentum, started afresh
-    where it would climb, takes far fewer of them to the same point.
-
-    Parameters
-    ----------
-    X : array (n, p)
-        Zero where hidden.
-    hidden : array (n, p) of bool
-    threshold : float
-    rank : int or None
-    max_iter : int
-    tol : float
+    where it would climb, takes far fewer of them to the same point. ``X`` (n, p) is zero where
+    ``hidden`` (n, p).
     """
     M, ahead, momentum = np.zeros_like(X), np.zeros_like(X), 1.0
     changes, status = [], "max_iter"
@@ -174,7 +149,9 @@ def soft_impute(
         momentum = 1.0 if np.vdot(ahead - M, move) > 0 else momentum
         grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead, momentum = M + (momentum - 1) / grown * move, grown
-        changes.append(_relative(move, M))
+        # A matrix that stays zero changes by zero, not by 0 / 0.
+        size = max(np.linalg.norm(M), np.finfo(float).tiny)
+        changes.append(float(np.linalg.norm(move) / size))
         if changes[-1] <= tol:
             status = "converged"
             break
@@ -184,15 +161,10 @@ def soft_impute(
 def shrink_singular_values(
     A: np.ndarray, threshold: float, rank: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """argmin over M of 1/2 |A - M|^2 + threshold |M|_*, of at most the given rank.
+    """Argmin over ``M`` of ``1/2 |A - M|^2 + threshold |M|_*``, of at most the given rank.
 
-    Only the leading eigenvectors of the smaller Gram matrix are computed.
-
-    Returns
-    -------
-    M : array (n, p)
-    components : array (rank of M, p)
-        Right singular vectors of ``M`` times the roots of its singular values.
+    Returned with the components (rank of M, p), as in `LowRank`. Only the leading eigenvectors of
+    the smaller Gram matrix are computed.
     """
     tall = A.shape[0] >= A.shape[1]
     gram = A.T @ A if tall else A @ A.T
@@ -208,7 +180,7 @@ def shrink_singular_values(
 
 
 def ridge_scores(X: np.ndarray, components: np.ndarray, threshold: float) -> np.ndarray:
-    """argmin over S of |X - S C|^2 + threshold |S|^2.
+    """Argmin over ``S`` of ``|X - S C|^2 + threshold |S|^2``.
 
     ``threshold |M|_*`` is the least ``threshold/2 (|S|^2 + |C|^2)`` over all ``M = S C``, so this
     is the objective of `LowRankImputer` for rows whose components are known.
@@ -231,11 +203,6 @@ def _leading(gram: np.ndarray, threshold: float, rank: int | None) -> tuple[np.n
     noise = np.finfo(float).eps * size * np.trace(gram)
     significant = eigenvalues > threshold**2 + noise
     return np.sqrt(eigenvalues[significant]), vectors[:, significant]
-
-
-def _relative(change: np.ndarray, M: np.ndarray) -> float:
-    """Size of a change as a share of the matrix; zero for no change of a zero matrix."""
-    return float(np.linalg.norm(change) / max(np.linalg.norm(M), np.finfo(float).tiny))
 
 
 def _centred(data: MultiViewData, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

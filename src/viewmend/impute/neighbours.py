@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ __all__ = ["NeighbourImputer"]
 _CHUNK = 2**24
 
 
+@dataclass(eq=False, repr=False)
 class NeighbourImputer(ViewImputer):
     """A missing row becomes the mean of that row in the nearest samples that have it.
 
@@ -42,15 +44,10 @@ class NeighbourImputer(ViewImputer):
     view_names_, view_n_features_, n_features_in_
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {"n_neighbors": Integer(1)}
+    n_neighbors: int = 5
+    view_sizes: Sequence[int] | None = None
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.view_sizes = view_sizes
+    _rules: ClassVar[dict[str, Rule]] = {"n_neighbors": Integer(1)}
 
     def _learn(self, data: MultiViewData) -> list[np.ndarray]:
         # A copy, since the views may be the arrays of the caller.
@@ -79,14 +76,8 @@ def shared_distances(
     """Distances of incomplete samples to all donors, some rows at a time.
 
     On unit rows ``|a - b|^2 = 2 - 2 a.b``, so that with zeros for missing rows one product sums
-    over the shared views.
-
-    Yields
-    ------
-    rows : array (n_rows,) of int
-        Samples of ``data``.
-    distances : array (n_rows, n_donors)
-        Infinite where two samples share no view.
+    over the shared views. Yields positions (n_rows,) in ``data`` and distances (n_rows, n_donors),
+    infinite where two samples share no view.
     """
     ours, theirs = _unit_stack(data), _unit_stack(donors)
     lacking = np.flatnonzero(~data.observed.all(axis=1))
@@ -102,16 +93,9 @@ def shared_distances(
 def mean_of_nearest(
     distances: np.ndarray, values: np.ndarray, n_neighbors: int, otherwise: np.ndarray
 ) -> np.ndarray:
-    """Mean of the values at the smallest finite distances of every row.
+    """Mean of the ``values`` (n_donors, n_features) at the smallest distances of every row.
 
-    Parameters
-    ----------
-    distances : array (n_rows, n_donors)
-    values : array (n_donors, n_features)
-    n_neighbors : int
-        Fewer are used where fewer distances are finite.
-    otherwise : array (n_features,)
-        For rows without a finite distance.
+    Of ``distances`` (n_rows, n_donors) only finite ones count; a row without any is ``otherwise``.
     """
     if n_neighbors < distances.shape[1]:
         nearest = np.argpartition(distances, n_neighbors - 1, axis=1)[:, :n_neighbors]

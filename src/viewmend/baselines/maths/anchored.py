@@ -16,18 +16,9 @@ RIDGE = 1e-10
 
 
 def scaled_anchor_graph(X_v: np.ndarray, anchors_v: np.ndarray, k: int) -> csr_array:
-    """``S = Z Lambda^{-1/2}`` of one view, so that ``S S^T`` is its doubly stochastic graph.
+    """``S = Z Lambda^{-1/2}`` (n_samples, n_anchors), so that ``S S^T`` is doubly stochastic.
 
-    Parameters
-    ----------
-    X_v : array (n_samples, n_features)
-    anchors_v : array (n_anchors, n_features)
-    k : int
-        Neighbours of a sample.
-
-    Returns
-    -------
-    sparse array (n_samples, n_anchors)
+    ``Z`` joins every row of ``X_v`` to the ``k`` nearest rows of ``anchors_v``.
     """
     Z_v = anchor_graph(X_v, anchors_v, k)
     return csr_array(Z_v * anchor_scale(Z_v))
@@ -43,16 +34,8 @@ def solve_anchored(diagonal: np.ndarray, S: csr_array, R: np.ndarray) -> np.ndar
 
         X = D^{-1} R + D^{-1} S (I - S^T D^{-1} S)^{-1} S^T D^{-1} R
 
-    Parameters
-    ----------
-    diagonal : array (n_samples,)
-        ``D``, positive; ``D - S S^T`` is positive semi-definite.
-    S : sparse array (n_samples, n_anchors)
-    R : array (n_samples, n_columns)
-
-    Returns
-    -------
-    X : array (n_samples, n_columns)
+    ``D = diag(diagonal)`` is positive, ``D - S S^T`` positive semi-definite, ``S`` (n_samples,
+    n_anchors), ``R`` and ``X`` (n_samples, n_columns).
     """
     inverse = 1 / diagonal
     start = inverse[:, None] * R

@@ -25,37 +25,18 @@ from viewmend.core.common.linear_systems import column_ratio
 from viewmend.core.common.simplex import simplex_qp
 from viewmend.core.graphs.spreading import label_gaps, laplacian
 
-__all__ = [
-    "FlexibleProblem",
-    "FlexibleResult",
-    "Splitting",
-    "flexible_objective",
-    "fused_view_graph",
-    "label_splitting",
-    "minimise_flexible",
-    "update_graph",
-    "update_labels",
-    "update_view_weights",
-]
+__all__ = ["FlexibleProblem", "FlexibleResult", "minimise_flexible"]
 
 Apply = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
 class FlexibleProblem:
-    """The objective at the head of this module, in its symbols.
+    """The objective at the head of this module, in its symbols; its factors are positive.
 
-    Attributes
-    ----------
-    support : sparse array (n_samples, n_samples)
-        Stores an entry wherever some view's graph does.
-    A : array (n_views, n_stored)
-        Entries of every view's graph on the support.
-    R : RegressionResidual
-    Y : array (n_samples, n_classes)
-    label_weights : array (n_samples,)
-    structure, smoothness, regression : float
-        Positive.
+    The support (n_samples, n_samples) stores an entry wherever some view's graph does; ``A``
+    (n_views, n_stored) are the entries of every view's graph there. ``Y`` (n_samples, n_classes),
+    ``label_weights`` (n_samples,).
     """
 
     support: csr_array

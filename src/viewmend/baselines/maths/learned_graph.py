@@ -14,13 +14,7 @@ __all__ = ["learn_graph", "on_common_support", "with_entries"]
 
 
 def on_common_support(graphs: Sequence[csr_array]) -> tuple[csr_array, np.ndarray]:
-    """The union of the graphs' stored entries, and the entries of every graph on it.
-
-    Returns
-    -------
-    support : sparse array (n_samples, n_samples)
-    A : array (n_graphs, n_stored)
-    """
+    """The union of the graphs' stored entries, and the entries (n_graphs, n_stored) on it."""
     n_samples = graphs[0].shape[0]
     # Of every stored entry, row after row.
     positions = []
@@ -48,21 +42,9 @@ def learn_graph(
 
     Rows of ``S`` lie in the simplex, so row by row this is the projection of
     ``fused_ij - smoothness / 4 |f_i - g_j|^2``. Between samples, where ``G = F``, the last term is
-    ``smoothness tr(F^T L F)`` with ``L`` the Laplacian of ``(S + S^T) / 2``.
-
-    Parameters
-    ----------
-    fused : sparse array (n_rows, n_columns)
-        Its stored entries are the support of ``S``.
-    F : array (n_rows, n_classes)
-    smoothness : float
-    G : array (n_columns, n_classes), optional
-        ``F`` itself for a graph between samples.
-
-    Returns
-    -------
-    sparse array (n_rows, n_columns)
-        With the same stored pattern.
+    ``smoothness tr(F^T L F)`` with ``L`` the Laplacian of ``(S + S^T) / 2``. The stored entries of
+    ``fused`` (n_rows, n_columns) are the support of ``S``; ``F`` (n_rows, n_classes), ``G``
+    (n_columns, n_classes).
     """
     target = fused.data - smoothness / 4 * label_gaps(fused, F, G)
     return project_support(with_entries(fused, target))

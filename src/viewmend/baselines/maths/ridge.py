@@ -13,16 +13,7 @@ __all__ = ["RegressionResidual", "regression_residual", "ridge_coefficients"]
 def ridge_coefficients(X: np.ndarray, F: np.ndarray, ridge: float) -> np.ndarray:
     """Argmin over ``W`` of ``|X W - F|^2 + ridge |W|^2``, by the smaller Gram matrix.
 
-    Parameters
-    ----------
-    X : array (n_samples, n_features)
-    F : array (n_samples, n_classes)
-    ridge : float
-        Positive.
-
-    Returns
-    -------
-    array (n_features, n_classes)
+    ``X`` (n_samples, n_features), ``F`` (n_samples, n_classes), ``W`` (n_features, n_classes).
     """
     wide = X.shape[1] > X.shape[0]
     gram = X @ X.T if wide else X.T @ X
@@ -38,16 +29,9 @@ class RegressionResidual:
     """``R`` with ``tr(F^T R F) = min over B, b of |X B + 1 b^T - F|^2 + ridge |B|^2``.
 
     With ``X_c`` the centred features, ``R = I - 11^T/n - X_c (X_c^T X_c + ridge I)^{-1} X_c^T``:
-    the identity less ``basis diag(shares) basis^T``, and applied as such.
-
-    Attributes
-    ----------
-    X : array (n_samples, n_features)
-    ridge : float
-    singular_values : array (rank,)
-        Of ``X_c``.
-    basis : array (n_samples, rank + 1)
-        Left singular vectors of ``X_c``, and the constant vector that stands for the intercept.
+    the identity less ``basis diag(shares) basis^T``, and applied as such. The basis (n_samples,
+    rank + 1) are the left singular vectors of ``X_c``, whose singular values are (rank,), and the
+    constant vector that stands for the intercept.
     """
 
     X: np.ndarray
