@@ -29,7 +29,7 @@ _ROOMS_OF_CORE: Mapping[str, str] = {
 MOVED: Mapping[str, str] = {
     "bench.data": "datasets.catalogue",
     "bench.keys": "bench.runs",
-    "bench.rules": "bench.schema",
+    "bench.rules": "bench.experiment",
     "containers": "data.container",
     **{
         f"core.{name}": f"core.{room}.{name}"

@@ -16,8 +16,8 @@ from viewmend import cli
 from viewmend.bench import measures
 from viewmend.bench.experiment import read_experiment
 from viewmend.bench.methods import CONTESTANTS
-from viewmend.bench.plan import Count, final_runs
-from viewmend.bench.progress import shown_progress
+from viewmend.bench.plan import Count, Plan
+from viewmend.bench.printing import shown_progress
 from viewmend.bench.runner import RunOutcome
 from viewmend.bench.runs import Record, RunKey
 from viewmend.bench.store import ResultStore
@@ -91,7 +91,7 @@ def test_status_before_counts_every_run_and_names_absent_data(folder):
 def test_run_leaves_a_record_of_every_final_run(folder):
     experiment = read_experiment(folder / "small.toml")
     records = ResultStore(folder / "results").records()
-    expected = final_runs(replace(experiment, data=("blobs",)), records)
+    expected = Plan(replace(experiment, data=("blobs",)), records).final_runs()
     assert {r.key for r in records} == set(expected)
     assert {r.status for r in records} == {"done"}
     assert len(expected) == 8

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from viewmend.bench.environment import check_publishable
-from viewmend.bench.export import export_records
 from viewmend.bench.report import ReportContents, write_report
 from viewmend.bench.runs import Record, RunKey
+from viewmend.bench.store import export_records
 from viewmend.exceptions import InvalidParameterError
 
 CLEAN, DIRTY, UNKNOWN = ({"revision": r} for r in ("v1-3-gabc", "v1-3-gabc-dirty", "unknown"))

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from viewmend.bench import methods
-from viewmend.bench.experiment import Row, load_plugins, read_experiment
+from viewmend.bench.experiment import InvalidExperimentError, Row, load_plugins, read_experiment
 from viewmend.bench.methods import CONTESTANTS
-from viewmend.bench.plan import known_runs, run_groups
-from viewmend.bench.schema import InvalidExperimentError
+from viewmend.bench.plan import Plan, run_groups
 from viewmend.bench.store import ResultStore
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -175,7 +174,7 @@ def test_experiments_can_be_read_and_planned(path, tmp_path, monkeypatch):
         # So that a later test that reads the file has the plugin's methods again.
         sys.modules.pop(Path(plugin).stem)
     assert experiment.name == path.stem
-    assert known_runs(experiment, ResultStore(tmp_path))
+    assert Plan(experiment, ResultStore(tmp_path).records()).known_runs()
 
 
 def test_every_table_and_figure_of_the_paper_has_a_file():

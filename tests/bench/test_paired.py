@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import rankdata, ttest_1samp, wilcoxon
 
-from viewmend.bench.look import Look
 from viewmend.bench.runs import Record, RunKey
-from viewmend.bench.summaries import Condition
-from viewmend.bench.tables.formats import to_markdown
+from viewmend.bench.summaries import Condition, Look
 from viewmend.bench.tables.paired import (
     PairedComparison,
     holm,
@@ -23,6 +21,7 @@ from viewmend.bench.tables.paired import (
     signed_rank_p,
     win_tie_loss,
 )
+from viewmend.bench.tables.table import to_markdown
 
 values = st.lists(st.integers(-6, 6), min_size=1, max_size=9)
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=8)

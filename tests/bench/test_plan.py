@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 
 from viewmend.bench.experiment import Experiment, LeftOut, Row
 from viewmend.bench.methods import CONTESTANTS, Contestant
-from viewmend.bench.plan import (
-    Count,
-    chosen_settings,
-    counts,
-    final_records,
-    final_runs,
-    known_runs,
-    unfinished_runs,
-)
+from viewmend.bench.plan import Count, Plan
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, derived_seed
 
@@ -69,7 +61,7 @@ def failed(key):
 def carry_out(experiment, answer, shelf=None):
     """Records of an experiment whose runs end as ``answer`` says, and the waves they came in."""
     shelf, waves = shelf or Shelf(), []
-    while runs := unfinished_runs(experiment, shelf):
+    while runs := Plan(experiment, shelf.records()).unfinished_runs():
         for key in runs:
             shelf.write(answer(key))
         waves.append(runs)
@@ -88,7 +80,7 @@ merits = st.lists(st.sampled_from([0.0, 0.25, 0.5, None]), min_size=N_GRID, max_
 @given(merits, merits)
 def test_the_winner_is_the_first_best_trial_and_is_repeated(accuracies, f1s):
     experiment = small()
-    trials = unfinished_runs(experiment, Shelf())
+    trials = Plan(experiment, []).unfinished_runs()
     assert len(trials) == N_GRID
     pairs = dict(
         zip((key.digest for key in trials), zip(accuracies, f1s, strict=True), strict=True)
@@ -104,41 +96,41 @@ def test_the_winner_is_the_first_best_trial_and_is_repeated(accuracies, f1s):
         pair = pairs[key.digest]
         if None not in pair and sum(pair) > best:
             best, winner = sum(pair), key
-    chosen = chosen_settings(experiment, records)
+    chosen = Plan(experiment, records).chosen_settings()
     if winner is None:
-        assert (chosen, final_runs(experiment, records), len(waves)) == ({}, [], 1)
+        assert (chosen, Plan(experiment, records).final_runs(), len(waves)) == ({}, [], 1)
         return
     assert chosen == {("paper", "CUB", 0.5, 0.05, "tuned"): winner.setting}
     finals = [replace(winner, repetition=i) for i in range(3)]
-    assert final_runs(experiment, records) == finals
+    assert Plan(experiment, records).final_runs() == finals
     assert waves == [trials, finals[1:]]
 
 
 def test_grid_and_parameters_of_the_trials():
     experiment = small(settings={"tuned": {"b": 7.0, "c": "x"}})
-    found = {key.setting for key in known_runs(experiment, Shelf())}
+    found = {key.setting for key in Plan(experiment, []).known_runs()}
     assert found == {(("a", a), ("b", 7.0), ("c", "x")) for a in GRID["a"]}
 
 
 def test_runs_say_what_their_protocol_meant(monkeypatch):
     experiment = replace(EXPERIMENT, protocols=("honest",))
-    before = final_runs(experiment, [])
+    before = Plan(experiment, []).final_runs()
     assert {key.rules for key in before} == {PROTOCOLS["honest"].rules}
     other = replace(PROTOCOLS["honest"], labels="most_complete")
     monkeypatch.setitem(PROTOCOLS, "honest", other)
     records = [Record(key, "done", {"accuracy": 1.0, "macro_f1": 1.0}) for key in before]
     # Runs under the old meaning do not count.
-    assert final_records(experiment, records) == []
+    assert Plan(experiment, records).final_records() == []
 
 
 def test_honest_protocol_knows_all_runs_at_once_and_tunes_nothing():
     experiment = replace(EXPERIMENT, protocols=("honest",))
-    known = known_runs(experiment, Shelf())
+    known = Plan(experiment, []).known_runs()
     assert len(known) == 2 * 2 * 2 * 3
     assert {key.setting for key in known} == {()}
     records, waves = carry_out(experiment, scored)
     assert len(waves) == 1
-    assert chosen_settings(experiment, records) == {}
+    assert Plan(experiment, records).chosen_settings() == {}
 
 
 def test_what_tuning_found_changes_nothing_under_the_honest_protocol():
@@ -149,14 +141,15 @@ def test_what_tuning_found_changes_nothing_under_the_honest_protocol():
     other, _ = carry_out(EXPERIMENT, good_at_three)
 
     def honest(records):
-        return [k for k in final_runs(EXPERIMENT, records) if k.protocol == "honest"]
+        return [k for k in Plan(EXPERIMENT, records).final_runs() if k.protocol == "honest"]
 
     assert honest(plain) == honest(other)
-    assert final_runs(EXPERIMENT, plain) != final_runs(EXPERIMENT, other)
+    assert Plan(EXPERIMENT, plain).final_runs() != Plan(EXPERIMENT, other).final_runs()
 
 
 def test_no_grids_means_no_trials():
-    assert {key.setting for key in known_runs(small(grids="none"), Shelf())} == {()}
+    known = Plan(small(grids="none"), []).known_runs()
+    assert {key.setting for key in known} == {()}
 
 
 def test_runs_on_the_same_mask_follow_each_other():
@@ -171,9 +164,9 @@ def test_runs_on_the_same_mask_follow_each_other():
 def test_plan_does_not_depend_on_the_order_of_the_records():
     records, _ = carry_out(EXPERIMENT, scored)
     kept = records[::3]
-    there, back = Shelf(kept), Shelf(kept[::-1])
-    assert unfinished_runs(EXPERIMENT, there) == unfinished_runs(EXPERIMENT, back)
-    assert final_runs(EXPERIMENT, records) == final_runs(EXPERIMENT, records[::-1])
+    there, back = Plan(EXPERIMENT, kept), Plan(EXPERIMENT, kept[::-1])
+    assert there.unfinished_runs() == back.unfinished_runs()
+    assert Plan(EXPERIMENT, records).final_runs() == Plan(EXPERIMENT, records[::-1]).final_runs()
 
 
 @pytest.mark.parametrize("step", [1, 4, 7])
@@ -188,10 +181,10 @@ def test_counts_tell_beforehand_how_many_runs_there_will_be():
     experiment = replace(
         EXPERIMENT, left_out=(LeftOut("plain", "AwA", "takes too long"),), measure="trace"
     )
-    before = counts(experiment, [])
+    before = Plan(experiment, []).counts()
     records, _ = carry_out(experiment, scored)
     assert sum(before.values(), Count()).to_do == len(records)
-    after = counts(experiment, records)
+    after = Plan(experiment, records).counts()
     assert {name: count.done for name, count in after.items()} == {
         name: count.to_do for name, count in before.items()
     }
@@ -202,20 +195,20 @@ def test_counts_tell_beforehand_how_many_runs_there_will_be():
 def test_counts_of_fits_take_the_winning_trial_for_repetition_0():
     experiment = small()
     total = N_GRID + 2
-    assert counts(experiment, [])["tuned"] == Count(to_do=total)
+    assert Plan(experiment, []).counts()["tuned"] == Count(to_do=total)
     records, _ = carry_out(experiment, scored)
-    assert counts(experiment, records[:4])["tuned"] == Count(done=4, to_do=total - 4)
-    assert counts(experiment, records)["tuned"] == Count(done=total)
+    assert Plan(experiment, records[:4]).counts()["tuned"] == Count(done=4, to_do=total - 4)
+    assert Plan(experiment, records).counts()["tuned"] == Count(done=total)
 
 
 def test_where_every_trial_failed_nothing_is_left_to_do():
     experiment = small()
     records, waves = carry_out(experiment, failed)
     assert (len(records), len(waves)) == (N_GRID, 1)
-    assert counts(experiment, records)["tuned"] == Count(failed=N_GRID)
-    assert final_runs(experiment, records) == []
-    assert [r.status for r in final_records(experiment, records)] == ["error"] * N_GRID
-    assert final_records(experiment, records[1:]) == []  # before all trials ended
+    assert Plan(experiment, records).counts()["tuned"] == Count(failed=N_GRID)
+    assert Plan(experiment, records).final_runs() == []
+    assert [r.status for r in Plan(experiment, records).final_records()] == ["error"] * N_GRID
+    assert Plan(experiment, records[1:]).final_records() == []  # before all trials ended
 
 
 def test_traces_are_taken_at_the_setting_that_fits_chose():
@@ -229,7 +222,7 @@ def test_traces_are_taken_at_the_setting_that_fits_chose():
     assert [(key.measure, dict(key.setting), key.repetition) for key in waves[1]] == [
         ("trace", {"a": 2, "b": 0.25}, i) for i in range(3)
     ]
-    assert {r.key.measure for r in final_records(experiment, records)} == {"trace"}
+    assert {r.key.measure for r in Plan(experiment, records).final_records()} == {"trace"}
 
 
 def test_variants_are_tuned_apart_and_stand_under_their_own_name():
@@ -241,11 +234,11 @@ def test_variants_are_tuned_apart_and_stand_under_their_own_name():
         return scored(key, accuracy=float(ablated == large))
 
     records, _ = carry_out(experiment, answer)
-    chosen = {name[-1]: dict(s) for name, s in chosen_settings(experiment, records).items()}
+    chosen = {name[-1]: dict(s) for name, s in Plan(experiment, records).chosen_settings().items()}
     assert chosen["tuned"]["a"] != 3
     assert (chosen["tuned without b"]["a"], chosen["tuned without b"]["ablation"]) == (3, "b")
-    assert {key.method for key in final_runs(experiment, records)} == {"tuned"}
-    found = final_records(experiment, records)
+    assert {key.method for key in Plan(experiment, records).final_runs()} == {"tuned"}
+    found = Plan(experiment, records).final_records()
     assert [r.key.method for r in found] == ["tuned"] * 3 + ["tuned without b"] * 3
     assert all(r.result["accuracy"] == 1 for r in found)
 
@@ -256,14 +249,15 @@ def test_points_of_a_sweep_all_stand_in_the_table_and_none_is_tuned():
     records, waves = carry_out(experiment, scored)
     assert len(waves) == 1
     assert {key.data for key in waves[0]} == {"AwA"}
-    assert len(final_records(experiment, records)) == 2 * 2 * 3
-    assert {key.setting for key in final_runs(experiment, records)} == {(("a", 1),), (("a", 9),)}
+    assert len(Plan(experiment, records).final_records()) == 2 * 2 * 3
+    settings = {key.setting for key in Plan(experiment, records).final_runs()}
+    assert settings == {(("a", 1),), (("a", 9),)}
 
 
 def test_a_run_that_two_rows_ask_for_is_done_once():
     points = tuple(Row("tuned", "tuned", (("a", a), ("b", 0.5)), tuned=False) for a in GRID["a"])
     experiment = small(rows=(*EXPERIMENT.rows, *points))
-    known = known_runs(experiment, Shelf())
+    known = Plan(experiment, []).known_runs()
     assert len({key.digest for key in known}) == len(known)
     carry_out(experiment, scored)
 
@@ -273,6 +267,6 @@ def test_left_out_cells_are_not_run_but_told():
     experiment = replace(EXPERIMENT, left_out=(out,))
     records, _ = carry_out(experiment, scored)
     assert not [r for r in records if (r.key.method, r.key.data) == ("tuned", "AwA")]
-    told = [r for r in final_records(experiment, records) if r.status == "left_out"]
+    told = [r for r in Plan(experiment, records).final_records() if r.status == "left_out"]
     assert {(r.key.method, r.key.data, r.message) for r in told} == {("tuned", "AwA", "20 GB")}
     assert len(told) == 2 * 2  # per protocol and missing rate

@@ -13,9 +13,10 @@ from viewmend.bench import runner as execute
 from viewmend.bench.experiment import Experiment, Row
 from viewmend.bench.measures import RunFolders
 from viewmend.bench.methods import CONTESTANTS, Contestant
-from viewmend.bench.plan import counts, final_runs, known_runs
+from viewmend.bench.plan import Plan
 from viewmend.bench.runner import (
     ELSEWHERE,
+    Session,
     Worker,
     WorkerLostError,
     carry_out,
@@ -25,7 +26,6 @@ from viewmend.bench.runner import (
     spread_over,
 )
 from viewmend.bench.runs import Record, derived_seed
-from viewmend.bench.session import Session
 from viewmend.bench.store import ResultStore
 
 EXPERIMENT = Experiment(
@@ -80,8 +80,9 @@ def test_all_waves_are_done_and_nothing_twice(tmp_path):
     worker, watched = worker_of(tmp_path), []
     carry_out(EXPERIMENT, worker, in_turn, watched.append)
     found = results(worker)
-    assert {key for key, *_ in found.items()} == set(known_runs(EXPERIMENT, worker.store))
-    assert len(final_runs(EXPERIMENT, worker.store.records())) == 2 * 2 * 2
+    plan = Plan(EXPERIMENT, worker.store.records())
+    assert {key for key, *_ in found.items()} == set(plan.known_runs())
+    assert len(plan.final_runs()) == 2 * 2 * 2
     assert len(found) == 2 * (3 + 1) + 2 * 2
     assert sorted(outcome.key.digest for outcome in watched) == sorted(k.digest for k in found)
     carry_out(EXPERIMENT, worker, in_turn, pytest.fail)
@@ -123,7 +124,7 @@ def test_two_that_share_a_store_share_the_work(tmp_path):
 
 def test_a_run_of_another_process_is_waited_for_and_not_done(tmp_path, monkeypatch):
     worker = worker_of(tmp_path)
-    first, *_ = known_runs(EXPERIMENT, worker.store)
+    first, *_ = Plan(EXPERIMENT, worker.store.records()).known_runs()
     held = worker.store.claim(first)
     assert held.__enter__()
     assert worker(first).status == ELSEWHERE
@@ -163,7 +164,7 @@ def test_failures_stay_until_they_are_to_be_tried_again(tmp_path):
 
     worker = worker_of(tmp_path, fails=odd)
     carry_out(EXPERIMENT, worker, in_turn)
-    assert counts(EXPERIMENT, worker.store.records())["tuned"].failed == 2
+    assert Plan(EXPERIMENT, worker.store.records()).counts()["tuned"].failed == 2
     better = replace(worker, measure=make_measure())
     carry_out(EXPERIMENT, better, in_turn, pytest.fail)
     Session(EXPERIMENT, worker.store, worker.folders, {}).forget_failures()

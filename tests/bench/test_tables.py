@@ -11,12 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from viewmend.bench.catalogue import TABLES
-from viewmend.bench.look import Look
 from viewmend.bench.paper_values import PaperTables, PaperValue
 from viewmend.bench.runs import Record, RunKey, setting_of
-from viewmend.bench.summaries import scores, settings_vary
-from viewmend.bench.tables.formats import FORMATS, to_csv, to_latex, to_markdown, write_table
-from viewmend.bench.tables.table import Entry, Line, Table
+from viewmend.bench.summaries import Look, scores, settings_vary
+from viewmend.bench.tables.table import (
+    FORMATS,
+    Entry,
+    Line,
+    Table,
+    to_csv,
+    to_latex,
+    to_markdown,
+    write_table,
+)
 from viewmend.exceptions import InvalidParameterError
 
 # Percent by method and data set, three runs each; C beats nobody, A beats all on Birds.

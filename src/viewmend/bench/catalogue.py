@@ -23,10 +23,9 @@ from viewmend.bench.charts.traces import (
     running_time_chart,
     view_weights_chart,
 )
-from viewmend.bench.look import Look
 from viewmend.bench.paper_values import PRINTED, is_printed
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import done, settings_vary
+from viewmend.bench.summaries import Look, done, settings_vary
 from viewmend.bench.tables.paired import intervals_table, paired_table
 from viewmend.bench.tables.runs import (
     completeness_table,
@@ -53,23 +52,14 @@ Shown = TypeVar("Shown", bound=Table | Chart)
 
 @dataclass(frozen=True)
 class Kind(Generic[Shown]):
-    """A table or figure that can be made of records.
-
-    Attributes
-    ----------
-    make : function of (records, look)
-        Runs are of one protocol.
-    suits : function of (records, look)
-        Whether the records hold what it shows.
-    by_metric : bool
-        Whether there is one for every metric.
-    title : str
-        In a report; empty for the name.
-    """
+    """A table or figure that can be made of records of one protocol."""
 
     make: Callable[[Runs, Look], Shown]
+    # Whether the records hold what it shows.
     suits: Suits
+    # Whether there is one for every metric.
     by_metric: bool = False
+    # In a report; empty for the name.
     title: str = ""
 
 

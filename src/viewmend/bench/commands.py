@@ -14,20 +14,16 @@ from rich.console import Console
 from viewmend.bench.catalogue import FIGURES, TABLES
 from viewmend.bench.charts.drawing import draw_chart
 from viewmend.bench.environment import check_publishable
-from viewmend.bench.export import export_records
-from viewmend.bench.look import Look
+from viewmend.bench.experiment import InvalidExperimentError
 from viewmend.bench.paper_values import read_paper_tables
 from viewmend.bench.plan import Count
-from viewmend.bench.printing import print_status
-from viewmend.bench.progress import shown_progress
+from viewmend.bench.printing import print_status, shown_progress
 from viewmend.bench.report import ReportContents, write_report
-from viewmend.bench.runner import Spread, WorkerLostError, spread_over
+from viewmend.bench.runner import Session, Spread, WorkerLostError, open_experiment, spread_over
 from viewmend.bench.runs import Record, environments_of
-from viewmend.bench.schema import InvalidExperimentError
-from viewmend.bench.session import Session, open_experiment
-from viewmend.bench.store import ResultStore
-from viewmend.bench.summaries import METRICS, by_protocol
-from viewmend.bench.tables.formats import FORMATS, write_table
+from viewmend.bench.store import ResultStore, export_records
+from viewmend.bench.summaries import METRICS, Look, by_protocol
+from viewmend.bench.tables.table import FORMATS, write_table
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["app"]

@@ -39,20 +39,13 @@ BROKEN = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile)
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """Complete views, in the order of the source's rows.
+    """Complete views, in the order of the source's rows."""
 
-    Attributes
-    ----------
-    data : MultiViewData
-        Unit rows where observed, as the imputer made them elsewhere.
-    seconds : float
-        How long that took when it was made, on one thread.
-    warned : tuple of str
-        Names of the warnings on the way, sorted.
-    """
-
+    # Unit rows where observed, as the imputer made them elsewhere.
     data: MultiViewData
+    # How long that took when it was made, on one thread.
     seconds: float
+    # Names of the warnings on the way, sorted.
     warned: tuple[str, ...]
 
 
@@ -77,22 +70,9 @@ def completed(
     """Complete the views of a mask, or read what was completed before.
 
     Of several processes that want the same completion one makes it and the others wait; one that
-    is killed leaves nothing behind that they could mistake for a whole one.
-
-    Parameters
-    ----------
-    source : MultiViewData
-        All samples labelled with their true classes, which the imputer is not given.
-    missing : str
-        Row of `viewmend.datasets.MISSING_PROTOCOLS`.
-    rate : float
-    seed : int
-        Of the mask and of the imputer.
-    cache_dir : str or Path
-
-    Returns
-    -------
-    Completion
+    is killed leaves nothing behind that they could mistake for a whole one. The true classes of the
+    source are not given to the imputer; ``missing`` is a row of
+    `viewmend.datasets.MISSING_PROTOCOLS`, ``seed`` that of the mask and of the imputer.
     """
     observed = observed_pairs(source, missing, rate, seed)
     given = _masked_unit_rows(source, observed)

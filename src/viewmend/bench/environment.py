@@ -30,11 +30,6 @@ def environment() -> dict[str, Any]:
     """``versions`` of what computes, ``machine``, and the ``revision`` of this code.
 
     Neither the machine nor its user is named: records are meant to be published.
-
-    Returns
-    -------
-    dict
-        Of strings, numbers and dicts of these.
     """
     return {"versions": _versions(), "machine": _machine(), "revision": _revision()}
 
@@ -42,18 +37,10 @@ def environment() -> dict[str, Any]:
 def check_publishable(environments: Iterable[Mapping[str, Any]], path: str | Path) -> None:
     """Refuse figures of code that nobody can look up for the documentation of a checkout.
 
-    Parameters
-    ----------
-    environments : iterable of dict
-        What `environment` gave when the figures were made.
-    path : str or Path
-        Where a page, table or picture of them is to be written. Nothing is refused unless it lies
-        in a folder ``docs`` beside a file ``mkdocs.yml``.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a revision is not known, or is that of code with changes that were not committed.
+    ``environments`` are what `environment` gave when the figures were made, ``path`` is where a
+    page, table or picture of them is to be written. Nothing is refused unless it lies in a folder
+    ``docs`` beside a file ``mkdocs.yml``. Refused are revisions that are not known, or are those of
+    code with changes that were not committed.
     """
     folders = (Path(path).resolve(), *Path(path).resolve().parents)
     if not any(one.name == "docs" and (one.parent / "mkdocs.yml").is_file() for one in folders):

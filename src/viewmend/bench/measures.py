@@ -41,13 +41,7 @@ SIZES = ("n", "V", "m")
 
 @dataclass(frozen=True)
 class RunFolders:
-    """Where a run finds data and keeps what others can use.
-
-    Attributes
-    ----------
-    data_dir : Path
-    cache_dir : Path
-    """
+    """Where a run finds data and keeps what others can use."""
 
     data_dir: Path
     cache_dir: Path
@@ -57,18 +51,7 @@ Measure = Callable[[RunKey, RunFolders], Measured]
 
 
 def measure(key: RunKey, folders: RunFolders) -> Record:
-    """Do a run on one thread; whatever it raises is its result.
-
-    Parameters
-    ----------
-    key : RunKey
-    folders : RunFolders
-
-    Returns
-    -------
-    Record
-        Of status "done" or "error".
-    """
+    """Do a run on one thread; whatever it raises is its result, of status "error"."""
     try:
         with limited_threads(1):
             result, timings = choose(MEASURES, key.measure, "measure")(key, folders)
@@ -174,18 +157,8 @@ def rounds(model: Any, data: MultiViewData, y: np.ndarray) -> list[dict[str, Any
     """What a fitted model did in each round, as dicts of plain values.
 
     AGF-TI and Mend keep records of their rounds. The other methods keep their objective; their
-    view weights after round ``t`` are those of a fit that stops there.
-
-    Parameters
-    ----------
-    model : fitted estimator
-    data, y
-        What it was fitted on.
-
-    Returns
-    -------
-    list of dict
-        With ``iteration`` counted from 1, and for methods with view weights ``alpha``.
+    view weights after round ``t`` are those of a fit that stops there. ``iteration`` counts from 1;
+    methods with view weights have ``alpha``.
     """
     history = getattr(model, "history_", ())
     if all(map(is_dataclass, history)):
@@ -200,17 +173,9 @@ def rounds(model: Any, data: MultiViewData, y: np.ndarray) -> list[dict[str, Any
 
 
 def hidden_error(complete: MultiViewData, hidden: np.ndarray, filled: MultiViewData) -> float:
-    """Relative error ``|X_hat - X| / |X|`` over the unit rows that were hidden.
+    """Relative error ``|X_hat - X| / |X|`` over the unit rows that were hidden, NaN where none was.
 
-    Parameters
-    ----------
-    complete, filled : MultiViewData
-    hidden : array (n_samples, n_views) of bool
-
-    Returns
-    -------
-    float
-        NaN where nothing was hidden.
+    ``hidden`` is a mask (n_samples, n_views).
     """
     gaps = lengths = 0.0
     for truth, guess, rows in zip(complete.views, filled.views, hidden.T, strict=True):

@@ -56,23 +56,14 @@ Place = tuple[str, float, float, str, str]
 
 @dataclass(frozen=True)
 class PaperValue:
-    """A printed mean.
-
-    Attributes
-    ----------
-    mean : float
-        In percent.
-    field : str
-        Entry of our results that it can be compared with.
-    std : float, optional
-        Where the table has it.
-    verdict : str
-        AGF-TI against the method, of `viewmend.bench.stats.VERDICTS`; empty where there is none.
-    """
+    """A printed mean, in percent."""
 
     mean: float
+    # Entry of our results that it can be compared with.
     field: str
+    # Where the table has it.
     std: float | None = None
+    # AGF-TI against the method, of `viewmend.bench.stats.VERDICTS`; empty where there is none.
     verdict: str = ""
 
 
@@ -86,23 +77,15 @@ class Footprint:
 
 @dataclass(frozen=True)
 class PaperTables:
-    """What is printed in the paper.
+    """What is printed in the paper."""
 
-    Attributes
-    ----------
-    values : dict of (data, missing rate, label rate, method, metric) to PaperValue
-        Metrics by the names of `viewmend.bench.summaries.METRICS`; variants of the ablation
-        study as methods, "AGF-TI w/o T".
-    seconds : dict of (data, method) to float
-        Running time with completion, at a missing rate of 50 % and a label rate of 5 %.
-    footprints : dict of (n_samples, n_views, n_anchors) to Footprint
-    absent : tuple of str
-        Files that the folder lacks.
-    """
-
+    # Metrics by the names of `METRICS`; variants of the ablation study as methods, "AGF-TI w/o T".
     values: Mapping[Place, PaperValue] = field(default_factory=dict)
+    # By data and method: running time with completion, missing rate 50 %, label rate 5 %.
     seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    # By numbers of samples, views and anchors.
     footprints: Mapping[tuple[int, int, int], Footprint] = field(default_factory=dict)
+    # Files that the folder lacks.
     absent: tuple[str, ...] = ()
 
     def value(self, condition: Condition, method: str, metric: str) -> PaperValue | None:
@@ -112,24 +95,14 @@ class PaperTables:
 
 @dataclass(frozen=True)
 class Difference:
-    """Our mean of a condition beside the paper's.
-
-    Attributes
-    ----------
-    condition : Condition
-    method, metric : str
-    ours : Summary
-    paper : PaperValue
-    verdict : str
-        Of our runs: AGF-TI against the method, of `viewmend.bench.stats.VERDICTS`; empty where
-        the method is AGF-TI or AGF-TI was not run.
-    """
+    """Our mean of a condition beside the paper's."""
 
     condition: Condition
     method: str
     metric: str
     ours: Summary
     paper: PaperValue
+    # Of our runs, as that of `PaperValue`; empty for AGF-TI itself and where it was not run.
     verdict: str
 
     @property
@@ -148,17 +121,7 @@ class Difference:
 
 
 def read_paper_tables(folder: str | Path) -> PaperTables:
-    """Read the printed tables that a folder holds.
-
-    Parameters
-    ----------
-    folder : path
-        With at least one of the files that the module names.
-
-    Returns
-    -------
-    PaperTables
-    """
+    """Read the printed tables of a folder with at least one of the files that the module names."""
     folder = Path(folder)
     present = [name for name in _FILES if (folder / name).is_file()]
     if not present:
@@ -187,18 +150,7 @@ def compare_with_paper(
 ) -> list[Difference]:
     """Our means that the paper prints too, each beside what the paper measures under that name.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs that stand in the table, of one or several protocols.
-    paper : PaperTables
-    metrics : sequence of str
-        Rows of `viewmend.bench.summaries.METRICS`.
-
-    Returns
-    -------
-    list of Difference
-        By metric, condition and method.
+    By metric, condition and method; the records may be of several protocols.
     """
     by_field = {name: field_scores(records, _always(name)) for name in FIELDS.values()}
     return [

@@ -17,19 +17,8 @@ from viewmend.bench.experiment import Experiment, Row
 from viewmend.bench.methods import Contestant, contestant
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, RunKey, Setting, setting_of
-from viewmend.bench.store import ResultStore
 
-__all__ = [
-    "Count",
-    "RunGroup",
-    "chosen_settings",
-    "counts",
-    "final_records",
-    "final_runs",
-    "known_runs",
-    "run_groups",
-    "unfinished_runs",
-]
+__all__ = ["Count", "Plan", "RunGroup", "run_groups"]
 
 # What runs that choose a setting measure, whatever the experiment does.
 TUNING_MEASURE = "fit"
@@ -80,21 +69,6 @@ class Count:
         return Count(*(mine + theirs for mine, theirs in pairs))
 
 
-class Records:
-    """Records by run; runs are the same where their digests are."""
-
-    def __init__(self, records: Iterable[Record]):
-        self._by_digest = {record.key.digest: record for record in records}
-
-    def get(self, key: RunKey) -> Record | None:
-        """The record of a run, None where there is none."""
-        return self._by_digest.get(key.digest)
-
-    def lacks(self, key: RunKey) -> bool:
-        """Whether a run is still to do."""
-        return key.digest not in self._by_digest
-
-
 def run_groups(experiment: Experiment) -> list[RunGroup]:
     """All groups of the experiment, also those left out, in the order of its tables."""
     problems = product(
@@ -108,150 +82,131 @@ def run_groups(experiment: Experiment) -> list[RunGroup]:
     ]
 
 
-def known_runs(experiment: Experiment, store: ResultStore) -> list[RunKey]:
-    """Every run that is known to be needed now, done or not.
+class Plan:
+    """The runs of an experiment as far as they are known by the records at hand."""
 
-    Runs on the same missing pairs follow each other, so that what is computed once for them, the
-    completion of missing views, is at hand.
-    """
-    return _known(experiment, Records(store.records()))
+    def __init__(self, experiment: Experiment, records: Iterable[Record]):
+        self.experiment = experiment
+        # Runs are the same where their digests are.
+        self._records = {record.key.digest: record for record in records}
+        self._planned = [
+            group
+            for group in run_groups(experiment)
+            if experiment.reason_against(group.row, group.data) is None
+        ]
 
+    def known_runs(self) -> list[RunKey]:
+        """Every run that is known to be needed now, done or not.
 
-def unfinished_runs(experiment: Experiment, store: ResultStore) -> list[RunKey]:
-    """The known runs of which there is no record."""
-    records = Records(store.records())
-    return [key for key in _known(experiment, records) if records.lacks(key)]
+        Runs on the same missing pairs follow each other, so that what is computed once for them,
+        the completion of missing views, is at hand.
+        """
+        different = {key.digest: key for group in self._planned for key in self._runs_of(group)}
+        place = {name: i for i, name in enumerate(self.experiment.data)}
 
+        def mask(key: RunKey) -> tuple[int, float, float, int, str]:
+            rates = key.missing_rate, key.label_rate
+            return place[key.data], *rates, key.repetition, key.protocol
 
-def chosen_settings(
-    experiment: Experiment, records: Iterable[Record]
-) -> dict[tuple[str, str, float, float, str], Setting]:
-    """The setting of every tuned group whose choice is made.
+        return sorted(different.values(), key=mask)
 
-    Returns
-    -------
-    dict of {(protocol, data, missing_rate, label_rate, name of the row): setting}
-    """
-    at_hand = Records(records)
-    tuned = [group for group in _planned(experiment) if len(_candidates(experiment, group)) > 1]
-    settings = {group.name: _setting(experiment, group, at_hand) for group in tuned}
-    return {name: setting for name, setting in settings.items() if setting is not None}
+    def unfinished_runs(self) -> list[RunKey]:
+        """The known runs of which there is no record."""
+        return [key for key in self.known_runs() if self._lacks(key)]
 
+    def chosen_settings(self) -> dict[tuple[str, str, float, float, str], Setting]:
+        """The setting of every tuned group whose choice is made, by `RunGroup.name`."""
+        tuned = [group for group in self._planned if self._trials(group)]
+        settings = {group.name: self._setting(group) for group in tuned}
+        return {name: setting for name, setting in settings.items() if setting is not None}
 
-def final_runs(experiment: Experiment, records: Iterable[Record]) -> list[RunKey]:
-    """The runs that stand in the experiment's tables, as far as they are known."""
-    at_hand = Records(records)
-    return [
-        key for group in _planned(experiment) for key in _final_runs_of(experiment, group, at_hand)
-    ]
+    def final_runs(self) -> list[RunKey]:
+        """The runs that stand in the experiment's tables, as far as they are known."""
+        return [key for group in self._planned for key in self._final_runs_of(group)]
 
+    def final_records(self) -> list[Record]:
+        """The records that stand in the tables, under the names of their rows.
 
-def final_records(experiment: Experiment, records: Iterable[Record]) -> list[Record]:
-    """The records that stand in the tables, under the names of their rows.
+        A group that is left out has one record, with status "left_out" and the reason; one whose
+        trials all failed has their records.
+        """
+        return [
+            replace(record, key=replace(record.key, method=group.row.name))
+            for group in run_groups(self.experiment)
+            for record in self._final_records_of(group)
+        ]
 
-    A group that is left out has one record, with status "left_out" and the reason; one whose
-    trials all failed has their records.
-    """
-    at_hand = Records(records)
-    return [
-        replace(record, key=replace(record.key, method=group.row.name))
-        for group in run_groups(experiment)
-        for record in _final_records_of(experiment, group, at_hand)
-    ]
+    def counts(self) -> dict[str, Count]:
+        """Runs of every row by what became of them; one not yet known is to do."""
+        by_row: dict[str, Count] = {}
+        for group in run_groups(self.experiment):
+            by_row[group.row.name] = by_row.get(group.row.name, Count()) + self._count(group)
+        return by_row
 
+    def _get(self, key: RunKey) -> Record | None:
+        return self._records.get(key.digest)
 
-def counts(experiment: Experiment, records: Iterable[Record]) -> dict[str, Count]:
-    """Runs of every row by what became of them; one not yet known is to do."""
-    at_hand = Records(records)
-    by_row: dict[str, Count] = {}
-    for group in run_groups(experiment):
-        so_far = by_row.get(group.row.name, Count())
-        by_row[group.row.name] = so_far + _count(experiment, group, at_hand)
-    return by_row
+    def _lacks(self, key: RunKey) -> bool:
+        return key.digest not in self._records
 
+    def _candidates(self, group: RunGroup) -> list[Setting]:
+        """Settings that may become the group's, in the order of the grid; one if none is sought."""
+        fixed = self.experiment.fixed_setting(group.row)
+        sought = group.row.tuned and PROTOCOLS[group.protocol].tuned
+        grid = GRIDS[self.experiment.grids](contestant(group.row.method)) if sought else ()
+        settings = [setting_of({**point, **fixed}) for point in grid or ({},)]
+        return list(dict.fromkeys(settings))
 
-def _known(experiment: Experiment, records: Records) -> list[RunKey]:
-    keys = [key for group in _planned(experiment) for key in _runs_of(experiment, group, records)]
-    place = {name: i for i, name in enumerate(experiment.data)}
-    different = {key.digest: key for key in keys}.values()
-    return sorted(different, key=lambda key: (place[key.data], *_mask_of(key)))
+    def _trials(self, group: RunGroup) -> list[RunKey]:
+        """The runs that decide on the group's setting; none where there is one candidate."""
+        settings = self._candidates(group)
+        return [group.run(TUNING_MEASURE, s, 0) for s in settings] if len(settings) > 1 else []
 
+    def _setting(self, group: RunGroup) -> Setting | None:
+        """The best setting of the trials; None before they are all there, or where all failed."""
+        trials = self._trials(group)
+        if not trials:
+            return self._candidates(group)[0]
+        merits = {key.setting: _merit(self._get(key)) for key in trials}
+        if any(map(self._lacks, trials)) or max(merits.values()) == FAILED:
+            return None
+        return max(merits, key=lambda setting: merits[setting])  # the first of equals
 
-def _mask_of(key: RunKey) -> tuple[float, float, int, str]:
-    return key.missing_rate, key.label_rate, key.repetition, key.protocol
+    def _final_runs_of(self, group: RunGroup) -> list[RunKey]:
+        setting, measure = self._setting(group), self.experiment.measure
+        if setting is None:
+            return []
+        return [group.run(measure, setting, i) for i in range(self.experiment.repetitions)]
 
+    def _runs_of(self, group: RunGroup) -> list[RunKey]:
+        return self._trials(group) + self._final_runs_of(group)
 
-def _planned(experiment: Experiment) -> list[RunGroup]:
-    return [c for c in run_groups(experiment) if experiment.reason_against(c.row, c.data) is None]
+    def _final_records_of(self, group: RunGroup) -> list[Record]:
+        reason = self.experiment.reason_against(group.row, group.data)
+        if reason is not None:
+            setting = setting_of(self.experiment.fixed_setting(group.row))
+            key = group.run(self.experiment.measure, setting, 0)
+            return [Record(key, "left_out", message=reason)]
+        trials = self._trials(group)
+        undecided = any(map(self._lacks, trials))
+        keys = self._final_runs_of(group) or ([] if undecided else trials)
+        return [record for record in map(self._get, keys) if record is not None]
 
-
-def _candidates(experiment: Experiment, group: RunGroup) -> list[Setting]:
-    """Settings that may become the group's, in the order of the grid; one where none is sought."""
-    fixed = experiment.fixed_setting(group.row)
-    sought = group.row.tuned and PROTOCOLS[group.protocol].tuned
-    grid = GRIDS[experiment.grids](contestant(group.row.method)) if sought else ()
-    settings = [setting_of({**point, **fixed}) for point in grid or ({},)]
-    return list(dict.fromkeys(settings))
-
-
-def _trials(experiment: Experiment, group: RunGroup) -> list[RunKey]:
-    """The runs that decide on the group's setting; none where there is one candidate."""
-    settings = _candidates(experiment, group)
-    return [group.run(TUNING_MEASURE, s, 0) for s in settings] if len(settings) > 1 else []
-
-
-def _setting(experiment: Experiment, group: RunGroup, records: Records) -> Setting | None:
-    """The best setting of the trials; None before they are all there, or where all failed."""
-    trials = _trials(experiment, group)
-    if not trials:
-        return _candidates(experiment, group)[0]
-    merits = {key.setting: _merit(records.get(key)) for key in trials}
-    if any(map(records.lacks, trials)) or max(merits.values()) == FAILED:
-        return None
-    return max(merits, key=lambda setting: merits[setting])  # the first of equals
+    def _count(self, group: RunGroup) -> Count:
+        n_runs = self.experiment.repetitions
+        if self.experiment.reason_against(group.row, group.data) is not None:
+            return Count(left_out=n_runs)
+        known = {key.digest: self._get(key) for key in self._runs_of(group)}
+        statuses = [record.status for record in known.values() if record is not None]
+        done, failed = statuses.count("done"), statuses.count("error")
+        to_do = len(known) - done - failed
+        if any(map(self._lacks, self._trials(group))):
+            # Runs that will be known once the trials are done; the best trial is repetition 0.
+            to_do += n_runs - int(self.experiment.measure == TUNING_MEASURE)
+        return Count(done, failed, 0, to_do)
 
 
 def _merit(record: Record | None) -> float:
     if record is None or record.status != "done":
         return FAILED
     return float(record.result["accuracy"] + record.result["macro_f1"])
-
-
-def _final_runs_of(experiment: Experiment, group: RunGroup, records: Records) -> list[RunKey]:
-    setting = _setting(experiment, group, records)
-    if setting is None:
-        return []
-    return [group.run(experiment.measure, setting, i) for i in range(experiment.repetitions)]
-
-
-def _runs_of(experiment: Experiment, group: RunGroup, records: Records) -> list[RunKey]:
-    return _trials(experiment, group) + _final_runs_of(experiment, group, records)
-
-
-def _final_records_of(experiment: Experiment, group: RunGroup, records: Records) -> list[Record]:
-    reason = experiment.reason_against(group.row, group.data)
-    if reason is not None:
-        setting = setting_of(experiment.fixed_setting(group.row))
-        key = group.run(experiment.measure, setting, 0)
-        return [Record(key, "left_out", message=reason)]
-    trials = _trials(experiment, group)
-    undecided = any(map(records.lacks, trials))
-    keys = _final_runs_of(experiment, group, records) or ([] if undecided else trials)
-    return [record for record in map(records.get, keys) if record is not None]
-
-
-def _count(experiment: Experiment, group: RunGroup, records: Records) -> Count:
-    if experiment.reason_against(group.row, group.data) is not None:
-        return Count(left_out=experiment.repetitions)
-    known = {key.digest: records.get(key) for key in _runs_of(experiment, group, records)}
-    statuses = [record.status for record in known.values() if record is not None]
-    done, failed = statuses.count("done"), statuses.count("error")
-    return Count(done, failed, 0, len(known) - done - failed + _unknown(experiment, group, records))
-
-
-def _unknown(experiment: Experiment, group: RunGroup, records: Records) -> int:
-    """Runs of a group that will be known once its trials are done."""
-    if not any(map(records.lacks, _trials(experiment, group))):
-        return 0
-    repeated = experiment.measure == TUNING_MEASURE  # the trial that wins is repetition 0
-    return experiment.repetitions - int(repeated)

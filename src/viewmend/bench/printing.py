@@ -1,30 +1,43 @@
-"""What the benchmark's commands print about runs."""
+"""What the benchmark's commands print about runs, and the line that tells how far they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from viewmend.bench.plan import Count
+from viewmend.bench.runner import RunOutcome, Session
 from viewmend.bench.runs import Record, RunKey
-from viewmend.bench.session import Session
-
-__all__ = ["print_absent", "print_failures", "print_status"]
 
 # Failures that are printed one by one.
 SHOWN = 5
 
+COLUMNS = (
+    TextColumn("runs"),
+    BarColumn(),
+    MofNCompleteColumn(),
+    TextColumn("{task.fields[failed]} failed"),
+    TimeElapsedColumn(),
+    TimeRemainingColumn(),
+    TextColumn("left"),
+    TextColumn("{task.fields[last]}", markup=False),
+)
+
 
 def print_status(console: Console, session: Session) -> Count:
-    """Runs by row and by what became of them, then all that is not as it should be.
-
-    Returns
-    -------
-    Count
-        Of all rows.
-    """
+    """Print what became of the runs of every row, then what is amiss; give the sum of all rows."""
     counted = session.counts()
     total = sum(counted.values(), Count())
     console.print(_count_table(session.experiment.title, counted, total))
@@ -51,6 +64,34 @@ def print_failures(console: Console, failures: Sequence[Record]) -> None:
         _note(console, f"Failed: {_run_text(record.key)}: {record.message}")
     if len(failures) > SHOWN:
         _note(console, f"and {len(failures) - SHOWN} more failed")
+
+
+@contextmanager
+def shown_progress(console: Console, count: Count) -> Iterator[Callable[[RunOutcome], None]]:
+    """Show runs that end on a terminal, and nothing elsewhere; gives what is to be told of them.
+
+    ``count`` are the runs before the start.
+    """
+    before, failed = count.done + count.failed, count.failed
+    with Progress(
+        *COLUMNS,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        # The last runs tell little of the pace: a plan goes from cheap to dear data sets.
+        speed_estimate_period=math.inf,
+    ) as progress:
+        total = before + count.to_do
+        bar = progress.add_task("runs", total=total, completed=before, failed=failed, last="")
+
+        def watch(outcome: RunOutcome) -> None:
+            nonlocal failed
+            failed += outcome.status == "error"
+            key = outcome.key
+            last = f"{key.method} on {key.data}, {key.missing_rate:.0%} missing"
+            progress.update(bar, advance=1, failed=failed, last=last)
+
+        yield watch
 
 
 def _count_table(title: str, counted: Mapping[str, Count], total: Count) -> Table:

@@ -12,11 +12,11 @@ from viewmend.bench.catalogue import FIGURES, TABLES, Catalogue, Shown
 from viewmend.bench.charts.chart import Chart
 from viewmend.bench.charts.page import chart_html
 from viewmend.bench.environment import check_publishable
-from viewmend.bench.look import Look
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, environments_of
 from viewmend.bench.summaries import (
     METRICS,
+    Look,
     by_protocol,
     condition_of,
     grouped,
@@ -24,8 +24,7 @@ from viewmend.bench.summaries import (
     setting_text,
     with_status,
 )
-from viewmend.bench.tables.formats import to_html
-from viewmend.bench.tables.table import HEADS, Entry, Line, Table, heads_of
+from viewmend.bench.tables.table import HEADS, Entry, Line, Table, heads_of, to_html
 from viewmend.report.html import facts_html, folded, joined, page_html, paragraph, write_page
 
 __all__ = ["ReportContents", "report_html", "write_report"]
@@ -35,51 +34,28 @@ RUN = ("protocol", *HEADS, "method", "setting", "run")
 
 @dataclass(frozen=True)
 class ReportContents:
-    """What a report is to show.
-
-    Attributes
-    ----------
-    title : str
-    look : Look
-    tables, figures : tuple of str
-        Rows of `TABLES` and `FIGURES`; empty for all that suit the records.
-    metrics : tuple of str
-        Tables and figures of scores are shown for each, the first one open. Of two that mean the
-        same under a protocol the first is shown.
-    """
+    """What a report is to show."""
 
     title: str
     look: Look = field(default_factory=Look)
+    # Rows of `TABLES` and `FIGURES`; empty for all that suit the records.
     tables: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+    # Tables and figures of scores are shown for each, the first one open. Of two that mean the
+    # same under a protocol the first is shown.
     metrics: tuple[str, ...] = tuple(METRICS)
 
 
 def write_report(path: str | Path, records: Sequence[Record], contents: ReportContents) -> Path:
-    """Write the report of an experiment; arguments as of `report_html`.
-
-    Returns
-    -------
-    Path
-        The file, which needs nothing but a browser.
-    """
+    """Write the report of an experiment into a file that needs nothing but a browser."""
     check_publishable(environments_of(records), path)
     return write_page(path, report_html(records, contents))
 
 
 def report_html(records: Sequence[Record], contents: ReportContents) -> str:
-    """The report of an experiment as one HTML page.
+    """The report of an experiment as one HTML page, the same for the same records.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs that stand in the tables, failed and left-out ones among them.
-    contents : ReportContents
-
-    Returns
-    -------
-    str
-        The same for the same records.
+    Records are those that stand in the tables, failed and left-out ones among them.
     """
     protocols = enumerate(by_protocol(records).items())
     sections = [

@@ -1,35 +1,23 @@
-"""Carrying out a plan: in this process, on the cores of this machine, or on a Dask cluster."""
+"""Carrying out an experiment: in this process, on the cores of this machine, or on Dask."""
 
 from __future__ import annotations
 
 import importlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from viewmend.bench.experiment import Experiment, load_plugins
+from viewmend.bench.experiment import Experiment, load_plugins, narrowed, read_experiment
 from viewmend.bench.measures import RunFolders, measure
-from viewmend.bench.plan import unfinished_runs
+from viewmend.bench.plan import Count, Plan
 from viewmend.bench.runs import STATUSES, Record, RunKey
 from viewmend.bench.store import ResultStore
+from viewmend.datasets.catalogue import absent
 from viewmend.exceptions import InvalidParameterError
-
-__all__ = [
-    "ELSEWHERE",
-    "NOT_BEGUN",
-    "RunOutcome",
-    "Spread",
-    "Worker",
-    "WorkerLostError",
-    "carry_out",
-    "in_turn",
-    "on_cores",
-    "on_dask",
-    "spread_over",
-]
 
 # In place of a status: another process is at the run, or there was no time left for it.
 ELSEWHERE = "elsewhere"
@@ -37,6 +25,9 @@ NOT_BEGUN = "not begun"
 
 # Pause before the store is looked at again, where others do all that is left.
 PATIENCE = 2.0
+
+# Measures of random numbers.
+WITHOUT_DATA = ("tnn_step",)
 
 
 class WorkerLostError(RuntimeError):
@@ -53,22 +44,13 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class Worker:
-    """Does one run after another and keeps their records; can be sent to another process.
-
-    Attributes
-    ----------
-    store : ResultStore
-    folders : RunFolders
-    plugins : tuple of str
-        Python files to import first.
-    deadline : float
-        No run is begun after this time, in seconds of `time.time`.
-    measure : callable (key, folders) -> Record
-    """
+    """Does one run after another and keeps their records; can be sent to another process."""
 
     store: ResultStore
     folders: RunFolders
+    # Python files to import first.
     plugins: tuple[str, ...] = ()
+    # No run is begun after this time, in seconds of `time.time`.
     deadline: float = math.inf
     measure: Callable[[RunKey, RunFolders], Record] = measure
 
@@ -100,16 +82,9 @@ def carry_out(
 ) -> None:
     """Do all runs of an experiment, wave after wave, until its plan is fulfilled or time is over.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    worker : Worker
-    spread : callable (worker, keys) -> iterator of RunOutcome
-        Of `spread_over`.
-    watch : callable (outcome)
-        Told of every run that this process ended.
+    ``watch`` is told of every run that this process ended.
     """
-    while runs := unfinished_runs(experiment, worker.store):
+    while runs := Plan(experiment, worker.store.records()).unfinished_runs():
         statuses = set()
         for outcome in spread(worker, runs):
             statuses.add(outcome.status)
@@ -164,6 +139,67 @@ def on_dask(worker: Worker, keys: Sequence[RunKey], address: str) -> Iterator[Ru
             raise _lost(worker.store) from error
         finally:
             client.cancel(futures)
+
+
+@dataclass(frozen=True)
+class Session:
+    """An experiment, its results and its data."""
+
+    experiment: Experiment
+    store: ResultStore
+    folders: RunFolders
+    # Why data sets of the experiment cannot be had.
+    absent: Mapping[str, str]
+
+    @property
+    def possible(self) -> Experiment:
+        """The experiment on the data sets that are there."""
+        there = tuple(name for name in self.experiment.data if name not in self.absent)
+        return replace(self.experiment, data=there)
+
+    def counts(self) -> dict[str, Count]:
+        """Possible runs by row and by what became of them."""
+        return Plan(self.possible, self.store.records()).counts()
+
+    def final_records(self) -> list[Record]:
+        """Records that stand in the tables."""
+        return Plan(self.experiment, self.store.records()).final_records()
+
+    def failures(self) -> list[Record]:
+        """Records of known runs that failed."""
+        known = Plan(self.possible, self.store.records()).known_runs()
+        records = map(self.store.get, known)
+        return [record for record in records if record is not None and record.status == "error"]
+
+    def carry_out(
+        self, spread: Spread, watch: Callable[[RunOutcome], None], time_limit: float = math.inf
+    ) -> None:
+        """Do all runs that are possible and not done; begin none after ``time_limit`` seconds."""
+        deadline = time.time() + time_limit
+        worker = Worker(self.store, self.folders, self.experiment.plugins, deadline)
+        carry_out(self.possible, worker, spread, watch)
+
+    def forget_failures(self) -> None:
+        """Make runs that failed to do again."""
+        for record in self.failures():
+            self.store.forget(record.key)
+
+
+def open_experiment(
+    path: Path,
+    results: Path,
+    data: Path,
+    only: Sequence[str] = (),
+    repetitions: int | None = None,
+) -> Session:
+    """An experiment of a TOML file, or a part of it, see `viewmend.bench.experiment.narrowed`.
+
+    ``results`` is the folder of the store, in whose folder ``cache`` lies what runs share.
+    """
+    experiment = narrowed(read_experiment(path), only, repetitions)
+    names = () if experiment.measure in WITHOUT_DATA else experiment.data
+    folders = RunFolders(data.resolve(), (results / "cache").resolve())
+    return Session(experiment, ResultStore(results.resolve()), folders, absent(names, data))
 
 
 def _lost(store: ResultStore) -> WorkerLostError:

@@ -70,22 +70,14 @@ class WinTieLoss:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Methods ranked on every problem.
+    """Methods ranked on every problem."""
 
-    Attributes
-    ----------
-    mean_ranks : array (n_methods,)
-        1 is best; equal scores share the mean of their ranks.
-    statistic, p_value : float
-        Friedman's test against "all methods rank alike", with its chi-square approximation.
-    critical_difference : float
-        Nemenyi's: mean ranks further apart than this differ at `LEVEL`.
-    n_problems : int
-    """
-
+    # (n_methods,); 1 is best, equal scores share the mean of their ranks.
     mean_ranks: np.ndarray
+    # Friedman's test against "all methods rank alike", with its chi-square approximation.
     statistic: float
     p_value: float
+    # Nemenyi's: mean ranks further apart than this differ at `LEVEL`.
     critical_difference: float
     n_problems: int
 
@@ -103,17 +95,8 @@ def rank_sum_p(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """p-value of Wilcoxon's rank-sum test against "ours are not larger than theirs".
 
     Exact also where values are equal: they share the mean of their ranks, and every choice of
-    ``len(ours)`` of the pooled ranks is equally likely.
-
-    Parameters
-    ----------
-    ours, theirs : sequence of float
-        Runs of two methods. The test does not use that they share problems, as the paper's does
-        not.
-
-    Returns
-    -------
-    float in [least_p(len(ours), len(theirs)), 1]
+    ``len(ours)`` of the pooled ranks is equally likely. The test does not use that the runs share
+    problems, as the paper's does not. The result lies in ``[least_p(len(ours), len(theirs)), 1]``.
     """
     # Mean ranks are halves, so twice a rank is a whole number.
     doubled = np.rint(2 * rankdata([*ours, *theirs])).astype(int)
@@ -144,19 +127,7 @@ def can_decide(n_ours: int, n_theirs: int, level: float = LEVEL) -> bool:
 
 
 def verdict(ours: Sequence[float], theirs: Sequence[float], level: float = LEVEL) -> str:
-    """The paper's bullet: two one-sided tests, each rejecting where ``p <= level``.
-
-    Parameters
-    ----------
-    ours, theirs : sequence of float
-        Runs of the subject and of another method.
-    level : float in (0, 1)
-
-    Returns
-    -------
-    str
-        Of `VERDICTS`: what the subject is.
-    """
+    """What the subject is, of `VERDICTS`, by the paper's two one-sided tests at ``p <= level``."""
     if not can_decide(len(ours), len(theirs), level):
         return "untested"
     if rank_sum_p(ours, theirs) <= level:
@@ -173,16 +144,9 @@ def count_verdicts(verdicts: Iterable[str]) -> WinTieLoss:
 def rank_methods(scores: ArrayLike, level: float = LEVEL) -> Ranking:
     """Friedman's test and Nemenyi's critical difference.
 
-    Parameters
-    ----------
-    scores : array (n_problems, n_methods)
-        The larger the better; at least two problems and three methods. Problems should be
-        independent of each other: data sets, not missing rates of one data set.
-    level : float in (0, 1)
-
-    Returns
-    -------
-    Ranking
+    ``scores`` is an array (n_problems, n_methods), the larger the better, of at least two problems
+    and three methods. Problems should be independent of each other: data sets, not missing rates
+    of one data set.
     """
     table = np.asarray(scores, dtype=float)
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3 or not np.isfinite(table).all():
@@ -210,17 +174,7 @@ def critical_difference(n_methods: int, n_problems: int, level: float = LEVEL) -
     """Nemenyi's critical difference of mean ranks, ``q sqrt(k (k + 1) / (6 N))``.
 
     ``q`` is the upper quantile of the studentised range of ``k`` normal variables over
-    ``sqrt(2)``.
-
-    Parameters
-    ----------
-    n_methods, n_problems : int
-        ``k`` and ``N``.
-    level : float in (0, 1)
-
-    Returns
-    -------
-    float
+    ``sqrt(2)``; ``k`` is the number of methods, ``N`` that of problems.
     """
     q = studentized_range.ppf(1 - level, n_methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_problems)))
@@ -229,16 +183,8 @@ def critical_difference(n_methods: int, n_problems: int, level: float = LEVEL) -
 def cliques(mean_ranks: ArrayLike, difference: float) -> list[tuple[int, ...]]:
     """Largest groups of methods whose mean ranks all lie within the critical difference.
 
-    Parameters
-    ----------
-    mean_ranks : array (n_methods,)
-    difference : float
-
-    Returns
-    -------
-    list of tuple of int
-        Positions in ``mean_ranks``, best first; groups of one are left out, and so are groups
-        inside another.
+    Groups hold positions in ``mean_ranks``, best first; groups of one are left out, and so are
+    groups inside another.
     """
     ranks = np.asarray(mean_ranks, dtype=float)
     order = np.argsort(ranks, kind="stable")

@@ -1,4 +1,4 @@
-"""Records as files: one per run, each whole or absent, shared by any number of processes."""
+"""Records as files: one per run, each whole or absent, shared by processes; and as one table."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import json
 import os
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from viewmend.bench.runs import STATUSES, Record, RunKey, plain
-from viewmend.exceptions import DataWarning
+from viewmend.bench.environment import check_publishable
+from viewmend.bench.runs import STATUSES, Record, RunKey, environments_of, plain
+from viewmend.exceptions import DataWarning, InvalidParameterError
 
-__all__ = ["ResultStore"]
+__all__ = ["ResultStore", "export_records", "flat_record"]
+
+EXPORT_FORMATS = (".csv", ".parquet")
 
 
 class ResultStore:
@@ -167,3 +171,56 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def export_records(records: Iterable[Record], path: Path) -> None:
+    """Write one line per record, in the order of the runs' keys, as the ending of the path says.
+
+    Columns are those of `flat_record`; a record without a column has nothing there.
+    """
+    records = list(records)
+    check_publishable(environments_of(records), path)
+    if path.suffix not in EXPORT_FORMATS:
+        msg = f"{path.name!r} must end in one of {', '.join(EXPORT_FORMATS)}"
+        raise InvalidParameterError(msg)
+    import pandas
+
+    ordered = sorted(records, key=lambda record: record.key.text)
+    # As objects, whole numbers stay whole beside gaps.
+    frame = pandas.DataFrame([flat_record(record) for record in ordered], dtype=object)
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False, lineterminator="\n")
+        return
+    try:
+        frame.apply(_of_one_type).to_parquet(path, index=False, engine="pyarrow")
+    except ImportError as error:
+        msg = "Parquet needs pyarrow, which is not installed; run: pip install pyarrow, or use .csv"
+        raise ImportError(msg) from error
+
+
+def flat_record(record: Record) -> dict[str, Any]:
+    """A record without nesting.
+
+    The parts of the key and the status have their own names, everything else that of its path,
+    such as ``result.accuracy`` and ``timings.fit``. Settings and lists are JSON.
+    """
+    fields = record.to_dict()
+    key = fields.pop("key")
+    key["setting"] = json.dumps(dict(key["setting"]))
+    return key | dict(_leaves("", fields))
+
+
+def _leaves(prefix: str, fields: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(f"{prefix}{name}.", value)
+        else:
+            yield prefix + name, json.dumps(value) if isinstance(value, (list, tuple)) else value
+
+
+def _of_one_type(column: Any) -> Any:
+    """A column of one type; one that holds numbers and text is text."""
+    from pandas.api.types import infer_dtype
+
+    mixed = infer_dtype(column, skipna=True) in ("mixed", "mixed-integer")
+    return column.map(str, na_action="ignore") if mixed else column

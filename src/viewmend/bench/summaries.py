@@ -4,32 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, RunKey, Setting
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = [
-    "METRICS",
-    "Condition",
-    "Metric",
-    "Scores",
-    "by_protocol",
-    "condition_of",
-    "done",
-    "field_scores",
-    "grouped",
-    "method_names",
-    "metric_named",
-    "only_protocol",
-    "percent",
-    "rate_text",
-    "scores",
-    "setting_text",
-    "settings_vary",
-    "with_status",
-]
+if TYPE_CHECKING:
+    from viewmend.bench.paper_values import PaperTables
 
 Thing = TypeVar("Thing")
 Group = TypeVar("Group", bound=Hashable)
@@ -37,19 +19,12 @@ Group = TypeVar("Group", bound=Hashable)
 
 @dataclass(frozen=True)
 class Metric:
-    """A column of the paper's tables.
+    """A column of the paper's tables."""
 
-    Attributes
-    ----------
-    field : str
-        Entry of a record's ``result``.
-    words : str
-    by_protocol : bool
-        Whether the protocol says which entry bears the name.
-    """
-
+    # Entry of a record's ``result``.
     field: str
     words: str
+    # Whether the protocol says which entry bears the name.
     by_protocol: bool = False
 
     def field_under(self, protocol: str) -> str:
@@ -89,6 +64,18 @@ class Condition:
         """The condition in words, for messages and tooltips."""
         rates = f"VMR {rate_text(self.missing_rate)}, LAR {rate_text(self.label_rate)}"
         return f"{self.data}, {rates}"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How records are looked at."""
+
+    # Row of `METRICS`.
+    metric: str = "ACC"
+    # Method that the others are tested against.
+    subject: str = "AGF-TI"
+    # The paper's printed values, drawn as ghosts beside ours.
+    paper: PaperTables | None = None
 
 
 # Percent, one value per repetition, by condition and method.
@@ -146,18 +133,9 @@ def only_protocol(records: Sequence[Record]) -> str:
 def scores(records: Sequence[Record], metric: str) -> Scores:
     """Percent by condition and method, one value per repetition.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs that stand in a table: no two settings of a method in a condition. Those that are not
-        "fit" or not done are left out.
-    metric : str
-        Row of `METRICS`.
-
-    Returns
-    -------
-    dict of Condition to dict of str to list of float
-        Data sets and methods in the order they came, rates ascending, repetitions ascending.
+    Records must be those that stand in a table: no two settings of a method in a condition. Those
+    that are not "fit" or not done are left out. Data sets and methods come in the order of the
+    records, rates and repetitions ascending.
     """
     chosen = metric_named(metric)
     return field_scores(records, lambda condition: chosen.field_under(condition.protocol))

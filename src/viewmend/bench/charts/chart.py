@@ -39,44 +39,25 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Series:
-    """Points that belong together.
-
-    Attributes
-    ----------
-    name : str
-        Series of one name have one colour in all panels.
-    x, y : tuple of float
-    error : tuple of float
-        Half-lengths of the error bars, along y or, in a panel of rows, along x; empty for none.
-    ghost : bool
-        Whether these are the paper's printed values, drawn hollow.
-    notes : tuple of str
-        What each point is about, where the axes do not tell; empty for none.
-    """
+    """Points that belong together; series of one name have one colour in all panels."""
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    # Half-lengths of the error bars, along y or, in a panel of rows, along x; empty for none.
     error: tuple[float, ...] = ()
+    # Whether these are the paper's printed values, drawn hollow.
     ghost: bool = False
+    # What each point is about, where the axes do not tell; empty for none.
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Axes with series.
+    """Axes with series, of a kind.
 
-    Attributes
-    ----------
-    title, x_label, y_label : str
-    series : tuple of Series
-    kind : {"lines", "bars", "rows", "dots"}
-        "lines" joins points; "bars" stands bars side by side at whole x; "rows" lays points on
-        horizontal lines at whole y, the first on top; "dots" joins nothing and draws the
-        diagonal.
-    x_ticks, y_ticks : tuple of str
-        Names of 0, 1, ...; empty for numbers.
-    log_x, log_y : bool
+    "lines" joins points; "bars" stands bars side by side at whole x; "rows" lays points on
+    horizontal lines at whole y, the first on top; "dots" joins nothing and draws the diagonal.
     """
 
     title: str
@@ -84,6 +65,7 @@ class Panel:
     y_label: str
     series: tuple[Series, ...]
     kind: str = "lines"
+    # Names of 0, 1, ...; empty for numbers.
     x_ticks: tuple[str, ...] = ()
     y_ticks: tuple[str, ...] = ()
     log_x: bool = False
@@ -133,25 +115,15 @@ class SurfacePanel:
 
 @dataclass(frozen=True)
 class RankPanel:
-    """Mean ranks on a line, with bars under those that do not differ.
-
-    Attributes
-    ----------
-    title : str
-    names : tuple of str
-        Best first.
-    ranks : tuple of float
-        Ascending.
-    difference : float
-        Critical difference.
-    groups : tuple of (float, float)
-        First and last rank of each bar.
-    """
+    """Mean ranks on a line, with bars under those that do not differ."""
 
     title: str
+    # Best first, so that ranks ascend.
     names: tuple[str, ...]
     ranks: tuple[float, ...]
+    # Critical difference.
     difference: float
+    # First and last rank of each bar.
     groups: tuple[tuple[float, float], ...]
     kind: str = "ranks"
 
@@ -161,22 +133,13 @@ AnyPanel = Panel | SurfacePanel | RankPanel
 
 @dataclass(frozen=True)
 class Chart:
-    """Panels that make one figure.
-
-    Attributes
-    ----------
-    title : str
-    panels : tuple of Panel, SurfacePanel or RankPanel
-        Of one kind.
-    caption : str
-        What must be said below.
-    columns : int
-        Panels side by side; 0 leaves it to the drawing.
-    """
+    """Panels of one kind that make one figure."""
 
     title: str
     panels: tuple[AnyPanel, ...]
+    # What must be said below.
     caption: str = ""
+    # Panels side by side; 0 leaves it to the drawing.
     columns: int = 0
 
 

@@ -75,17 +75,7 @@ class Sheet:
 
 
 def draw_chart(chart: Chart) -> Figure:
-    """Draw all panels of a chart into one figure, with one legend for all.
-
-    Parameters
-    ----------
-    chart : Chart
-        With at least one panel; all of one kind.
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """Draw all panels of a chart, at least one, into one figure with one legend for all."""
     if not chart.panels:
         msg = f"the chart {chart.title!r} has no panels; the records hold nothing it shows"
         raise InvalidParameterError(msg)

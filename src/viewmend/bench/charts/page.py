@@ -18,16 +18,7 @@ __all__ = ["chart_html"]
 def chart_html(chart: Chart, name: str) -> str:
     """A chart as a ``figure`` element: a key per series, a picture per panel, a tip per mark.
 
-    Parameters
-    ----------
-    chart : Chart
-    name : str
-        Of letters, digits and dashes; unique in the page.
-
-    Returns
-    -------
-    str
-        HTML; all text is escaped.
+    ``name``, of letters, digits and dashes, must be unique in the page. All text is escaped.
     """
     styles = strokes(chart)
     pictures = [_panel_html(panel, styles, f"{name}-{i}") for i, panel in enumerate(chart.panels)]

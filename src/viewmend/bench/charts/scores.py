@@ -12,12 +12,12 @@ from statistics import mean
 import numpy as np
 
 from viewmend.bench.charts.chart import Chart, Panel, RankPanel, Series, SurfacePanel
-from viewmend.bench.look import Look
 from viewmend.bench.paper_values import Difference, compare_with_paper
 from viewmend.bench.runs import Record
 from viewmend.bench.stats import Summary, cliques, rank_methods, summarise
 from viewmend.bench.summaries import (
     Condition,
+    Look,
     condition_of,
     done,
     grouped,

@@ -11,9 +11,8 @@ from statistics import median
 from typing import Any
 
 from viewmend.bench.charts.chart import Chart, Panel, Series
-from viewmend.bench.look import Look
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import condition_of, done, grouped
+from viewmend.bench.summaries import Look, condition_of, done, grouped
 from viewmend.bench.tables.runs import GIB, measured, tensor_sizes, total_seconds
 
 __all__ = [

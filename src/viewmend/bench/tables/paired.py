@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import stdtrit
 from scipy.stats import rankdata
 
-from viewmend.bench.look import Look
 from viewmend.bench.runs import Record
 from viewmend.bench.stats import WinTieLoss
 from viewmend.bench.summaries import (
     Condition,
+    Look,
     condition_of,
     done,
     grouped,
@@ -118,13 +118,7 @@ def win_tie_loss(differences: Sequence[float] | np.ndarray) -> WinTieLoss:
 
 @dataclass(frozen=True, eq=False)
 class PairedComparison:
-    """One method against another on the same problems.
-
-    Attributes
-    ----------
-    differences : dict of Condition to array (n_repetitions,)
-        Of at least one cell.
-    """
+    """One method against another on the same problems: (n_repetitions,) differences by cell."""
 
     differences: Mapping[Condition, np.ndarray]
 
@@ -177,21 +171,9 @@ class PairedComparison:
 def paired_differences(
     records: Sequence[Record], subject: str, other: str, metric: str
 ) -> dict[Condition, np.ndarray]:
-    """The subject's scores less another's, on the cells and repetitions that both have.
+    """The subject's scores less another's in points, on the cells and repetitions that both have.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol, one setting per method and cell.
-    subject, other : str
-        Methods.
-    metric : str
-        Row of `viewmend.bench.summaries.METRICS`.
-
-    Returns
-    -------
-    dict of Condition to array (n_shared_repetitions,)
-        In points.
+    Records must be of one protocol, with one setting per method and cell.
     """
     field = metric_named(metric).field_under(only_protocol(records))
     by_method: dict[str, dict[tuple[Condition, int], float]] = {subject: {}, other: {}}
@@ -210,16 +192,7 @@ def paired_differences(
 def intervals_table(records: Sequence[Record], look: Look) -> Table:
     """Means with 95 % intervals over the repetitions, the best of a line marked.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol, one setting per method and cell.
-    look : Look
-
-    Returns
-    -------
-    Table
-        The last line is the mean over the cells that a method has.
+    The last line is the mean over the cells that a method has.
     """
     intervals = {
         cell: {name: mean_interval(values) for name, values in of_methods.items()}
@@ -260,19 +233,7 @@ def _mean_entry(lines: Sequence[Mapping[str, Interval]], name: str) -> Entry:
 
 
 def paired_table(records: Sequence[Record], look: Look) -> Table:
-    """The subject against every other method, cell by cell and over all, tested in pairs.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol, one setting per method and cell.
-    look : Look
-        Its ``subject`` is compared with the others.
-
-    Returns
-    -------
-    Table
-    """
+    """The subject against every other method, cell by cell and over all, tested in pairs."""
     others = [name for name in method_names(scores(records, look.metric)) if name != look.subject]
     differences = {
         other: paired_differences(records, look.subject, other, look.metric) for other in others

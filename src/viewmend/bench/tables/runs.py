@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import mean, median
 
-from viewmend.bench.look import Look
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import condition_of, done, grouped, only_protocol, setting_text
+from viewmend.bench.summaries import Look, condition_of, done, grouped, only_protocol, setting_text
 from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, heads_of
 
 __all__ = [

@@ -10,7 +10,6 @@ from statistics import mean
 
 import numpy as np
 
-from viewmend.bench.look import Look
 from viewmend.bench.paper_values import Difference, compare_with_paper, not_run
 from viewmend.bench.runs import Record
 from viewmend.bench.stats import (
@@ -22,6 +21,7 @@ from viewmend.bench.stats import (
     verdict,
 )
 from viewmend.bench.summaries import (
+    Look,
     Scores,
     grouped,
     method_names,
@@ -154,23 +154,10 @@ def _test_note(by_condition: Scores, subject: str) -> str:
 def problem_scores(
     records: Sequence[Record], metric: str
 ) -> tuple[list[str], list[str], np.ndarray, list[str]]:
-    """Scores by data set and method, for ranks.
+    """Data sets, methods, scores (n_data, n_methods), and the methods that cannot be ranked.
 
     Rates of a data set are not independent of each other, so a data set counts once, with the
-    mean of its conditions.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Runs of one protocol.
-    metric : str
-
-    Returns
-    -------
-    data, methods : list of str
-    table : array (n_data, n_methods)
-    gaps : list of str
-        Methods without a score in every cell, which cannot be ranked.
+    mean of its conditions. Methods without a score in every cell have no rank.
     """
     only_protocol(records)
     by_condition = scores(records, metric)
