@@ -6,40 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from viewmend.bench.charts import scores as score_charts
+from viewmend.bench.charts import traces as trace_charts
 from viewmend.bench.charts.chart import Chart
-from viewmend.bench.charts.scores import (
-    ablation_chart,
-    label_scarcity_chart,
-    paper_chart,
-    ranks_chart,
-    scores_chart,
-    sensitivity_curve_chart,
-    sensitivity_surface_chart,
-)
-from viewmend.bench.charts.traces import (
-    convergence_chart,
-    footprint_chart,
-    inner_errors_chart,
-    running_time_chart,
-    view_weights_chart,
-)
 from viewmend.bench.paper_values import PRINTED, is_printed
 from viewmend.bench.runs import Record
 from viewmend.bench.summaries import Look, done, settings_vary
-from viewmend.bench.tables.paired import intervals_table, paired_table
-from viewmend.bench.tables.runs import (
-    completeness_table,
-    footprint_table,
-    inner_errors_table,
-    settings_table,
-    times_table,
-)
-from viewmend.bench.tables.scores import (
-    differences_table,
-    problem_scores,
-    ranks_table,
-    scores_table,
-)
+from viewmend.bench.tables import paired, scores
+from viewmend.bench.tables import runs as run_tables
 from viewmend.bench.tables.table import Table
 from viewmend.exceptions import InvalidParameterError
 
@@ -95,7 +69,7 @@ def _one_setting(records: Runs, _look: Look) -> bool:
 def _rankable(records: Runs, look: Look) -> bool:
     if not _one_setting(records, look):
         return False
-    data, methods, _, _ = problem_scores(records, look.metric)
+    data, methods, _, _ = scores.problem_scores(records, look.metric)
     return len(data) >= 2 and len(methods) >= 3
 
 
@@ -159,33 +133,41 @@ def _traced(field: str) -> Suits:
 TABLES = Catalogue(
     "table",
     {
-        "scores": Kind(scores_table, _one_setting, by_metric=True),
-        "intervals": Kind(intervals_table, _one_setting, by_metric=True),
-        "paired": Kind(paired_table, _paired, by_metric=True, title="paired differences"),
-        "ranks": Kind(ranks_table, _rankable, by_metric=True),
-        "times": Kind(times_table, _one_setting),
-        "paper": Kind(differences_table, _printed(*PRINTED), title="beside the paper"),
-        "settings": Kind(settings_table, _tuned),
-        "inner_errors": Kind(inner_errors_table, _measured("trace")),
-        "footprint": Kind(footprint_table, _measured("tnn_step")),
-        "completeness": Kind(completeness_table, _posed),
+        "scores": Kind(scores.scores_table, _one_setting, by_metric=True),
+        "intervals": Kind(paired.intervals_table, _one_setting, by_metric=True),
+        "paired": Kind(paired.paired_table, _paired, by_metric=True, title="paired differences"),
+        "ranks": Kind(scores.ranks_table, _rankable, by_metric=True),
+        "times": Kind(run_tables.times_table, _one_setting),
+        "paper": Kind(scores.differences_table, _printed(*PRINTED), title="beside the paper"),
+        "settings": Kind(run_tables.settings_table, _tuned),
+        "inner_errors": Kind(run_tables.inner_errors_table, _measured("trace")),
+        "footprint": Kind(run_tables.footprint_table, _measured("tnn_step")),
+        "completeness": Kind(run_tables.completeness_table, _posed),
     },
 )
 
 FIGURES = Catalogue(
     "figure",
     {
-        "scores": Kind(scores_chart, _several("method"), by_metric=True),
-        "label_scarcity": Kind(label_scarcity_chart, _several("label_rate"), by_metric=True),
-        "ablation": Kind(ablation_chart, _variants, by_metric=True),
-        "ranks": Kind(ranks_chart, _rankable, by_metric=True),
-        "sensitivity_surface": Kind(sensitivity_surface_chart, _varying(2), by_metric=True),
-        "sensitivity_curve": Kind(sensitivity_curve_chart, _varying(1), by_metric=True),
-        "running_time": Kind(running_time_chart, _several("method")),
-        "view_weights": Kind(view_weights_chart, _traced("alpha")),
-        "convergence": Kind(convergence_chart, _traced("change_F")),
-        "inner_errors": Kind(inner_errors_chart, _traced("inner")),
-        "footprint": Kind(footprint_chart, _measured("tnn_step")),
-        "paper": Kind(paper_chart, _printed(), by_metric=True, title="against the paper"),
+        "scores": Kind(score_charts.scores_chart, _several("method"), by_metric=True),
+        "label_scarcity": Kind(
+            score_charts.label_scarcity_chart, _several("label_rate"), by_metric=True
+        ),
+        "ablation": Kind(score_charts.ablation_chart, _variants, by_metric=True),
+        "ranks": Kind(score_charts.ranks_chart, _rankable, by_metric=True),
+        "sensitivity_surface": Kind(
+            score_charts.sensitivity_surface_chart, _varying(2), by_metric=True
+        ),
+        "sensitivity_curve": Kind(
+            score_charts.sensitivity_curve_chart, _varying(1), by_metric=True
+        ),
+        "running_time": Kind(trace_charts.running_time_chart, _several("method")),
+        "view_weights": Kind(trace_charts.view_weights_chart, _traced("alpha")),
+        "convergence": Kind(trace_charts.convergence_chart, _traced("change_F")),
+        "inner_errors": Kind(trace_charts.inner_errors_chart, _traced("inner")),
+        "footprint": Kind(trace_charts.footprint_chart, _measured("tnn_step")),
+        "paper": Kind(
+            score_charts.paper_chart, _printed(), by_metric=True, title="against the paper"
+        ),
     },
 )

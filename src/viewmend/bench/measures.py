@@ -61,27 +61,16 @@ def measure(key: RunKey, folders: RunFolders) -> Record:
     return Record(key, "done", result, timings, environment())
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A fitted model, the task it was judged on, and what there is to say."""
-
-    model: Any
-    task: Task
-    result: dict[str, Any]
-    timings: dict[str, float]
-
-
 def measure_fit(key: RunKey, folders: RunFolders) -> Measured:
     """Scores on the unlabelled samples, sizes, realised completeness, seeds, warnings."""
-    fitted = _fitted(key, folders)
-    return fitted.result, fitted.timings
+    _, _, measured = _fitted(key, folders)
+    return measured
 
 
 def measure_trace(key: RunKey, folders: RunFolders) -> Measured:
     """As `measure_fit`, with what the method did in every round under ``history``."""
-    fitted = _fitted(key, folders)
-    history = rounds(fitted.model, fitted.task.data, fitted.task.y)
-    return {**fitted.result, "history": history}, fitted.timings
+    model, task, (result, timings) = _fitted(key, folders)
+    return {**result, "history": rounds(model, task.data, task.y)}, timings
 
 
 def measure_completion(key: RunKey, folders: RunFolders) -> Measured:
@@ -121,7 +110,8 @@ MEASURES: dict[str, Measure] = {
 }
 
 
-def _fitted(key: RunKey, folders: RunFolders) -> Fitted:
+def _fitted(key: RunKey, folders: RunFolders) -> tuple[Any, Task, Measured]:
+    """A fitted model, the task it was judged on, and what there is to say."""
     task = _task(key, folders)
     row, completion, imputer = contestant(key.method), None, None
     if row.needs_imputation:
@@ -140,7 +130,7 @@ def _fitted(key: RunKey, folders: RunFolders) -> Fitted:
         "warned": sorted(warned.union(completion.warned if completion else ())),
     }
     timings = {"fit": seconds, "imputation": completion.seconds if completion else 0.0}
-    return Fitted(model, task, result, timings)
+    return model, task, (result, timings)
 
 
 def fit_on(model: Any, data: MultiViewData, y: np.ndarray) -> tuple[float, set[str]]:

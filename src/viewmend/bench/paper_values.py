@@ -16,6 +16,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import sqrt
 from pathlib import Path
 
@@ -23,18 +24,6 @@ from viewmend.bench.runs import Record
 from viewmend.bench.stats import Summary, summarise, verdict
 from viewmend.bench.summaries import METRICS, Condition, condition_of, done, field_scores
 from viewmend.exceptions import InvalidParameterError
-
-__all__ = [
-    "PRINTED",
-    "Difference",
-    "PaperTables",
-    "PaperValue",
-    "compare_with_paper",
-    "is_printed",
-    "not_run",
-    "paper_method",
-    "read_paper_tables",
-]
 
 # Runs behind every mean of the paper.
 PAPER_RUNS = 10
@@ -152,7 +141,9 @@ def compare_with_paper(
 
     By metric, condition and method; the records may be of several protocols.
     """
-    by_field = {name: field_scores(records, _always(name)) for name in FIELDS.values()}
+    by_field = {
+        name: field_scores(records, lambda _cell, name=name: name) for name in FIELDS.values()
+    }
     return [
         Difference(
             condition, method, metric, summarise(runs[method]), printed, _verdict(runs, method)
@@ -169,10 +160,6 @@ def is_printed(records: Sequence[Record], paper: PaperTables, metrics: Sequence[
     """Whether the paper prints any of the metrics of any run that is done."""
     runs = {(condition_of(one.key), one.key.method) for one in done(records)}
     return any(paper.value(*run, metric) is not None for run in runs for metric in metrics)
-
-
-def _always(field: str) -> Callable[[Condition], str]:
-    return lambda _cell: field
 
 
 def not_run(differences: Sequence[Difference], paper: PaperTables) -> list[Place]:
@@ -206,7 +193,7 @@ def _rate(percent: float | str) -> float:
     return round(float(percent) / 100, 6)
 
 
-def _score(method: str, row: CsvRow, fields: Mapping[str, str]) -> tuple[Place, PaperValue]:
+def _score(fields: Mapping[str, str], row: CsvRow) -> tuple[Place, PaperValue]:
     metric = row["metric"].upper()
     if metric not in fields:
         msg = f"metrics of the paper are {', '.join(fields)} but a row has {row['metric']!r}"
@@ -215,26 +202,13 @@ def _score(method: str, row: CsvRow, fields: Mapping[str, str]) -> tuple[Place, 
     std = float(row["std"]) if row.get("std") else None
     marked = _VERDICTS[row.get("agfti_vs_method_wilcoxon") or ""]
     value = PaperValue(float(row["mean"]), fields[metric], std, marked)
-    return (row["dataset"], *rates, method, metric), value
-
-
-def _main_row(row: CsvRow) -> tuple[Place, PaperValue]:
-    return _score(row["method"], row, FIELDS_OF_AUTHORS)
-
-
-def _deep_row(row: CsvRow) -> tuple[Place, PaperValue]:
-    # The row of AGF-TI repeats the main table, which is read before.
-    return _score(row["method"], row, FIELDS)
+    return (row["dataset"], *rates, row["method"], metric), value
 
 
 def _ablation_row(row: CsvRow) -> tuple[Place, PaperValue]:
     variant = row["variant"]
     method = SUBJECT if variant == WHOLE else f"{SUBJECT} {variant}"
-    return _score(method, row, FIELDS_OF_AUTHORS)
-
-
-def _time_row(row: CsvRow) -> tuple[tuple[str, str], float]:
-    return (row["dataset"], row["method"]), float(row["seconds"])
+    return _score(FIELDS_OF_AUTHORS, {**row, "method": method})
 
 
 def _footprint_row(row: CsvRow) -> tuple[tuple[int, int, int], Footprint]:
@@ -252,10 +226,23 @@ ALIASES = {
 _CELL = ("dataset", "vmr_percent", "lar_percent")
 # File: what it holds, the columns it must have, how a row is read.
 _FILES: dict[str, tuple[str, tuple[str, ...], Callable[[CsvRow], tuple]]] = {
-    "main_results.csv": ("values", (*_CELL, "method", "metric", "mean", "std"), _main_row),
+    "main_results.csv": (
+        "values",
+        (*_CELL, "method", "metric", "mean", "std"),
+        partial(_score, FIELDS_OF_AUTHORS),
+    ),
     "ablation.csv": ("values", (*_CELL, "variant", "metric", "mean", "std"), _ablation_row),
-    "deep_baselines.csv": ("values", (*_CELL, "method", "metric", "mean"), _deep_row),
-    "running_time.csv": ("seconds", ("dataset", "method", "seconds"), _time_row),
+    # Its row of AGF-TI repeats the main table, which is read before.
+    "deep_baselines.csv": (
+        "values",
+        (*_CELL, "method", "metric", "mean"),
+        partial(_score, FIELDS),
+    ),
+    "running_time.csv": (
+        "seconds",
+        ("dataset", "method", "seconds"),
+        lambda row: ((row["dataset"], row["method"]), float(row["seconds"])),
+    ),
     "tnn_footprint.csv": (
         "footprints",
         ("n_samples", "n_views", "n_anchors", "seconds", "memory_gib"),

@@ -78,20 +78,8 @@ def regardless_of_class(
 ) -> np.ndarray:
     """Label a share of all samples whatever their class, then one of every class left out.
 
-    The class shares of these labels are random: they need not be near those of the data.
-
-    Parameters
-    ----------
-    y : array (n_samples,) of int
-        True classes.
-    rate : float in (0, 1]
-        Share of all samples to label, rounded.
-    rng : numpy Generator
-
-    Returns
-    -------
-    array (n_labelled,) of int
-        Rows to label.
+    Gives the rows to label. The class shares of these labels are random: they need not be near
+    those of the data.
     """
     drawn = rng.choice(y.size, size=round(rate * y.size), replace=False)
     left_out = np.setdiff1d(y, y[drawn])
@@ -254,19 +242,7 @@ def pose(
 
 
 def altered(source: MultiViewData, name: str, seed: int) -> MultiViewData:
-    """The source after the alteration of a protocol, itself where there is none.
-
-    Parameters
-    ----------
-    source : MultiViewData
-    name : str
-        Row of `PROTOCOLS`.
-    seed : int
-
-    Returns
-    -------
-    MultiViewData
-    """
+    """The source after the alteration of a protocol of `PROTOCOLS`, itself where there is none."""
     alteration = PROTOCOLS[name].alteration
     if alteration is None:
         return source
@@ -276,21 +252,10 @@ def altered(source: MultiViewData, name: str, seed: int) -> MultiViewData:
 
 
 def observed_pairs(source: MultiViewData, missing: str, rate: float, seed: int) -> np.ndarray:
-    """Pairs of sample and view that stay when others are hidden.
+    """Pairs of sample and view that stay when others are hidden, (n_samples, n_views) of bool.
 
-    Parameters
-    ----------
-    source : MultiViewData
-        All samples labelled with their true classes.
-    missing : str
-        Row of `viewmend.datasets.MISSING_PROTOCOLS`.
-    rate : float
-    seed : int
-
-    Returns
-    -------
-    array (n_samples, n_views) of bool
-        In the order of the source.
+    ``missing`` is a row of `viewmend.datasets.MISSING_PROTOCOLS`; rows are in the order of the
+    source.
     """
     _, rng, _ = _streams(seed)
     present = source.observed

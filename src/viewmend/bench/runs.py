@@ -8,17 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = [
-    "STATUSES",
-    "Record",
-    "RunKey",
-    "Setting",
-    "derived_seed",
-    "environments_of",
-    "plain",
-    "setting_of",
-]
-
 # Parameters of a method by name, in the order of their names.
 Setting = tuple[tuple[str, Any], ...]
 

@@ -13,23 +13,6 @@ from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = [
-    "LEVEL",
-    "VERDICTS",
-    "Ranking",
-    "Summary",
-    "WinTieLoss",
-    "can_decide",
-    "cliques",
-    "count_verdicts",
-    "critical_difference",
-    "least_p",
-    "rank_methods",
-    "rank_sum_p",
-    "summarise",
-    "verdict",
-]
-
 LEVEL = 0.05
 
 # The paper divides by the number of runs. It does not say so, but its CUB at VMR 50 % has FMSSL at

@@ -77,6 +77,13 @@ class Look:
     # The paper's printed values, drawn as ghosts beside ours.
     paper: PaperTables | None = None
 
+    def required_paper(self) -> PaperTables:
+        """The paper's printed values; an error says how to give them."""
+        if self.paper is None:
+            msg = "a comparison needs the paper's tables; pass the folder that holds them"
+            raise InvalidParameterError(msg)
+        return self.paper
+
 
 # Percent, one value per repetition, by condition and method.
 Scores = dict[Condition, dict[str, list[float]]]

@@ -6,23 +6,11 @@ for a picture file and for a page alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from viewmend.plot.style import PALETTE
-
-__all__ = [
-    "AnyPanel",
-    "Chart",
-    "Panel",
-    "RankPanel",
-    "Series",
-    "Stroke",
-    "SurfacePanel",
-    "series_names",
-    "strokes",
-]
-
 
 # Lengths of dashes and gaps in points (none is a full line), and marker.
 LOOKS: tuple[tuple[tuple[float, ...], str], ...] = (((), "o"), ((5, 2), "s"), ((1.5, 1.5), "^"))
@@ -50,6 +38,11 @@ class Series:
     ghost: bool = False
     # What each point is about, where the axes do not tell; empty for none.
     notes: tuple[str, ...] = ()
+
+    @property
+    def turned(self) -> Series:
+        """With x and y exchanged: points on rows."""
+        return replace(self, x=self.y, y=self.x)
 
 
 @dataclass(frozen=True)
@@ -141,6 +134,17 @@ class Chart:
     caption: str = ""
     # Panels side by side; 0 leaves it to the drawing.
     columns: int = 0
+
+
+def series_of(name: str, values: Mapping[float, float | None], ghost: bool = False) -> Series:
+    """The values that there are, by their places."""
+    points = {x: value for x, value in values.items() if value is not None}
+    return Series(name, tuple(points), tuple(points.values()), ghost=ghost)
+
+
+def with_points(series: Iterable[Series]) -> tuple[Series, ...]:
+    """The series that are not empty."""
+    return tuple(one for one in series if one.x)
 
 
 def series_names(*panels: AnyPanel) -> list[str]:

@@ -5,13 +5,20 @@ Each function takes records of one protocol and how to look at them, and gives a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from statistics import mean
 
 import numpy as np
 
-from viewmend.bench.charts.chart import Chart, Panel, RankPanel, Series, SurfacePanel
+from viewmend.bench.charts.chart import (
+    Chart,
+    Panel,
+    RankPanel,
+    Series,
+    SurfacePanel,
+    series_of,
+    with_points,
+)
 from viewmend.bench.paper_values import Difference, compare_with_paper
 from viewmend.bench.runs import Record
 from viewmend.bench.stats import Summary, cliques, rank_methods, summarise
@@ -31,16 +38,6 @@ from viewmend.bench.summaries import (
 )
 from viewmend.bench.tables.scores import problem_scores
 from viewmend.exceptions import InvalidParameterError
-
-__all__ = [
-    "ablation_chart",
-    "label_scarcity_chart",
-    "paper_chart",
-    "ranks_chart",
-    "scores_chart",
-    "sensitivity_curve_chart",
-    "sensitivity_surface_chart",
-]
 
 # Symbols of the paper beside our words.
 SYMBOLS = {
@@ -73,17 +70,14 @@ def label_scarcity_chart(records: Sequence[Record], look: Look) -> Chart:
     rates = sorted({condition.label_rate for condition in summaries})
     panels = []
     for (data, missing), group in grouped(summaries, lambda c: (c.data, c.missing_rate)).items():
-        places = {float(rates.index(c.label_rate)): summaries[c] for c in group}
-        lines = [_points(method, places) for method in method_names(summaries)]
-        panels.append(
-            Panel(
-                f"{data}, VMR {rate_text(missing)}",
-                "labelled samples",
-                f"{look.metric} (%)",
-                _with_points(lines),
-                x_ticks=tuple(map(rate_text, rates)),
-            )
-        )
+        at = {float(rates.index(c.label_rate)): summaries[c] for c in group}
+        lines = [
+            _points(name, {x: by_method[name] for x, by_method in at.items() if name in by_method})
+            for name in method_names(summaries)
+        ]
+        title, score = f"{data}, VMR {rate_text(missing)}", f"{look.metric} (%)"
+        ticks = tuple(map(rate_text, rates))
+        panels.append(Panel(title, "labelled samples", score, with_points(lines), x_ticks=ticks))
     return Chart(_title("Label scarcity", records, look), tuple(panels), ERRORS)
 
 
@@ -94,13 +88,13 @@ def ablation_chart(records: Sequence[Record], look: Look) -> Chart:
     panels = []
     for missing, conditions in sorted(grouped(summaries, lambda c: c.missing_rate).items()):
         at = {float(data.index(c.data)): c for c in conditions}
-        places = {x: summaries[c] for x, c in at.items()}
         series = []
-        for method in method_names(summaries):
-            printed = {x: _printed(c, method, look) for x, c in at.items()}
-            series += [_points(method, places), _ghosts(method, printed)]
+        for name in method_names(summaries):
+            ours = {x: summaries[c][name] for x, c in at.items() if name in summaries[c]}
+            printed = {x: _printed(c, name, look) for x, c in at.items()}
+            series += [_points(name, ours), series_of(name, printed, ghost=True)]
         title, score = f"VMR {rate_text(missing)}", f"{look.metric} (%)"
-        panels.append(Panel(title, "", score, _with_points(series), "bars", x_ticks=tuple(data)))
+        panels.append(Panel(title, "", score, with_points(series), "bars", x_ticks=tuple(data)))
     return Chart(_title("Ablation", records, look), tuple(panels), _caption(look))
 
 
@@ -157,7 +151,7 @@ def sensitivity_curve_chart(records: Sequence[Record], look: Look) -> Chart:
             title = f"{condition.data}: {method}" if several else condition.data
             runs = swept[condition, method]
             means = [summarise(_scores_at(runs, {name: value}, look)) for value in values]
-            lines.append(_points(title, {float(i): {title: one} for i, one in enumerate(means)}))
+            lines.append(_points(title, {float(i): one for i, one in enumerate(means)}))
         label, score = _parameter_text(name), f"{look.metric} (%)"
         ticks = tuple(map(_value_text, values))
         panels.append(Panel("", label, score, tuple(lines), x_ticks=ticks))
@@ -166,10 +160,7 @@ def sensitivity_curve_chart(records: Sequence[Record], look: Look) -> Chart:
 
 def paper_chart(records: Sequence[Record], look: Look) -> Chart:
     """Our means against the paper's, one dot per condition, on the diagonal where they agree."""
-    if look.paper is None:
-        msg = "a comparison needs the paper's tables; pass the folder that holds them"
-        raise InvalidParameterError(msg)
-    differences = compare_with_paper(records, look.paper, (look.metric,))
+    differences = compare_with_paper(records, look.required_paper(), (look.metric,))
     panels = [
         Panel(f"protocol {protocol}", "paper (%)", "ours (%)", _agreement(group), "dots")
         for protocol, group in grouped(differences, lambda one: one.condition.protocol).items()
@@ -215,9 +206,9 @@ def _row_series(
     if len({other.label_rate for other in summaries}) > 1:
         name += f", LAR {rate_text(condition.label_rate)}"
     rows = {float(methods.index(method)): method for method in summaries[condition]}
-    ours = _points(name, {row: {name: summaries[condition][rows[row]]} for row in rows})
-    theirs = _ghosts(name, {row: _printed(condition, rows[row], look) for row in rows})
-    return _with_points(replace(one, x=one.y, y=one.x) for one in (ours, theirs))
+    ours = _points(name, {row: summaries[condition][rows[row]] for row in rows})
+    printed = {row: _printed(condition, rows[row], look) for row in rows}
+    return with_points(one.turned for one in (ours, series_of(name, printed, ghost=True)))
 
 
 def _printed(condition: Condition, method: str, look: Look) -> float | None:
@@ -227,24 +218,12 @@ def _printed(condition: Condition, method: str, look: Look) -> float | None:
     return value.mean if value is not None and value.field == field else None
 
 
-def _points(name: str, places: Mapping[float, Mapping[str, Summary]]) -> Series:
-    """The summaries that bear a name, each at its place."""
-    points = {x: by_name[name] for x, by_name in places.items() if name in by_name}
-    return Series(
-        name,
-        tuple(points),
-        tuple(one.mean for one in points.values()),
-        tuple(one.std for one in points.values()),
+def _points(name: str, summaries: Mapping[float, Summary]) -> Series:
+    """Summaries at their places."""
+    means, stds = (
+        tuple(getattr(one, part) for one in summaries.values()) for part in ("mean", "std")
     )
-
-
-def _ghosts(name: str, printed: Mapping[float, float | None]) -> Series:
-    points = {x: value for x, value in printed.items() if value is not None}
-    return Series(name, tuple(points), tuple(points.values()), ghost=True)
-
-
-def _with_points(series: Iterable[Series]) -> tuple[Series, ...]:
-    return tuple(one for one in series if one.x)
+    return Series(name, tuple(summaries), means, stds)
 
 
 def _varying(records: Sequence[Record], n_parameters: int) -> tuple[str, ...]:

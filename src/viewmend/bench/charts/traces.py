@@ -6,22 +6,13 @@ Each function takes records of one protocol and how to look at them, and gives a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from viewmend.bench.charts.chart import Chart, Panel, Series
+from viewmend.bench.charts.chart import Chart, Panel, Series, series_of, with_points
 from viewmend.bench.runs import Record
 from viewmend.bench.summaries import Look, condition_of, done, grouped
 from viewmend.bench.tables.runs import GIB, measured, tensor_sizes, total_seconds
-
-__all__ = [
-    "convergence_chart",
-    "footprint_chart",
-    "inner_errors_chart",
-    "running_time_chart",
-    "view_weights_chart",
-]
 
 # Of many repetitions the lines of one are shown: their rounds do not correspond.
 ONE_RUN = "Of the first repetition."
@@ -92,11 +83,11 @@ def running_time_chart(records: Sequence[Record], look: Look) -> Chart:
         }
         theirs = {float(i): printed.get((data, name)) for i, name in enumerate(methods)}
         series = [
-            _row_series("fit", _medians(rows, lambda one: one.timings.get("fit", 0.0))),
-            _row_series("fit + completion", _medians(completed, total_seconds)),
-            replace(_row_series("fit + completion", theirs), ghost=True),
+            series_of("fit", _medians(rows, lambda one: one.timings.get("fit", 0.0))),
+            series_of("fit + completion", _medians(completed, total_seconds)),
+            series_of("fit + completion", theirs, ghost=True),
         ]
-        shown = tuple(one for one in series if one.x)
+        shown = with_points(one.turned for one in series)
         panels.append(Panel(data, "seconds", "", shown, "rows", (), tuple(methods), log_x=True))
     caption = "Medians over rates and runs."
     ghosts = " Hollow: the paper's, with completion, on the authors' machine."
@@ -117,9 +108,15 @@ def footprint_chart(records: Sequence[Record], look: Look) -> Chart:
         for label, measure, attribute in _QUANTITIES:
             ours = {sizes: median(map(measure, some)) for sizes, some in runs.items()}
             theirs = {sizes: getattr(value, attribute) for sizes, value in printed.items()}
-            lines = [_by_anchors(ours, n, v, anchors) for v in views]
-            ghosts = [replace(_by_anchors(theirs, n, v, anchors), ghost=True) for v in views]
-            shown = tuple(one for one in (*lines, *ghosts) if one.x)
+            shown = with_points(
+                series_of(
+                    f"{v} views",
+                    {float(i): values.get((n, v, m)) for i, m in enumerate(anchors)},
+                    ghost=values is theirs,
+                )
+                for values in (ours, theirs)
+                for v in views
+            )
             ticks = tuple(map(str, anchors))
             panels.append(Panel(f"{n} samples", "anchors", label, shown, x_ticks=ticks, log_y=True))
     caption = "Medians over the runs." + (" Hollow: the paper's." if printed else "")
@@ -153,25 +150,10 @@ def _lines(
         rounds = [one for one in history if one.get(field) is not None]
         x, y = (tuple(float(one[column]) for one in rounds) for column in (step, field))
         lines.append(Series(name, x, y))
-    return tuple(line for line in lines if line.x)
+    return with_points(lines)
 
 
 def _medians(
     rows: Mapping[float, Sequence[Record]], seconds: Callable[[Record], float]
 ) -> dict[float, float | None]:
     return {row: median(map(seconds, runs)) if runs else None for row, runs in rows.items()}
-
-
-def _row_series(name: str, values: Mapping[float, float | None]) -> Series:
-    """Values on their rows."""
-    points = {row: value for row, value in values.items() if value is not None}
-    return Series(name, tuple(points.values()), tuple(points))
-
-
-def _by_anchors(
-    values: Mapping[tuple[int, int, int], float], n: int, n_views: int, anchors: Sequence[int]
-) -> Series:
-    """Values at the places of their numbers of anchors."""
-    at = {float(i): values.get((n, n_views, m)) for i, m in enumerate(anchors)}
-    line = _row_series(f"{n_views} views", at)
-    return replace(line, x=line.y, y=line.x)

@@ -26,18 +26,6 @@ from viewmend.bench.summaries import (
 )
 from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, heads_of
 
-__all__ = [
-    "Interval",
-    "PairedComparison",
-    "holm",
-    "intervals_table",
-    "mean_interval",
-    "paired_differences",
-    "paired_table",
-    "signed_rank_p",
-    "win_tie_loss",
-]
-
 # Accuracies are fractions of counts, so smaller differences are rounding.
 ROUNDING = 10
 

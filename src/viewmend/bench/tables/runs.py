@@ -12,18 +12,6 @@ from viewmend.bench.runs import Record
 from viewmend.bench.summaries import Look, condition_of, done, grouped, only_protocol, setting_text
 from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, heads_of
 
-__all__ = [
-    "GIB",
-    "completeness_table",
-    "footprint_table",
-    "inner_errors_table",
-    "measured",
-    "settings_table",
-    "tensor_sizes",
-    "times_table",
-    "total_seconds",
-]
-
 GIB = 2**30
 
 

@@ -30,7 +30,6 @@ from viewmend.bench.summaries import (
     scores,
 )
 from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, heads_of
-from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["differences_table", "problem_scores", "ranks_table", "scores_table"]
 
@@ -221,11 +220,9 @@ def _friedman_note(ranking: Ranking, data: Sequence[str]) -> str:
 
 def differences_table(records: Sequence[Record], look: Look) -> Table:
     """Ours beside the paper's, condition by condition, for the metrics the paper prints."""
-    if look.paper is None:
-        msg = "a comparison needs the paper's tables; pass the folder that holds them"
-        raise InvalidParameterError(msg)
-    differences = compare_with_paper(records, look.paper)
-    absent = len(not_run(differences, look.paper))
+    paper = look.required_paper()
+    differences = compare_with_paper(records, paper)
+    absent = len(not_run(differences, paper))
     return Table(
         "Ours beside the paper's printed values (%)",
         ("protocol", *HEADS, "method", "metric"),
