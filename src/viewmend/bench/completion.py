@@ -137,18 +137,11 @@ def _write(path: Path, given: MultiViewData, completion: Completion) -> None:
 def _read(path: Path, given: MultiViewData) -> Completion:
     # Of a file that is not whole NumPy would leave the handle open.
     with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-        views = tuple(
-            _with_rows(view, stored[f"rows_{v}"], stored[f"fill_{v}"])
-            for v, view in enumerate(given.views)
-        )
+        views = tuple(view.copy() for view in given.views)
+        for v, view in enumerate(views):
+            view[stored[f"rows_{v}"]] = stored[f"fill_{v}"]
         data = replace(given, views=views, observed=np.ones_like(given.observed))
         return Completion(data, float(stored["seconds"]), tuple(stored["warned"].tolist()))
-
-
-def _with_rows(view: np.ndarray, rows: np.ndarray, fill: np.ndarray) -> np.ndarray:
-    view = view.copy()
-    view[rows] = fill
-    return view
 
 
 @contextmanager

@@ -239,12 +239,12 @@ def narrowed(
         msg = f"{experiment.name} has no {unknown[0]!r}; choose of {listed}"
         raise InvalidExperimentError(msg)
     protocols, data, names = (
-        {name for name in kind if name in only} or set(kind) for kind in kinds
+        tuple(name for name in kind if name in only) or tuple(kind) for kind in kinds
     )
     return replace(
         experiment,
-        protocols=tuple(name for name in experiment.protocols if name in protocols),
-        data=tuple(name for name in experiment.data if name in data),
+        protocols=protocols,
+        data=data,
         rows=tuple(row for row in experiment.rows if row.name in names),
         repetitions=repetitions or experiment.repetitions,
     )
@@ -334,11 +334,8 @@ def _rows(entries: Mapping[str, Any], where: str) -> Iterable[Row]:
         given = check_fields(sweep, SWEEP, f"{where}, [[sweep]]")
         for point in itertools.product(*given["grid"].values()):
             setting = setting_of(dict(zip(given["grid"], point, strict=True)))
-            yield Row(given["method"], given["method"], setting, False, _names(given["data"]))
-
-
-def _names(data: list[str] | None) -> tuple[str, ...] | None:
-    return None if data is None else tuple(data)
+            data = None if given["data"] is None else tuple(given["data"])
+            yield Row(given["method"], given["method"], setting, False, data)
 
 
 def _check_names(experiment: Experiment, where: str) -> None:

@@ -154,21 +154,16 @@ def _settings(grid: Grid) -> list[dict[str, Any]]:
     return list(ParameterGrid({name: list(values) for name, values in grid.items()}))
 
 
-def _by_data() -> dict[str, Mapping[str, Mapping[str, Any]]]:
-    """What the paper and the authors of single methods set by data, by method."""
+def _baselines() -> dict[str, Contestant]:
+    """The methods of `viewmend.baselines`, with what the paper and their authors set by data."""
     presets = METHODS["IMvGCN"].estimator.presets
-    return {
+    by_data: dict[str, Mapping[str, Mapping[str, Any]]] = {
         "AMSC": ANCHORS,
         "AMMSS": ANCHORS,
         # Its own rule gives the paper's number elsewhere.
         "FMSSL": {"CUB": {"n_anchors": 256}},
         "IMvGCN": {data: presets[name] for data, name in IMVGCN_PRESETS.items()},
     }
-
-
-def _baselines() -> dict[str, Contestant]:
-    """The methods of `viewmend.baselines`."""
-    by_data = _by_data()
     return {
         name: Contestant(
             ":".join(method.path.rsplit(".", 1)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -19,7 +19,7 @@ from rich.table import Table
 
 from viewmend.bench.plan import Count
 from viewmend.bench.runner import RunOutcome, Session
-from viewmend.bench.runs import Record, RunKey
+from viewmend.bench.runs import RunKey
 
 # Failures that are printed one by one.
 SHOWN = 5
@@ -47,23 +47,14 @@ def print_status(console: Console, session: Session) -> Count:
     ):
         if keys:
             console.print(f"{len(keys)} {state}: {_run_text(keys[0])}", highlight=False)
-    print_absent(console, session.absent)
-    print_failures(console, session.failures())
-    return total
-
-
-def print_absent(console: Console, absent: Mapping[str, str]) -> None:
-    """Data sets that cannot be had, each with the reason."""
-    for name, reason in absent.items():
+    for name, reason in session.absent.items():
         _note(console, f"Absent, not run: {name}: {reason}")
-
-
-def print_failures(console: Console, failures: Sequence[Record]) -> None:
-    """The first runs that failed, and how many more there are."""
+    failures = session.failures()
     for record in failures[:SHOWN]:
         _note(console, f"Failed: {_run_text(record.key)}: {record.message}")
     if len(failures) > SHOWN:
         _note(console, f"and {len(failures) - SHOWN} more failed")
+    return total
 
 
 @contextmanager

@@ -71,11 +71,7 @@ def report_html(records: Sequence[Record], contents: ReportContents) -> str:
 
 
 def _overview(records: Sequence[Record]) -> str:
-    counts = {
-        "done": len(with_status(records, "done")),
-        "failed": len(with_status(records, "error")),
-        "left out": len(with_status(records, "left_out")),
-    }
+    states = {"done": "done", "failed": "error", "left out": "left_out"}
     kinds = {
         "measure": {one.key.measure for one in records},
         "protocol": {one.key.protocol for one in records},
@@ -84,12 +80,9 @@ def _overview(records: Sequence[Record]) -> str:
         "label rate": {rate_text(one.key.label_rate) for one in records},
         "method": {one.key.method for one in records},
     }
-    runs = ", ".join(f"{count} {name}" for name, count in counts.items())
-    facts = [
-        ("runs", runs),
-        *((name, ", ".join(sorted(filter(None, names)))) for name, names in kinds.items()),
-    ]
-    return facts_html(facts)
+    runs = ", ".join(f"{len(with_status(records, s))} {name}" for name, s in states.items())
+    named = [(name, ", ".join(sorted(filter(None, some)))) for name, some in kinds.items()]
+    return facts_html([("runs", runs), *named])
 
 
 def _protocol(name: str, records: Sequence[Record], contents: ReportContents, place: str) -> str:
@@ -153,10 +146,10 @@ def _environments(records: Sequence[Record]) -> str:
     """Every environment that runs were made in, and how many."""
     made = [one for one in records if one.environment]
     groups = grouped(made, lambda one: json.dumps(one.environment, sort_keys=True))
-    parts = []
-    for text, runs in groups.items():
-        facts = [("runs", str(len(runs))), *_flat(json.loads(text))]
-        parts.append(facts_html(facts))
+    parts = [
+        facts_html([("runs", str(len(runs))), *_flat(json.loads(text))])
+        for text, runs in groups.items()
+    ]
     return joined(*parts) or paragraph("Not recorded.")
 
 

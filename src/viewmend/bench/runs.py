@@ -22,37 +22,26 @@ class RunKey:
     """One run: a measure of a method on a learning problem.
 
     Experiments that ask for the same run share its record, so nothing here names an experiment.
-
-    Attributes
-    ----------
-    measure : str
-        What is measured, a row of `viewmend.bench.measures.MEASURES`: "fit", "trace", "tnn_step".
-    protocol : str
-        Row of `viewmend.bench.protocols.PROTOCOLS`.
-    data : str
-        Name of the data set in the paper's spelling, see `viewmend.datasets.catalogue`.
-    missing_rate, label_rate : float
-        Nominal shares, in [0, 1).
-    method : str
-        Row of `viewmend.bench.methods.CONTESTANTS`.
-    setting : tuple of (name, value)
-        Parameters that differ from the method's default, sorted by name.
-    repetition : int
-        Counted from 0: another mask, other labels, other draws of the method.
-    rules : str
-        What the protocol's name stood for, see `viewmend.bench.protocols.Protocol.rules`: a
-        record made under the same name with another meaning is that of another run. Empty in
-        records from before it was kept, which are therefore never taken for new ones.
     """
 
+    # Row of `viewmend.bench.measures.MEASURES`: "fit", "trace", "tnn_step".
     measure: str
+    # Row of `viewmend.bench.protocols.PROTOCOLS`.
     protocol: str
+    # Name of the data set in the paper's spelling, see `viewmend.datasets.catalogue`.
     data: str
+    # Nominal shares, in [0, 1).
     missing_rate: float
     label_rate: float
+    # Row of `viewmend.bench.methods.CONTESTANTS`.
     method: str
+    # Parameters that differ from the method's default, sorted by name.
     setting: Setting
+    # Counted from 0: another mask, other labels, other draws of the method.
     repetition: int
+    # What the protocol's name stood for, see `Protocol.rules` in `viewmend.bench.protocols`: a
+    # record made under the same name with another meaning is that of another run. Empty in
+    # records from before it was kept, which are therefore never taken for new ones.
     rules: str = ""
 
     @property
@@ -76,31 +65,21 @@ class RunKey:
 
 @dataclass(frozen=True)
 class Record:
-    """What a run left behind.
-
-    Attributes
-    ----------
-    key : RunKey
-    status : str
-        Of `STATUSES`.
-    result : dict
-        What was measured. Of "fit": ``accuracy``, ``macro_precision``, ``macro_recall``,
-        ``macro_f1`` (all in [0, 1], on the unlabelled samples), ``n_samples``, ``n_labelled``,
-        ``observed_pairs``, ``complete_samples``, ``n_iter`` (None where the method has none),
-        ``seeds``. The same for a key on every run.
-    timings : dict of float
-        ``fit`` and ``imputation`` seconds.
-    environment : dict
-        Versions, machine, revision.
-    message : str
-        Of an error, or why the run was left out.
-    """
+    """What a run left behind."""
 
     key: RunKey
+    # Of `STATUSES`.
     status: str
+    # What was measured, the same for a key on every run. Of "fit": ``accuracy``,
+    # ``macro_precision``, ``macro_recall``, ``macro_f1`` (in [0, 1], on the unlabelled samples),
+    # ``n_samples``, ``n_labelled``, ``observed_pairs``, ``complete_samples``, ``n_iter`` (None
+    # where the method has none), ``seeds``.
     result: Mapping[str, Any] = field(default_factory=dict)
+    # ``fit`` and ``imputation`` seconds.
     timings: Mapping[str, float] = field(default_factory=dict)
+    # Versions, machine, revision.
     environment: Mapping[str, Any] = field(default_factory=dict)
+    # Of an error, or why the run was left out.
     message: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -128,19 +107,11 @@ def setting_of(parameters: Mapping[str, Any]) -> Setting:
 
 
 def derived_seed(key: RunKey, concern: str) -> int:
-    """Seed of one concern of a run, by hashing what the concern depends on.
+    """Seed of one concern of a run, in [0, 2**32), by hashing what the concern depends on.
 
-    Parameters
-    ----------
-    key : RunKey
-    concern : {"mask", "method"}
-        "mask" (missing views, labels, row order) is shared by all methods and settings of a
-        repetition, so that they are compared on the same problem; "method" is the run's own, but
-        shared by the settings of a grid.
-
-    Returns
-    -------
-    int in [0, 2**32)
+    "mask" (missing views, labels, row order) is shared by all methods and settings of a
+    repetition, so that they are compared on the same problem; "method" is the run's own, but
+    shared by the settings of a grid.
     """
     parts = [getattr(key, name) for name in _CONCERNS[concern]]
     return int(_digest(json.dumps([concern, *parts]))[:8], 16)

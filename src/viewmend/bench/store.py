@@ -37,21 +37,10 @@ class ResultStore:
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
-
-    @property
-    def runs(self) -> Path:
-        """Folder of the records."""
-        return self.folder / "runs"
-
-    @property
-    def drafts(self) -> Path:
-        """Folder of records that are being written."""
-        return self.folder / "drafts"
-
-    @property
-    def claims(self) -> Path:
-        """Folder of the locks."""
-        return self.folder / "claims"
+        # Of the records, of records that are being written, and of the locks.
+        self.runs, self.drafts, self.claims = (
+            self.folder / name for name in ("runs", "drafts", "claims")
+        )
 
     def write(self, record: Record) -> None:
         """Put a record in its place, instead of an earlier one of the same run if there is one."""

@@ -24,7 +24,7 @@ from viewmend.bench.summaries import (
     percent,
     scores,
 )
-from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, heads_of
+from viewmend.bench.tables.table import Entry, Table, condition_table
 
 # Accuracies are fractions of counts, so smaller differences are rounding.
 ROUNDING = 10
@@ -183,81 +183,72 @@ def intervals_table(records: Sequence[Record], look: Look) -> Table:
     The last line is the mean over the cells that a method has.
     """
     intervals = {
-        cell: {name: mean_interval(values) for name, values in of_methods.items()}
-        for cell, of_methods in scores(records, look.metric).items()
+        cell: {name: mean_interval(values) for name, values in by_method.items()}
+        for cell, by_method in scores(records, look.metric).items()
     }
-    methods = method_names(scores(records, look.metric))
+    entries, means = {}, {}
+    for cell, line in intervals.items():
+        best = max(one.mean for one in line.values())
+        entries[cell] = {
+            name: Entry(one.text(), one.mean, int(one.mean == best)) for name, one in line.items()
+        }
+    methods = method_names(intervals)
+    for name in methods:
+        values = [line[name].mean for line in intervals.values() if name in line]
+        lacking = f" ({len(values)} cells)" if len(values) < len(intervals) else ""
+        means[name] = Entry(f"{mean(values):.1f}{lacking}", mean(values))
     words = metric_named(look.metric).words
-    return Table(
+    return condition_table(
         f"{words[0].upper()}{words[1:]} (%) under the protocol {only_protocol(records)!r}",
-        HEADS,
-        tuple(methods),
-        (
-            *(
-                Line(heads_of(cell), tuple(_interval_entry(line, name) for name in methods))
-                for cell, line in intervals.items()
-            ),
-            Line(
-                ("mean of the lines", "", ""),
-                tuple(_mean_entry(list(intervals.values()), name) for name in methods),
-                summary=True,
-            ),
-        ),
-        ("± is the half-width of the 95 % Student interval over the repetitions. Bold is best.",),
+        methods,
+        entries,
+        {"mean of the lines": means},
+        ["± is the half-width of the 95 % Student interval over the repetitions. Bold is best."],
     )
-
-
-def _interval_entry(line: Mapping[str, Interval], name: str) -> Entry:
-    if name not in line:
-        return GAP
-    best = line[name].mean == max(one.mean for one in line.values())
-    return Entry(line[name].text(), line[name].mean, int(best))
-
-
-def _mean_entry(lines: Sequence[Mapping[str, Interval]], name: str) -> Entry:
-    means = [line[name].mean for line in lines if name in line]
-    lacking = f" ({len(means)} cells)" if len(means) < len(lines) else ""
-    return Entry(f"{mean(means):.1f}{lacking}", mean(means))
 
 
 def paired_table(records: Sequence[Record], look: Look) -> Table:
     """The subject against every other method, cell by cell and over all, tested in pairs."""
-    others = [name for name in method_names(scores(records, look.metric)) if name != look.subject]
+    cells = scores(records, look.metric)
+    others = [name for name in method_names(cells) if name != look.subject]
     differences = {
         other: paired_differences(records, look.subject, other, look.metric) for other in others
     }
     comparisons = {other: PairedComparison(gaps) for other, gaps in differences.items() if gaps}
-    lines = [
-        Line(heads_of(cell), tuple(_cell_entry(one, cell) for one in comparisons.values()))
-        for cell in scores(records, look.metric)
-        if any(cell in one.differences for one in comparisons.values())
-    ]
+    entries = {
+        cell: {
+            other: _cell_entry(one, cell)
+            for other, one in comparisons.items()
+            if cell in one.differences
+        }
+        for cell in cells
+    }
     protocol = only_protocol(records)
-    return Table(
+    return condition_table(
         f"{look.subject} against each by {look.metric} under the protocol {protocol!r}",
-        HEADS,
-        tuple(comparisons),
-        (*lines, *_paired_summaries(comparisons)),
+        list(comparisons),
+        {cell: line for cell, line in entries.items() if line},
+        _paired_summaries(comparisons),
         (PAIRED_NOTE.format(subject=look.subject), _not_better_note(comparisons, look.subject)),
     )
 
 
 def _cell_entry(comparison: PairedComparison, cell: Condition) -> Entry:
-    if cell not in comparison.differences:
-        return GAP
     gap = comparison.cells[cell]
     return Entry(f"{gap.text('+.1f')} (p {_p_text(comparison.cell_p[cell])})", gap.mean)
 
 
-def _paired_summaries(comparisons: Mapping[str, PairedComparison]) -> list[Line]:
-    every = list(comparisons.values())
-    rows = {
-        "all data sets": [Entry(one.overall.text("+.1f"), one.overall.mean) for one in every],
-        "p": [Entry(_p_text(p), p) for p in holm([one.p for one in every]).tolist()],
-        "wins/ties/losses of cells": [Entry(str(one.cell_counts)) for one in every],
-        "wins/ties/losses of runs": [Entry(str(one.run_counts)) for one in every],
+def _paired_summaries(comparisons: Mapping[str, PairedComparison]) -> dict[str, dict[str, Entry]]:
+    p_values = holm([one.p for one in comparisons.values()]).tolist()
+    by_name = comparisons.items()
+    return {
+        "all data sets": {
+            name: Entry(one.overall.text("+.1f"), one.overall.mean) for name, one in by_name
+        },
+        "p": {name: Entry(_p_text(p), p) for name, p in zip(comparisons, p_values, strict=True)},
+        "wins/ties/losses of cells": {name: Entry(str(one.cell_counts)) for name, one in by_name},
+        "wins/ties/losses of runs": {name: Entry(str(one.run_counts)) for name, one in by_name},
     }
-    return [Line((name, "", ""), tuple(entries), summary=True) for name, entries in rows.items()]
 
 
 def _not_better_note(comparisons: Mapping[str, PairedComparison], subject: str) -> str:

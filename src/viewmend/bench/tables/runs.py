@@ -10,7 +10,7 @@ from statistics import mean, median
 
 from viewmend.bench.runs import Record
 from viewmend.bench.summaries import Look, condition_of, done, grouped, only_protocol, setting_text
-from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, heads_of
+from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, condition_table, heads_of
 
 GIB = 2**30
 
@@ -53,19 +53,21 @@ def total_seconds(record: Record) -> float:
 
 def completeness_table(records: Sequence[Record], _look: Look) -> Table:
     """How complete the problems really were, against the nominal rates."""
-    names = ("observed_pairs", "complete_samples")
     lines = []
     posed = [one for one in records if "observed_pairs" in one.result]
     for condition, runs in grouped(posed, lambda one: condition_of(one.key)).items():
         # All methods of a repetition share their problem.
         problems = list({one.key.repetition: one.result for one in runs}.values())
-        shares = [[100 * problem[name] for problem in problems] for name in names]
-        entries = [Entry(f"{mean(share):.1f}%", mean(share)) for share in shares]
-        samples, labelled = (
+        sizes = [
             mean(problem[name] for problem in problems) for name in ("n_samples", "n_labelled")
-        )
-        sizes = [Entry(f"{samples:g}", samples), Entry(f"{labelled:g}", labelled)]
-        lines.append(Line(heads_of(condition), (*sizes, *entries)))
+        ]
+        shares = [
+            mean(100 * problem[name] for problem in problems)
+            for name in ("observed_pairs", "complete_samples")
+        ]
+        entries = [Entry(f"{size:g}", size) for size in sizes]
+        entries += [Entry(f"{share:.1f}%", share) for share in shares]
+        lines.append(Line(heads_of(condition), tuple(entries)))
     return Table(
         f"Realised completeness under the protocol {only_protocol(records)!r}",
         HEADS,
@@ -77,19 +79,13 @@ def completeness_table(records: Sequence[Record], _look: Look) -> Table:
 
 def settings_table(records: Sequence[Record], _look: Look) -> Table:
     """The setting behind every score, where it is not the method's default."""
-    by_condition = grouped(done(records), lambda one: condition_of(one.key))
     methods = list(grouped(done(records), lambda one: one.key.method))
-    lines = []
-    for condition, runs in by_condition.items():
-        chosen = {one.key.method: setting_text(one.key.setting) for one in runs}
-        entries = tuple(Entry(chosen.get(name, "-")) for name in methods)
-        lines.append(Line(heads_of(condition), entries))
-    return Table(
-        f"Settings under the protocol {only_protocol(records)!r}",
-        HEADS,
-        tuple(methods),
-        tuple(lines),
-    )
+    entries = {
+        condition: {one.key.method: Entry(setting_text(one.key.setting)) for one in runs}
+        for condition, runs in grouped(done(records), lambda one: condition_of(one.key)).items()
+    }
+    title = f"Settings under the protocol {only_protocol(records)!r}"
+    return condition_table(title, methods, entries, {})
 
 
 def inner_errors_table(records: Sequence[Record], _look: Look, n_steps: int = 6) -> Table:

@@ -21,6 +21,7 @@ from viewmend.bench.stats import (
     verdict,
 )
 from viewmend.bench.summaries import (
+    Condition,
     Look,
     Scores,
     grouped,
@@ -29,7 +30,7 @@ from viewmend.bench.summaries import (
     only_protocol,
     scores,
 )
-from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, heads_of
+from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, condition_table, heads_of
 
 __all__ = ["differences_table", "problem_scores", "ranks_table", "scores_table"]
 
@@ -45,31 +46,31 @@ def scores_table(records: Sequence[Record], look: Look) -> Table:
     protocol = only_protocol(records)
     by_condition = scores(records, look.metric)
     methods = method_names(by_condition)
-    lines = [
-        Line(heads_of(condition), _score_entries(by_method, methods, look.subject))
+    entries = {
+        condition: _score_entries(by_method, look.subject)
         for condition, by_method in by_condition.items()
-    ]
-    return Table(
+    }
+    return condition_table(
         f"{metric_named(look.metric).words.capitalize()} (%) under the protocol {protocol!r}",
-        HEADS,
-        tuple(methods),
-        (*lines, *_score_summaries(by_condition, methods, lines, look.subject)),
+        methods,
+        entries,
+        _score_summaries(by_condition, entries, look.subject),
         _score_notes(by_condition, methods, look, protocol),
     )
 
 
-def _score_entries(
-    by_method: Mapping[str, list[float]], methods: Sequence[str], subject: str
-) -> tuple[Entry, ...]:
+def _score_entries(by_method: Mapping[str, list[float]], subject: str) -> dict[str, Entry]:
     summaries = {name: summarise(runs) for name, runs in by_method.items()}
     places = _places({name: summary.mean for name, summary in summaries.items()})
-
-    def entry(name: str) -> Entry:
-        tested = subject in by_method and name != subject
-        told = verdict(by_method[subject], by_method[name]) if tested else ""
-        return Entry(summaries[name].text, summaries[name].mean, places[name], told)
-
-    return tuple(entry(name) if name in by_method else GAP for name in methods)
+    verdicts = {
+        name: verdict(by_method[subject], runs)
+        for name, runs in by_method.items()
+        if subject in by_method and name != subject
+    }
+    return {
+        name: Entry(summary.text, summary.mean, places[name], verdicts.get(name, ""))
+        for name, summary in summaries.items()
+    }
 
 
 def _places(means: Mapping[str, float]) -> dict[str, int]:
@@ -82,27 +83,27 @@ def _places(means: Mapping[str, float]) -> dict[str, int]:
 
 
 def _score_summaries(
-    by_condition: Scores,
-    methods: Sequence[str],
-    lines: Sequence[Line],
-    subject: str,
-) -> list[Line]:
+    by_condition: Scores, entries: Mapping[Condition, Mapping[str, Entry]], subject: str
+) -> dict[str, dict[str, Entry]]:
+    methods = method_names(by_condition)
     means = {
         name: mean(summarise(by_method[name]).mean for by_method in by_condition.values())
         for name in methods
         if all(name in by_method for by_method in by_condition.values())
     }
     places = _places(means)
-    averages = tuple(
-        Entry(f"{means[name]:.2f}", means[name], places[name]) if name in means else GAP
-        for name in methods
-    )
-    counts = tuple(
-        Entry(_count_text(line.entries[i].verdict for line in lines)) for i in range(len(methods))
-    )
-    summaries = [Line(("mean of the lines", "", ""), averages, summary=True)]
+    summaries = {
+        "mean of the lines": {
+            name: Entry(f"{value:.2f}", value, places[name]) for name, value in means.items()
+        }
+    }
     if subject in methods:
-        summaries.append(Line((f"{subject} wins/ties/losses", "", ""), counts, summary=True))
+        summaries[f"{subject} wins/ties/losses"] = {
+            name: Entry(
+                _count_text(line[name].verdict for line in entries.values() if name in line)
+            )
+            for name in methods
+        }
     return summaries
 
 
@@ -113,10 +114,7 @@ def _count_text(verdicts: Iterable[str]) -> str:
 
 
 def _score_notes(
-    by_condition: Scores,
-    methods: Sequence[str],
-    look: Look,
-    protocol: str,
+    by_condition: Scores, methods: Sequence[str], look: Look, protocol: str
 ) -> tuple[str, ...]:
     runs = {len(values) for by_method in by_condition.values() for values in by_method.values()}
     counts = "-".join(str(n) for n in sorted({min(runs), max(runs)})) if runs else "0"
@@ -161,12 +159,8 @@ def problem_scores(
     only_protocol(records)
     by_condition = scores(records, metric)
     everyone = method_names(by_condition)
-    gaps = [
-        name
-        for name in everyone
-        if any(name not in by_method for by_method in by_condition.values())
-    ]
-    methods = [name for name in everyone if name not in gaps]
+    methods = [name for name in everyone if all(name in some for some in by_condition.values())]
+    gaps = [name for name in everyone if name not in methods]
     data = grouped(by_condition, lambda condition: condition.data)
     table = [
         [
@@ -182,12 +176,15 @@ def ranks_table(records: Sequence[Record], look: Look) -> Table:
     """Mean ranks over the data sets, with Friedman's test and Nemenyi's critical difference."""
     data, methods, table, gaps = problem_scores(records, look.metric)
     ranking = rank_methods(table)
-    best = ranking.mean_ranks.min()
     lines = [
-        Line((methods[i],), _rank_entries(ranking, i, best))
+        Line((methods[i],), _rank_entries(ranking, i))
         for i in np.argsort(ranking.mean_ranks, kind="stable")
     ]
-    notes = [_friedman_note(ranking, data)]
+    notes = [
+        f"Friedman's test over {ranking.n_problems} data sets ({', '.join(data)}): chi-square "
+        f"{ranking.statistic:.2f}, p {ranking.p_value:.3g} (approximate, few data sets). Mean "
+        f"ranks differ at 0.05 when more than {ranking.critical_difference:.2f} apart (Nemenyi)."
+    ]
     if gaps:
         notes.append(f"Without a score in every cell, and so without a rank: {', '.join(gaps)}.")
     return Table(
@@ -199,22 +196,14 @@ def ranks_table(records: Sequence[Record], look: Look) -> Table:
     )
 
 
-def _rank_entries(ranking: Ranking, i: int, best: float) -> tuple[Entry, ...]:
+def _rank_entries(ranking: Ranking, i: int) -> tuple[Entry, ...]:
     rank = float(ranking.mean_ranks[i])
-    behind = rank - float(best)
+    behind = rank - float(ranking.mean_ranks.min())
     differs = behind > ranking.critical_difference
     return (
         Entry(f"{rank:.2f}", rank, int(behind == 0)),
         Entry(f"{behind:.2f}", behind),
         Entry("yes" if differs else "no", float(differs)),
-    )
-
-
-def _friedman_note(ranking: Ranking, data: Sequence[str]) -> str:
-    return (
-        f"Friedman's test over {ranking.n_problems} data sets ({', '.join(data)}): chi-square "
-        f"{ranking.statistic:.2f}, p {ranking.p_value:.3g} (approximate, few data sets). Mean "
-        f"ranks differ at 0.05 when more than {ranking.critical_difference:.2f} apart (Nemenyi)."
     )
 
 

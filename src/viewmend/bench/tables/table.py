@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -73,6 +73,23 @@ class Table:
 def heads_of(condition: Condition) -> tuple[str, ...]:
     """A condition in the columns of `HEADS`."""
     return condition.data, rate_text(condition.missing_rate), rate_text(condition.label_rate)
+
+
+def condition_table(
+    title: str,
+    columns: Sequence[str],
+    entries: Mapping[Condition, Mapping[str, Entry]],
+    summaries: Mapping[str, Mapping[str, Entry]],
+    notes: Sequence[str] = (),
+) -> Table:
+    """A line for every condition, summaries below; a gap where a column has no entry."""
+
+    def line(heads: tuple[str, ...], by_column: Mapping[str, Entry], summary: bool) -> Line:
+        return Line(heads, tuple(by_column.get(name, GAP) for name in columns), summary)
+
+    lines = [line(heads_of(condition), some, False) for condition, some in entries.items()]
+    below = [line((name, "", ""), some, True) for name, some in summaries.items()]
+    return Table(title, HEADS, tuple(columns), (*lines, *below), tuple(notes))
 
 
 def write_table(table: Table, form: str) -> str:
@@ -176,11 +193,12 @@ def to_csv(table: Table) -> str:
 def to_html(table: Table) -> str:
     """A table whose headers sort it, with its notes below; summaries stay below the other lines."""
     above, below = (
-        [[*map(_head_cell, line.heads), *map(_entry_cell, line.entries)] for line in lines]
-        for lines in (
-            [line for line in table.lines if not line.summary],
-            [line for line in table.lines if line.summary],
-        )
+        [
+            [*map(_head_cell, line.heads), *map(_entry_cell, line.entries)]
+            for line in table.lines
+            if line.summary == summary
+        ]
+        for summary in (False, True)
     )
     columns = (*table.heads, *table.columns)
     notes = (tag("p", escape(note), class_="note") for note in table.notes)
