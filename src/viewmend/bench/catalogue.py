@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from viewmend.bench.charts import scores as score_charts
-from viewmend.bench.charts import traces as trace_charts
+from viewmend.bench.charts import scores as charts
+from viewmend.bench.charts import traces
 from viewmend.bench.charts.chart import Chart
 from viewmend.bench.paper_values import PRINTED, is_printed
 from viewmend.bench.runs import Record
@@ -149,25 +149,17 @@ TABLES = Catalogue(
 FIGURES = Catalogue(
     "figure",
     {
-        "scores": Kind(score_charts.scores_chart, _several("method"), by_metric=True),
-        "label_scarcity": Kind(
-            score_charts.label_scarcity_chart, _several("label_rate"), by_metric=True
-        ),
-        "ablation": Kind(score_charts.ablation_chart, _variants, by_metric=True),
-        "ranks": Kind(score_charts.ranks_chart, _rankable, by_metric=True),
-        "sensitivity_surface": Kind(
-            score_charts.sensitivity_surface_chart, _varying(2), by_metric=True
-        ),
-        "sensitivity_curve": Kind(
-            score_charts.sensitivity_curve_chart, _varying(1), by_metric=True
-        ),
-        "running_time": Kind(trace_charts.running_time_chart, _several("method")),
-        "view_weights": Kind(trace_charts.view_weights_chart, _traced("alpha")),
-        "convergence": Kind(trace_charts.convergence_chart, _traced("change_F")),
-        "inner_errors": Kind(trace_charts.inner_errors_chart, _traced("inner")),
-        "footprint": Kind(trace_charts.footprint_chart, _measured("tnn_step")),
-        "paper": Kind(
-            score_charts.paper_chart, _printed(), by_metric=True, title="against the paper"
-        ),
+        "scores": Kind(charts.scores_chart, _several("method"), by_metric=True),
+        "label_scarcity": Kind(charts.label_scarcity_chart, _several("label_rate"), by_metric=True),
+        "ablation": Kind(charts.ablation_chart, _variants, by_metric=True),
+        "ranks": Kind(charts.ranks_chart, _rankable, by_metric=True),
+        "sensitivity_surface": Kind(charts.sensitivity_surface_chart, _varying(2), by_metric=True),
+        "sensitivity_curve": Kind(charts.sensitivity_curve_chart, _varying(1), by_metric=True),
+        "running_time": Kind(traces.running_time_chart, _several("method")),
+        "view_weights": Kind(traces.view_weights_chart, _traced("alpha")),
+        "convergence": Kind(traces.convergence_chart, _traced("change_F")),
+        "inner_errors": Kind(traces.inner_errors_chart, _traced("inner")),
+        "footprint": Kind(traces.footprint_chart, _measured("tnn_step")),
+        "paper": Kind(charts.paper_chart, _printed(), by_metric=True, title="against the paper"),
     },
 )

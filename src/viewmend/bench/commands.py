@@ -19,7 +19,7 @@ from viewmend.bench.paper_values import read_paper_tables
 from viewmend.bench.plan import Count
 from viewmend.bench.printing import print_status, shown_progress
 from viewmend.bench.report import ReportContents, write_report
-from viewmend.bench.runner import Session, Spread, WorkerLostError, open_experiment, spread_over
+from viewmend.bench.runner import Session, WorkerLostError, open_experiment, spread_over
 from viewmend.bench.runs import Record, environments_of
 from viewmend.bench.store import ResultStore, export_records
 from viewmend.bench.summaries import METRICS, Look, by_protocol
@@ -71,7 +71,12 @@ def run(  # noqa: PLR0913 - one argument per option of the command line
         session = open_experiment(experiment, results, data, only or (), repetitions)
         if retry_failed:
             session.forget_failures()
-        _carry_out(session, spread_over(jobs, dask), time_limit)
+        console = Console()
+        before = sum(session.counts().values(), Count())
+        with shown_progress(console, before) as watch:
+            session.carry_out(spread_over(jobs, dask), watch, time_limit)
+        if print_status(console, session).failed:
+            raise typer.Exit(1)
 
 
 @app.command()
@@ -199,17 +204,6 @@ def export(
             records = _session(experiment, results, None).final_records()
         export_records(records, output)
         typer.echo(f"{len(records)} records: {output}")
-
-
-def _carry_out(session: Session, spread: Spread, time_limit: float) -> None:
-    """Do the runs, say what came of them, and exit with 1 if some failed."""
-    console = Console()
-    before = sum(session.counts().values(), Count())
-    with shown_progress(console, before) as watch:
-        session.carry_out(spread, watch, time_limit)
-    total = print_status(console, session)
-    if total.failed:
-        raise typer.Exit(1)
 
 
 def _session(experiment: Path, results: Path, only: list[str] | None) -> Session:

@@ -10,16 +10,14 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
-import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -30,8 +28,11 @@ from viewmend.core.common.scaling import unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.datasets.catalogue import digest
 from viewmend.impute import DeepMatrixFactorization
+from viewmend.storage.atomic import replacing
 
-__all__ = ["Completion", "FixedCompletion", "completed", "imputer_of"]
+__all__ = ["Completion", "FixedCompletion", "completed", "imputer_of", "timed"]
+
+Made = TypeVar("Made")
 
 # What reading a file that is not whole may raise.
 BROKEN = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile)
@@ -103,12 +104,19 @@ def _masked_unit_rows(data: MultiViewData, observed: np.ndarray) -> MultiViewDat
 
 
 def _complete(given: MultiViewData, imputer: DeepMatrixFactorization) -> Completion:
-    with limited_threads(1), warnings.catch_warnings(record=True) as caught:
+    with limited_threads(1):
+        data, seconds, warned = timed(lambda: imputer.fit_transform(given))
+    return Completion(data, seconds, tuple(sorted(warned)))
+
+
+def timed(work: Callable[[], Made]) -> tuple[Made, float, set[str]]:
+    """What a piece of work makes, the seconds it takes, and the names of its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         start = time.perf_counter()
-        data = imputer.fit_transform(given)
+        made = work()
         seconds = time.perf_counter() - start
-    return Completion(data, seconds, tuple(sorted({w.category.__name__ for w in caught})))
+    return made, seconds, {warning.category.__name__ for warning in caught}
 
 
 def _digest(source: MultiViewData, observed: np.ndarray, imputer: DeepMatrixFactorization) -> str:
@@ -127,11 +135,8 @@ def _write(path: Path, given: MultiViewData, completion: Completion) -> None:
         filled = np.flatnonzero(~np.all(before == after, axis=1))
         # The imputer's own precision.
         arrays |= {f"rows_{v}": filled, f"fill_{v}": after[filled].astype(np.float32)}
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
+    with replacing(path) as file:
         np.savez(file, **arrays)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).replace(path)
 
 
 def _read(path: Path, given: MultiViewData) -> Completion:

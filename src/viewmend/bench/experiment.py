@@ -126,14 +126,7 @@ class Row:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Runs that are not done, and why.
-
-    Attributes
-    ----------
-    method, data : str
-        The row of the tables, and the data set.
-    reason : str
-    """
+    """Runs of a row of the tables on a data set that are not done, and why."""
 
     method: str
     data: str

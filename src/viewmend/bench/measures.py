@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
-import time
 import tracemalloc
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cache
@@ -18,7 +16,7 @@ import numpy as np
 from sklearn.base import clone
 
 from viewmend.backend.threads import limited_threads
-from viewmend.bench.completion import Completion, FixedCompletion, completed
+from viewmend.bench.completion import Completion, FixedCompletion, completed, timed
 from viewmend.bench.environment import environment
 from viewmend.bench.methods import contestant
 from viewmend.bench.metrics import scores
@@ -93,9 +91,7 @@ def measure_tnn_step(key: RunKey, _folders: RunFolders) -> Measured:
     rng = np.random.default_rng(derived_seed(key, "method"))
     graphs = rng.random((n_views, n_samples, n_anchors))
     prox_tnn(graphs[:, :2], 1.0)  # compiles
-    start = time.perf_counter()
-    _, norm = prox_tnn(graphs, 1.0)
-    seconds = time.perf_counter() - start
+    (_, norm), seconds, _ = timed(lambda: prox_tnn(graphs, 1.0))
     # Apart from the time, which tracing would add to.
     peak = _peak_bytes(lambda: prox_tnn(graphs, 1.0))
     result = {**sizes, "input_bytes": graphs.nbytes, "norm": norm}
@@ -121,7 +117,7 @@ def _fitted(key: RunKey, folders: RunFolders) -> tuple[Any, Task, Measured]:
     data = key.data if PROTOCOLS[key.protocol].tuned else None
     model = row.build(data, dict(key.setting), derived_seed(key, "method"), imputer)
     warm_up(key.method)
-    seconds, warned = fit_on(model, task.data, task.y)
+    _, seconds, warned = timed(lambda: model.fit(task.data, task.y))
     judged, n_iter = task.unlabelled, getattr(model, "n_iter_", None)
     result = {
         **scores(task.y_true[judged], model.transduction_[judged]),
@@ -131,16 +127,6 @@ def _fitted(key: RunKey, folders: RunFolders) -> tuple[Any, Task, Measured]:
     }
     timings = {"fit": seconds, "imputation": completion.seconds if completion else 0.0}
     return model, task, (result, timings)
-
-
-def fit_on(model: Any, data: MultiViewData, y: np.ndarray) -> tuple[float, set[str]]:
-    """Fit on what a model may see; the seconds it took and the names of its warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        start = time.perf_counter()
-        model.fit(data, y)
-        seconds = time.perf_counter() - start
-    return seconds, {warning.category.__name__ for warning in caught}
 
 
 def rounds(model: Any, data: MultiViewData, y: np.ndarray) -> list[dict[str, Any]]:
@@ -184,7 +170,7 @@ def warm_up(method: str) -> None:
         if row.extra is None:
             toy = make_multiview_blobs(40, n_views=2, random_state=0)
             task = hide(toy.views, toy.y, missing_rate=0.0, label_rate=0.2, random_state=0)
-            fit_on(row.build(None, {}, 0), task.data, task.y)
+            timed(lambda: row.build(None, {}, 0).fit(task.data, task.y))
         else:
             # Networks compile nothing, and train for long on little data too.
             importlib.import_module(row.extra)
@@ -229,7 +215,7 @@ def _weights_after(n_rounds: int, model: Any, data: MultiViewData, y: np.ndarray
     if n_rounds == len(model.history_):
         return [float(weight) for weight in model.view_weights_]
     shorter = clone(model).set_params(max_iter=n_rounds)
-    fit_on(shorter, data, y)
+    timed(lambda: shorter.fit(data, y))
     return [float(weight) for weight in shorter.view_weights_]
 
 

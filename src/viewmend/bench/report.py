@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from viewmend.bench.catalogue import FIGURES, TABLES, Catalogue, Shown
 from viewmend.bench.charts.chart import Chart
 from viewmend.bench.charts.page import chart_html
 from viewmend.bench.environment import check_publishable
 from viewmend.bench.protocols import PROTOCOLS
-from viewmend.bench.runs import Record, environments_of
+from viewmend.bench.runs import Record, environments_of, leaves
 from viewmend.bench.summaries import (
     METRICS,
     Look,
@@ -146,17 +145,8 @@ def _environments(records: Sequence[Record]) -> str:
     """Every environment that runs were made in, and how many."""
     made = [one for one in records if one.environment]
     groups = grouped(made, lambda one: json.dumps(one.environment, sort_keys=True))
-    parts = [
-        facts_html([("runs", str(len(runs))), *_flat(json.loads(text))])
-        for text, runs in groups.items()
-    ]
+    parts = []
+    for text, runs in groups.items():
+        facts = [(path, str(leaf)) for path, leaf in leaves(json.loads(text), " ")]
+        parts.append(facts_html([("runs", str(len(runs))), *facts]))
     return joined(*parts) or paragraph("Not recorded.")
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Leaves of nested dicts with the names on the way to them."""
-    leaves = []
-    for name, value in tree.items():
-        path = f"{prefix} {name}".strip()
-        leaves += _flat(value, path) if isinstance(value, dict) else [(path, str(value))]
-    return leaves

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -122,6 +122,15 @@ _CONCERNS = {
     "mask": ("data", "missing_rate", "label_rate", "repetition"),
     "method": ("data", "missing_rate", "label_rate", "repetition", "method"),
 }
+
+
+def leaves(tree: Mapping[str, Any], separator: str) -> Iterator[tuple[str, Any]]:
+    """Values of nested dicts with the names on the way to them."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from ((name + separator + path, leaf) for path, leaf in leaves(value, separator))
+        else:
+            yield name, value
 
 
 def plain(value: Any) -> Any:

@@ -7,13 +7,13 @@ import json
 import os
 import uuid
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from viewmend.bench.environment import check_publishable
-from viewmend.bench.runs import STATUSES, Record, RunKey, environments_of, plain
+from viewmend.bench.runs import STATUSES, Record, RunKey, environments_of, leaves, plain
 from viewmend.exceptions import DataWarning, InvalidParameterError
 
 __all__ = ["ResultStore", "export_records", "flat_record"]
@@ -196,15 +196,10 @@ def flat_record(record: Record) -> dict[str, Any]:
     fields = record.to_dict()
     key = fields.pop("key")
     key["setting"] = json.dumps(dict(key["setting"]))
-    return key | dict(_leaves("", fields))
-
-
-def _leaves(prefix: str, fields: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    for name, value in fields.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(f"{prefix}{name}.", value)
-        else:
-            yield prefix + name, json.dumps(value) if isinstance(value, (list, tuple)) else value
+    return key | {
+        path: json.dumps(value) if isinstance(value, (list, tuple)) else value
+        for path, value in leaves(fields, ".")
+    }
 
 
 def _of_one_type(column: Any) -> Any:
