@@ -31,7 +31,17 @@ def environment() -> dict[str, Any]:
 
     Neither the machine nor its user is named: records are meant to be published.
     """
-    return {"versions": _versions(), "machine": _machine(), "revision": _revision()}
+    versions = {"viewmend": viewmend.__version__, "python": platform.python_version()}
+    machine = {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count() or 1,
+    }
+    return {
+        "versions": versions | {package: _version(package) for package in PACKAGES},
+        "machine": machine,
+        "revision": _revision(),
+    }
 
 
 def check_publishable(environments: Iterable[Mapping[str, Any]], path: str | Path) -> None:
@@ -57,22 +67,11 @@ def check_publishable(environments: Iterable[Mapping[str, Any]], path: str | Pat
         raise InvalidParameterError(msg)
 
 
-def _versions() -> dict[str, str]:
-    versions = {"viewmend": viewmend.__version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            versions[package] = "not installed"
-    return versions
-
-
-def _machine() -> dict[str, Any]:
-    return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
-        "cores": os.cpu_count() or 1,
-    }
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def _processor() -> str:

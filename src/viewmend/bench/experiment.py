@@ -92,11 +92,7 @@ SWEEP: Mapping[str, Field] = {
     "grid": Field(table_of(Each(ANYTHING))),
     "data": Field(TEXTS, None),
 }
-LEAVE_OUT: Mapping[str, Field] = {
-    "method": Field(TEXT),
-    "data": Field(TEXT),
-    "reason": Field(TEXT),
-}
+LEAVE_OUT: Mapping[str, Field] = {"method": Field(TEXT), "data": Field(TEXT), "reason": Field(TEXT)}
 
 
 @dataclass(frozen=True)
@@ -244,12 +240,7 @@ def narrowed(
 
 
 def load_plugins(paths: Iterable[str]) -> None:
-    """Import Python files under the name of the file, each once per process.
-
-    Parameters
-    ----------
-    paths : iterable of str
-    """
+    """Import Python files under the name of the file, each once per process."""
     for path in paths:
         name = Path(path).stem
         known = getattr(sys.modules.get(name), "__file__", None)
@@ -275,13 +266,7 @@ def load_plugins(paths: Iterable[str]) -> None:
 def check_fields(
     given: Mapping[str, Any], fields: Mapping[str, Field], where: str
 ) -> dict[str, Any]:
-    """Values of all keys, defaults where a key is not given.
-
-    Raises
-    ------
-    InvalidExperimentError
-        Unless all given keys are known, obey their rules, and those without default are there.
-    """
+    """Values of all keys, defaults where one is not given; an error says which key is wrong."""
     unknown = [name for name in given if name not in fields]
     if unknown:
         msg = f"{where}: unknown key {unknown[0]!r}; the keys are {', '.join(fields)}"

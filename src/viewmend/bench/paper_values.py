@@ -170,9 +170,8 @@ def not_run(differences: Sequence[Difference], paper: PaperTables) -> list[Place
 
 
 def _verdict(methods: Mapping[str, Sequence[float]], method: str) -> str:
-    if method == SUBJECT or SUBJECT not in methods:
-        return ""
-    return verdict(methods[SUBJECT], methods[method])
+    tested = method != SUBJECT and SUBJECT in methods
+    return verdict(methods[SUBJECT], methods[method]) if tested else ""
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[CsvRow]:
@@ -233,11 +232,7 @@ _FILES: dict[str, tuple[str, tuple[str, ...], Callable[[CsvRow], tuple]]] = {
     ),
     "ablation.csv": ("values", (*_CELL, "variant", "metric", "mean", "std"), _ablation_row),
     # Its row of AGF-TI repeats the main table, which is read before.
-    "deep_baselines.csv": (
-        "values",
-        (*_CELL, "method", "metric", "mean"),
-        partial(_score, FIELDS),
-    ),
+    "deep_baselines.csv": ("values", (*_CELL, "method", "metric", "mean"), partial(_score, FIELDS)),
     "running_time.csv": (
         "seconds",
         ("dataset", "method", "seconds"),

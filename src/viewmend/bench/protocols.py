@@ -269,11 +269,7 @@ def observed_pairs(source: MultiViewData, missing: str, rate: float, seed: int) 
 
 
 def _labelled_rows(
-    protocol: Protocol,
-    y: np.ndarray,
-    rate: float,
-    observed: np.ndarray,
-    rng: np.random.Generator,
+    protocol: Protocol, y: np.ndarray, rate: float, observed: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     rule, n_labels = LABEL_RULES[protocol.labels], protocol.labels_per_class
     if n_labels is None:

@@ -85,7 +85,8 @@ def _overview(records: Sequence[Record]) -> str:
 
 
 def _protocol(name: str, records: Sequence[Record], contents: ReportContents, place: str) -> str:
-    here = replace(contents, metrics=_metrics_under(name, contents.metrics))
+    fields = grouped(contents.metrics, lambda metric: METRICS[metric].field_under(name))
+    here = replace(contents, metrics=tuple(metrics[0] for metrics in fields.values()))
     tables = dict.fromkeys(["completeness", *(contents.tables or TABLES)])
     figures = contents.figures or FIGURES
 
@@ -97,11 +98,6 @@ def _protocol(name: str, records: Sequence[Record], contents: ReportContents, pl
         *_shown(TABLES, tables, lambda table, _: to_html(table), records, here),
         *_shown(FIGURES, figures, write_chart, records, here),
     )
-
-
-def _metrics_under(protocol: str, metrics: Sequence[str]) -> tuple[str, ...]:
-    fields = grouped(metrics, lambda name: METRICS[name].field_under(protocol))
-    return tuple(names[0] for names in fields.values())
 
 
 def _shown(
@@ -129,16 +125,15 @@ def _shown(
 def _not_done(records: Sequence[Record]) -> str:
     parts = []
     for status, title in (("error", "Failed runs"), ("left_out", "Left-out runs")):
-        lines = [Line(_run_heads(r), (Entry(r.message),)) for r in with_status(records, status)]
+        lines = []
+        for record in with_status(records, status):
+            key = record.key
+            problem = (key.protocol, *heads_of(condition_of(key)), key.method)
+            heads = (*problem, setting_text(key.setting), str(key.repetition))
+            lines.append(Line(heads, (Entry(record.message),)))
         table = Table(title, RUN, ("message",), tuple(lines))
         parts.append(to_html(table) if lines else paragraph(f"{title}: none."))
     return joined(*parts)
-
-
-def _run_heads(record: Record) -> tuple[str, ...]:
-    key = record.key
-    problem = (key.protocol, *heads_of(condition_of(key)), key.method)
-    return (*problem, setting_text(key.setting), str(key.repetition))
 
 
 def _environments(records: Sequence[Record]) -> str:

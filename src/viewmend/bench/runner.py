@@ -186,11 +186,7 @@ class Session:
 
 
 def open_experiment(
-    path: Path,
-    results: Path,
-    data: Path,
-    only: Sequence[str] = (),
-    repetitions: int | None = None,
+    path: Path, results: Path, data: Path, only: Sequence[str] = (), repetitions: int | None = None
 ) -> Session:
     """An experiment of a TOML file, or a part of it, see `viewmend.bench.experiment.narrowed`.
 

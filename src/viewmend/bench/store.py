@@ -83,7 +83,9 @@ class ResultStore:
             if not (_lock(lock.fileno()) and _is_at(lock.fileno(), path)):
                 yield False
                 return
-            self._remove_drafts(key)
+            # Drafts of a claimed run were left by a process that was killed.
+            for draft in self.drafts.glob(f"{key.digest}-*.json"):
+                draft.unlink(missing_ok=True)
             lock.truncate(0)
             lock.write(key.text)
             lock.flush()
@@ -106,11 +108,6 @@ class ResultStore:
 
     def _file(self, key: RunKey) -> Path:
         return self.runs / f"{key.digest}.json"
-
-    def _remove_drafts(self, key: RunKey) -> None:
-        """Drafts of a claimed run were left by a process that was killed."""
-        for draft in self.drafts.glob(f"{key.digest}-*.json"):
-            draft.unlink(missing_ok=True)
 
     def _claimed(self) -> Iterator[tuple[RunKey, bool]]:
         for path in sorted(self.claims.glob("*.lock")):

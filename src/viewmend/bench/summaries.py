@@ -183,14 +183,12 @@ def _values(runs: list[Record], field: str, condition: Condition) -> list[float]
 
 def settings_vary(records: Sequence[Record]) -> tuple[str, ...]:
     """Names of the parameters that take several values for a method within a condition."""
-    varying: dict[str, None] = {}
     runs = grouped(done(records), lambda one: (condition_of(one.key), one.key.method))
+    varying: set[str] = set()
     for group in runs.values():
         settings = [dict(one.key.setting) for one in group]
-        names = dict.fromkeys(name for setting in settings for name in setting)
-        varying |= {
-            name: None for name in names if len({setting.get(name) for setting in settings}) > 1
-        }
+        names = {name for setting in settings for name in setting}
+        varying |= {name for name in names if len({one.get(name) for one in settings}) > 1}
     return tuple(sorted(varying))
 
 

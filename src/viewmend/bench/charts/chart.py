@@ -75,14 +75,15 @@ class Panel:
 
     def _tip(self, series: Series, i: int) -> str:
         x, y = series.x[i], series.y[i]
-        value, place = (x, self.y_ticks[int(y)]) if self.kind == "rows" else (y, self._place(x))
+        if self.kind == "rows":
+            value, place = x, self.y_ticks[int(y)]
+        else:
+            value = y
+            place = self.x_ticks[int(x)] if self.x_ticks else f"{self.x_label} {_number(x)}"
         note = series.notes[i] if series.notes else place
         spread = f" ± {_number(series.error[i])}" if series.error else ""
         source = " (printed in the paper)" if series.ghost else ""
         return f"{series.name}, {note}: {_number(value)}{spread}{source}"
-
-    def _place(self, x: float) -> str:
-        return self.x_ticks[int(x)] if self.x_ticks else f"{self.x_label} {_number(x)}"
 
 
 @dataclass(frozen=True)

@@ -238,11 +238,7 @@ def _draw_marks(
         style = {**HOLLOW, **{name: style[name] for name in style if "color" in name}}
     style |= {"xerr" if panel.kind == "rows" else "yerr": one.error or None}
     line, caps, bars = sheet.ax.errorbar(
-        np.add(one.x, dodge[0]),
-        np.add(one.y, dodge[1]),
-        elinewidth=0.9,
-        capsize=capsize,
-        **style,
+        np.add(one.x, dodge[0]), np.add(one.y, dodge[1]), elinewidth=0.9, capsize=capsize, **style
     ).lines
     sheet.tell(line, Meaning(one.name, tips=panel.tips(one)))
     for part in (*caps, *bars):
