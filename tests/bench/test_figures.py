@@ -14,10 +14,9 @@ from viewmend.bench.catalogue import FIGURES
 from viewmend.bench.charts.chart import Chart, Panel, Series, strokes
 from viewmend.bench.charts.drawing import draw_chart
 from viewmend.bench.charts.page import chart_html
-from viewmend.bench.paper_values import Footprint, PaperTables, PaperValue
+from viewmend.bench.paper_values import Footprint, Look, PaperTables, PaperValue
 from viewmend.bench.runs import Record, RunKey, setting_of
 from viewmend.bench.stats import critical_difference
-from viewmend.bench.summaries import Look
 from viewmend.exceptions import InvalidParameterError
 
 VARIANTS = ("AGF-TI", "AGF-TI without alignment", "AGF-TI without weights")

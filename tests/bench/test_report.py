@@ -11,10 +11,9 @@ from itertools import count
 
 import pytest
 
-from viewmend.bench.paper_values import PaperTables, PaperValue
+from viewmend.bench.paper_values import Look, PaperTables, PaperValue
 from viewmend.bench.report import ReportContents, report_html, write_report
 from viewmend.bench.runs import Record, RunKey, setting_of
-from viewmend.bench.summaries import Look
 from viewmend.bench.tables.table import Entry, Line, Table, to_html
 
 ENVIRONMENT = {"versions": {"numpy": "9.9"}, "machine": {"cores": 3}, "revision": "abc-dirty"}

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from viewmend.bench.catalogue import TABLES
-from viewmend.bench.paper_values import PaperTables, PaperValue
+from viewmend.bench.paper_values import Look, PaperTables, PaperValue
 from viewmend.bench.runs import Record, RunKey, setting_of
-from viewmend.bench.summaries import Look, scores, settings_vary
+from viewmend.bench.summaries import scores, settings_vary
 from viewmend.bench.tables.table import (
     FORMATS,
     Entry,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from viewmend.bench.charts import scores as charts
 from viewmend.bench.charts import traces
 from viewmend.bench.charts.chart import Chart
-from viewmend.bench.paper_values import PRINTED, is_printed
+from viewmend.bench.paper_values import PRINTED, Look, is_printed
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import Look, done, settings_vary
+from viewmend.bench.summaries import done, settings_vary
 from viewmend.bench.tables import paired, scores
 from viewmend.bench.tables import runs as run_tables
 from viewmend.bench.tables.table import Table
@@ -78,19 +79,15 @@ def _paired(records: Runs, look: Look) -> bool:
     return _one_setting(records, look) and look.subject in methods and len(methods) > 1
 
 
-def _printed(*metrics: str) -> Suits:
+def _printed(metrics: Sequence[str], records: Runs, look: Look) -> bool:
     """Whether the paper prints something of these metrics, or of the one that is looked at."""
-
-    def suits(records: Runs, look: Look) -> bool:
-        if look.paper is None or not _one_setting(records, look):
-            return False
-        return is_printed(records, look.paper, metrics or (look.metric,))
-
-    return suits
+    if look.paper is None or not _one_setting(records, look):
+        return False
+    return is_printed(records, look.paper, metrics or (look.metric,))
 
 
-def _measured(measure: str) -> Suits:
-    return lambda records, _look: bool(done(records, measure))
+def _measured(measure: str, records: Runs, _look: Look) -> bool:
+    return bool(done(records, measure))
 
 
 def _posed(records: Runs, _look: Look) -> bool:
@@ -101,33 +98,26 @@ def _tuned(records: Runs, look: Look) -> bool:
     return _one_setting(records, look) and any(record.key.setting for record in done(records))
 
 
-def _several(part: str) -> Suits:
+def _several(part: str, records: Runs, look: Look) -> bool:
     """Whether runs of one setting differ in a part of their keys."""
-
-    def suits(records: Runs, look: Look) -> bool:
-        values = {getattr(record.key, part) for record in done(records)}
-        return _one_setting(records, look) and len(values) > 1
-
-    return suits
+    values = {getattr(record.key, part) for record in done(records)}
+    return _one_setting(records, look) and len(values) > 1
 
 
 def _variants(records: Runs, look: Look) -> bool:
     """Few rows, all of one method: the names of variants begin with it."""
     same = all(record.key.method.startswith(look.subject) for record in done(records))
-    several_methods, several_rates = _several("method"), _several("label_rate")
-    return same and several_methods(records, look) and not several_rates(records, look)
+    several_rates = _several("label_rate", records, look)
+    return same and _several("method", records, look) and not several_rates
 
 
-def _varying(n_parameters: int) -> Suits:
-    return lambda records, _look: len(settings_vary(records)) == n_parameters
+def _varying(n_parameters: int, records: Runs, _look: Look) -> bool:
+    return len(settings_vary(records)) == n_parameters
 
 
-def _traced(field: str) -> Suits:
-    def suits(records: Runs, _look: Look) -> bool:
-        histories = [record.result.get("history") or [{}] for record in done(records, "trace")]
-        return any(history[0].get(field) for history in histories)
-
-    return suits
+def _traced(field: str, records: Runs, _look: Look) -> bool:
+    histories = [record.result.get("history") or [{}] for record in done(records, "trace")]
+    return any(history[0].get(field) for history in histories)
 
 
 TABLES = Catalogue(
@@ -138,10 +128,12 @@ TABLES = Catalogue(
         "paired": Kind(paired.paired_table, _paired, by_metric=True, title="paired differences"),
         "ranks": Kind(scores.ranks_table, _rankable, by_metric=True),
         "times": Kind(run_tables.times_table, _one_setting),
-        "paper": Kind(scores.differences_table, _printed(*PRINTED), title="beside the paper"),
+        "paper": Kind(
+            scores.differences_table, partial(_printed, PRINTED), title="beside the paper"
+        ),
         "settings": Kind(run_tables.settings_table, _tuned),
-        "inner_errors": Kind(run_tables.inner_errors_table, _measured("trace")),
-        "footprint": Kind(run_tables.footprint_table, _measured("tnn_step")),
+        "inner_errors": Kind(run_tables.inner_errors_table, partial(_measured, "trace")),
+        "footprint": Kind(run_tables.footprint_table, partial(_measured, "tnn_step")),
         "completeness": Kind(run_tables.completeness_table, _posed),
     },
 )
@@ -149,17 +141,25 @@ TABLES = Catalogue(
 FIGURES = Catalogue(
     "figure",
     {
-        "scores": Kind(charts.scores_chart, _several("method"), by_metric=True),
-        "label_scarcity": Kind(charts.label_scarcity_chart, _several("label_rate"), by_metric=True),
+        "scores": Kind(charts.scores_chart, partial(_several, "method"), by_metric=True),
+        "label_scarcity": Kind(
+            charts.label_scarcity_chart, partial(_several, "label_rate"), by_metric=True
+        ),
         "ablation": Kind(charts.ablation_chart, _variants, by_metric=True),
         "ranks": Kind(charts.ranks_chart, _rankable, by_metric=True),
-        "sensitivity_surface": Kind(charts.sensitivity_surface_chart, _varying(2), by_metric=True),
-        "sensitivity_curve": Kind(charts.sensitivity_curve_chart, _varying(1), by_metric=True),
-        "running_time": Kind(traces.running_time_chart, _several("method")),
-        "view_weights": Kind(traces.view_weights_chart, _traced("alpha")),
-        "convergence": Kind(traces.convergence_chart, _traced("change_F")),
-        "inner_errors": Kind(traces.inner_errors_chart, _traced("inner")),
-        "footprint": Kind(traces.footprint_chart, _measured("tnn_step")),
-        "paper": Kind(charts.paper_chart, _printed(), by_metric=True, title="against the paper"),
+        "sensitivity_surface": Kind(
+            charts.sensitivity_surface_chart, partial(_varying, 2), by_metric=True
+        ),
+        "sensitivity_curve": Kind(
+            charts.sensitivity_curve_chart, partial(_varying, 1), by_metric=True
+        ),
+        "running_time": Kind(traces.running_time_chart, partial(_several, "method")),
+        "view_weights": Kind(traces.view_weights_chart, partial(_traced, "alpha")),
+        "convergence": Kind(traces.convergence_chart, partial(_traced, "change_F")),
+        "inner_errors": Kind(traces.inner_errors_chart, partial(_traced, "inner")),
+        "footprint": Kind(traces.footprint_chart, partial(_measured, "tnn_step")),
+        "paper": Kind(
+            charts.paper_chart, partial(_printed, ()), by_metric=True, title="against the paper"
+        ),
     },
 )

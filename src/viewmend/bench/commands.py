@@ -15,14 +15,14 @@ from viewmend.bench.catalogue import FIGURES, TABLES
 from viewmend.bench.charts.drawing import draw_chart
 from viewmend.bench.environment import check_publishable
 from viewmend.bench.experiment import InvalidExperimentError
-from viewmend.bench.paper_values import read_paper_tables
+from viewmend.bench.paper_values import Look, read_paper_tables
 from viewmend.bench.plan import Count
 from viewmend.bench.printing import print_status, shown_progress
 from viewmend.bench.report import ReportContents, write_report
 from viewmend.bench.runner import Session, WorkerLostError, open_experiment, spread_over
 from viewmend.bench.runs import Record, environments_of
 from viewmend.bench.store import ResultStore, export_records
-from viewmend.bench.summaries import METRICS, Look, by_protocol
+from viewmend.bench.summaries import METRICS, by_protocol
 from viewmend.bench.tables.table import FORMATS, write_table
 from viewmend.exceptions import InvalidParameterError
 

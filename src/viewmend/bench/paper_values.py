@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import sqrt
 from pathlib import Path
 
 from viewmend.bench.runs import Record
 from viewmend.bench.stats import Summary, summarise, verdict
-from viewmend.bench.summaries import METRICS, Condition, condition_of, done, field_scores
+from viewmend.bench.summaries import METRICS, Condition, condition_of, done, metric_scores
 from viewmend.exceptions import InvalidParameterError
 
 # Runs behind every mean of the paper.
@@ -80,6 +80,25 @@ class PaperTables:
     def value(self, condition: Condition, method: str, metric: str) -> PaperValue | None:
         """The printed value of a condition, whatever its protocol; None where there is none."""
         return self.values.get((*_problem(condition), paper_method(method), metric))
+
+
+@dataclass(frozen=True)
+class Look:
+    """How records are looked at."""
+
+    # Row of `viewmend.bench.summaries.METRICS`.
+    metric: str = "ACC"
+    # Method that the others are tested against.
+    subject: str = "AGF-TI"
+    # The paper's printed values, drawn as ghosts beside ours.
+    paper: PaperTables | None = None
+
+    def required_paper(self) -> PaperTables:
+        """The paper's printed values; an error says how to give them."""
+        if self.paper is None:
+            msg = "a comparison needs the paper's tables; pass the folder that holds them"
+            raise InvalidParameterError(msg)
+        return self.paper
 
 
 @dataclass(frozen=True)
@@ -142,7 +161,8 @@ def compare_with_paper(
     By metric, condition and method; the records may be of several protocols.
     """
     by_field = {
-        name: field_scores(records, lambda _cell, name=name: name) for name in FIELDS.values()
+        metric.field: metric_scores(records, replace(metric, by_protocol=False))
+        for metric in METRICS.values()
     }
     return [
         Difference(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -40,7 +40,13 @@ def print_status(console: Console, session: Session) -> Count:
     """Print what became of the runs of every row, then what is amiss; give the sum of all rows."""
     counted = session.counts()
     total = sum(counted.values(), Count())
-    console.print(_count_table(session.experiment.title, counted, total))
+    table = Table(title=session.experiment.title)
+    table.add_column("runs of")
+    for heading in ("done", "failed", "left out", "to do"):
+        table.add_column(heading, justify="right")
+    for name, count in [*counted.items(), ("all", total)]:
+        table.add_row(name, *map(str, vars(count).values()), end_section=name == list(counted)[-1])
+    console.print(table)
     for state, keys in (
         ("running", session.store.running()),
         ("cut short by the end of their process, to do again", session.store.interrupted()),
@@ -83,16 +89,6 @@ def shown_progress(console: Console, count: Count) -> Iterator[Callable[[RunOutc
             progress.update(bar, advance=1, failed=failed, last=last)
 
         yield watch
-
-
-def _count_table(title: str, counted: Mapping[str, Count], total: Count) -> Table:
-    table = Table(title=title)
-    table.add_column("runs of")
-    for heading in ("done", "failed", "left out", "to do"):
-        table.add_column(heading, justify="right")
-    for name, count in [*counted.items(), ("all", total)]:
-        table.add_row(name, *map(str, vars(count).values()), end_section=name == list(counted)[-1])
-    return table
 
 
 def _run_text(key: RunKey) -> str:

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from viewmend.bench.catalogue import FIGURES, TABLES, Catalogue, Shown
-from viewmend.bench.charts.chart import Chart
 from viewmend.bench.charts.page import chart_html
 from viewmend.bench.environment import check_publishable
+from viewmend.bench.paper_values import Look
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, environments_of, leaves
 from viewmend.bench.summaries import (
     METRICS,
-    Look,
     by_protocol,
     condition_of,
     grouped,
@@ -90,13 +89,10 @@ def _protocol(name: str, records: Sequence[Record], contents: ReportContents, pl
     tables = dict.fromkeys(["completeness", *(contents.tables or TABLES)])
     figures = contents.figures or FIGURES
 
-    def write_chart(chart: Chart, what: str) -> str:
-        return chart_html(chart, f"{place}-{what}")
-
     return joined(
         paragraph(PROTOCOLS[name].summary if name in PROTOCOLS else ""),
         *_shown(TABLES, tables, lambda table, _: to_html(table), records, here),
-        *_shown(FIGURES, figures, write_chart, records, here),
+        *_shown(FIGURES, figures, lambda c, what: chart_html(c, f"{place}-{what}"), records, here),
     )
 
 

@@ -84,19 +84,14 @@ def rank_sum_p(ours: Sequence[float], theirs: Sequence[float]) -> float:
     # Mean ranks are halves, so twice a rank is a whole number.
     doubled = np.rint(2 * rankdata([*ours, *theirs])).astype(int)
     reached = int(doubled[: len(ours)].sum())
-    ways = _ways_to_sums(doubled, len(ours))
-    return float(ways[reached:].sum() / ways.sum())
-
-
-def _ways_to_sums(ranks: np.ndarray, size: int) -> np.ndarray:
-    """In how many ways ``size`` of the ranks add up to 0, 1, ..., their sum."""
-    # As floating-point numbers, which hold the counts exactly up to 28 runs of each method.
-    ways = np.zeros((size + 1, ranks.sum() + 1))
+    # In how many ways 0, 1, ... of the ranks add up to 0, 1, ..., their sum: as floating-point
+    # numbers, which hold the counts exactly up to 28 runs of each method.
+    ways = np.zeros((len(ours) + 1, doubled.sum() + 1))
     ways[0, 0] = 1
-    for rank in ranks:
+    for rank in doubled:
         with_rank = ways[:-1, : ways.shape[1] - rank].copy()
         ways[1:, rank:] += with_rank
-    return ways[size]
+    return float(ways[-1, reached:].sum() / ways[-1].sum())
 
 
 def least_p(n_ours: int, n_theirs: int) -> float:

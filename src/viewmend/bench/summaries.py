@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, RunKey, Setting
 from viewmend.exceptions import InvalidParameterError
-
-if TYPE_CHECKING:
-    from viewmend.bench.paper_values import PaperTables
 
 Thing = TypeVar("Thing")
 Group = TypeVar("Group", bound=Hashable)
@@ -64,25 +61,6 @@ class Condition:
         """The condition in words, for messages and tooltips."""
         rates = f"VMR {rate_text(self.missing_rate)}, LAR {rate_text(self.label_rate)}"
         return f"{self.data}, {rates}"
-
-
-@dataclass(frozen=True)
-class Look:
-    """How records are looked at."""
-
-    # Row of `METRICS`.
-    metric: str = "ACC"
-    # Method that the others are tested against.
-    subject: str = "AGF-TI"
-    # The paper's printed values, drawn as ghosts beside ours.
-    paper: PaperTables | None = None
-
-    def required_paper(self) -> PaperTables:
-        """The paper's printed values; an error says how to give them."""
-        if self.paper is None:
-            msg = "a comparison needs the paper's tables; pass the folder that holds them"
-            raise InvalidParameterError(msg)
-        return self.paper
 
 
 # Percent, one value per repetition, by condition and method.
@@ -144,12 +122,11 @@ def scores(records: Sequence[Record], metric: str) -> Scores:
     that are not "fit" or not done are left out. Data sets and methods come in the order of the
     records, rates and repetitions ascending.
     """
-    chosen = metric_named(metric)
-    return field_scores(records, lambda condition: chosen.field_under(condition.protocol))
+    return metric_scores(records, metric_named(metric))
 
 
-def field_scores(records: Sequence[Record], field_of: Callable[[Condition], str]) -> Scores:
-    """As `scores`, of the entry of ``result`` that ``field_of`` names for a condition."""
+def metric_scores(records: Sequence[Record], metric: Metric) -> Scores:
+    """As `scores`, of any metric."""
     conditions = grouped(done(records), lambda one: condition_of(one.key))
     methods = list(grouped(done(records), lambda one: one.key.method))
     data = list(grouped(conditions, lambda c: c.data))
@@ -158,7 +135,7 @@ def field_scores(records: Sequence[Record], field_of: Callable[[Condition], str]
         conditions, key=lambda c: (data.index(c.data), c.missing_rate, c.label_rate)
     ):
         runs = grouped(conditions[condition], lambda one: one.key.method)
-        field = field_of(condition)
+        field = metric.field_under(condition.protocol)
         table[condition] = {
             name: _values(runs[name], field, condition) for name in methods if name in runs
         }

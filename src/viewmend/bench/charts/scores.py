@@ -19,12 +19,11 @@ from viewmend.bench.charts.chart import (
     series_of,
     with_points,
 )
-from viewmend.bench.paper_values import Difference, compare_with_paper
+from viewmend.bench.paper_values import Difference, Look, compare_with_paper
 from viewmend.bench.runs import Record
 from viewmend.bench.stats import Summary, cliques, rank_methods, summarise
 from viewmend.bench.summaries import (
     Condition,
-    Look,
     condition_of,
     done,
     grouped,

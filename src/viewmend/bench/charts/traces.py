@@ -10,8 +10,9 @@ from statistics import median
 from typing import Any
 
 from viewmend.bench.charts.chart import Chart, Panel, Series, series_of, with_points
+from viewmend.bench.paper_values import Look
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import Look, condition_of, done, grouped
+from viewmend.bench.summaries import condition_of, done, grouped
 from viewmend.bench.tables.runs import GIB, measured, tensor_sizes, total_seconds
 
 # Of many repetitions the lines of one are shown: their rounds do not correspond.

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import stdtrit
 from scipy.stats import rankdata
 
+from viewmend.bench.paper_values import Look
 from viewmend.bench.runs import Record
 from viewmend.bench.stats import WinTieLoss
 from viewmend.bench.summaries import (
     Condition,
-    Look,
     condition_of,
     done,
     grouped,

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import mean, median
 
+from viewmend.bench.paper_values import Look
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import Look, condition_of, done, grouped, only_protocol, setting_text
+from viewmend.bench.summaries import condition_of, done, grouped, only_protocol, setting_text
 from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, condition_table, heads_of
 
 GIB = 2**30

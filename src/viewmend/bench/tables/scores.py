@@ -10,7 +10,7 @@ from statistics import mean
 
 import numpy as np
 
-from viewmend.bench.paper_values import Difference, compare_with_paper, not_run
+from viewmend.bench.paper_values import Difference, Look, compare_with_paper, not_run
 from viewmend.bench.runs import Record
 from viewmend.bench.stats import (
     Ranking,
@@ -22,7 +22,6 @@ from viewmend.bench.stats import (
 )
 from viewmend.bench.summaries import (
     Condition,
-    Look,
     Scores,
     grouped,
     method_names,
