@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import rankdata, ttest_1samp, wilcoxon
 
 from viewmend.bench.paper_values import Look
-from viewmend.bench.runs import Record, RunKey
-from viewmend.bench.summaries import Condition
+from viewmend.bench.runs import Condition, Record, RunKey
 from viewmend.bench.tables.paired import (
     PairedComparison,
     holm,

@@ -10,8 +10,7 @@ from viewmend.bench.paper_values import (
     paper_method,
     read_paper_tables,
 )
-from viewmend.bench.runs import Record, RunKey
-from viewmend.bench.summaries import Condition
+from viewmend.bench.runs import Condition, Record, RunKey
 from viewmend.exceptions import InvalidParameterError
 
 MAIN = """\

@@ -20,9 +20,9 @@ from functools import partial
 from math import sqrt
 from pathlib import Path
 
-from viewmend.bench.runs import Record
+from viewmend.bench.runs import Condition, Record
 from viewmend.bench.stats import Summary, summarise, verdict
-from viewmend.bench.summaries import METRICS, Condition, condition_of, done, metric_scores
+from viewmend.bench.summaries import METRICS, done, metric_scores
 from viewmend.exceptions import InvalidParameterError
 
 # Runs behind every mean of the paper.
@@ -178,7 +178,7 @@ def compare_with_paper(
 
 def is_printed(records: Sequence[Record], paper: PaperTables, metrics: Sequence[str]) -> bool:
     """Whether the paper prints any of the metrics of any run that is done."""
-    runs = {(condition_of(one.key), one.key.method) for one in done(records)}
+    runs = {(one.key.condition, one.key.method) for one in done(records)}
     return any(paper.value(*run, metric) is not None for run in runs for metric in metrics)
 
 

@@ -12,16 +12,8 @@ from viewmend.bench.charts.page import chart_html
 from viewmend.bench.environment import check_publishable
 from viewmend.bench.paper_values import Look
 from viewmend.bench.protocols import PROTOCOLS
-from viewmend.bench.runs import Record, environments_of, leaves
-from viewmend.bench.summaries import (
-    METRICS,
-    by_protocol,
-    condition_of,
-    grouped,
-    rate_text,
-    setting_text,
-    with_status,
-)
+from viewmend.bench.runs import Record, environments_of, leaves, rate_text
+from viewmend.bench.summaries import METRICS, by_protocol, grouped, setting_text, with_status
 from viewmend.bench.tables.table import HEADS, Entry, Line, Table, heads_of, to_html
 from viewmend.report.html import facts_html, folded, joined, page_html, paragraph, write_page
 
@@ -124,7 +116,7 @@ def _not_done(records: Sequence[Record]) -> str:
         lines = []
         for record in with_status(records, status):
             key = record.key
-            problem = (key.protocol, *heads_of(condition_of(key)), key.method)
+            problem = (key.protocol, *heads_of(key.condition), key.method)
             heads = (*problem, setting_text(key.setting), str(key.repetition))
             lines.append(Line(heads, (Entry(record.message),)))
         table = Table(title, RUN, ("message",), tuple(lines))

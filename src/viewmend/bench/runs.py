@@ -18,6 +18,22 @@ STATUSES = ("done", "error", "left_out")
 
 
 @dataclass(frozen=True)
+class Condition:
+    """A learning problem up to its repetitions: one row of the main table."""
+
+    protocol: str
+    data: str
+    missing_rate: float
+    label_rate: float
+
+    @property
+    def text(self) -> str:
+        """The condition in words, for messages and tooltips."""
+        rates = f"VMR {rate_text(self.missing_rate)}, LAR {rate_text(self.label_rate)}"
+        return f"{self.data}, {rates}"
+
+
+@dataclass(frozen=True)
 class RunKey:
     """One run: a measure of a method on a learning problem.
 
@@ -43,6 +59,11 @@ class RunKey:
     # record made under the same name with another meaning is that of another run. Empty in
     # records from before it was kept, which are therefore never taken for new ones.
     rules: str = ""
+
+    @property
+    def condition(self) -> Condition:
+        """The condition that the run belongs to."""
+        return Condition(self.protocol, self.data, self.missing_rate, self.label_rate)
 
     @property
     def text(self) -> str:
@@ -131,6 +152,11 @@ def leaves(tree: Mapping[str, Any], separator: str) -> Iterator[tuple[str, Any]]
             yield from ((name + separator + path, leaf) for path, leaf in leaves(value, separator))
         else:
             yield name, value
+
+
+def rate_text(rate: float) -> str:
+    """A rate in percent, with as many decimals as it needs."""
+    return f"{100 * rate:.4g}%"
 
 
 def plain(value: Any) -> Any:

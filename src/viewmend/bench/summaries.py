@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from viewmend.bench.protocols import PROTOCOLS
-from viewmend.bench.runs import Record, RunKey, Setting
+from viewmend.bench.runs import Condition, Record, Setting
 from viewmend.exceptions import InvalidParameterError
 
 Thing = TypeVar("Thing")
@@ -47,22 +47,6 @@ METRICS = {
 }
 
 
-@dataclass(frozen=True)
-class Condition:
-    """A learning problem up to its repetitions: one row of the main table."""
-
-    protocol: str
-    data: str
-    missing_rate: float
-    label_rate: float
-
-    @property
-    def text(self) -> str:
-        """The condition in words, for messages and tooltips."""
-        rates = f"VMR {rate_text(self.missing_rate)}, LAR {rate_text(self.label_rate)}"
-        return f"{self.data}, {rates}"
-
-
 # Percent, one value per repetition, by condition and method.
 Scores = dict[Condition, dict[str, list[float]]]
 
@@ -73,11 +57,6 @@ def metric_named(name: str) -> Metric:
         msg = f"the metric must be one of {', '.join(METRICS)} but is {name!r}"
         raise InvalidParameterError(msg)
     return METRICS[name]
-
-
-def condition_of(key: RunKey) -> Condition:
-    """The condition that a run belongs to."""
-    return Condition(key.protocol, key.data, key.missing_rate, key.label_rate)
 
 
 def done(records: Iterable[Record], measure: str = "fit") -> list[Record]:
@@ -127,7 +106,7 @@ def scores(records: Sequence[Record], metric: str) -> Scores:
 
 def metric_scores(records: Sequence[Record], metric: Metric) -> Scores:
     """As `scores`, of any metric."""
-    conditions = grouped(done(records), lambda one: condition_of(one.key))
+    conditions = grouped(done(records), lambda one: one.key.condition)
     methods = list(grouped(done(records), lambda one: one.key.method))
     data = list(grouped(conditions, lambda c: c.data))
     table: Scores = {}
@@ -160,7 +139,7 @@ def _values(runs: list[Record], field: str, condition: Condition) -> list[float]
 
 def settings_vary(records: Sequence[Record]) -> tuple[str, ...]:
     """Names of the parameters that take several values for a method within a condition."""
-    runs = grouped(done(records), lambda one: (condition_of(one.key), one.key.method))
+    runs = grouped(done(records), lambda one: (one.key.condition, one.key.method))
     varying: set[str] = set()
     for group in runs.values():
         settings = [dict(one.key.setting) for one in group]
@@ -177,8 +156,3 @@ def setting_text(setting: Setting) -> str:
 def percent(share: float) -> float:
     """A share in percent, without the last bits in which equal counts may differ."""
     return round(100 * share, 10)
-
-
-def rate_text(rate: float) -> str:
-    """A rate in percent, with as many decimals as it needs."""
-    return f"{100 * rate:.4g}%"

@@ -20,18 +20,15 @@ from viewmend.bench.charts.chart import (
     with_points,
 )
 from viewmend.bench.paper_values import Difference, Look, compare_with_paper
-from viewmend.bench.runs import Record
+from viewmend.bench.runs import Condition, Record, rate_text
 from viewmend.bench.stats import Summary, cliques, rank_methods, summarise
 from viewmend.bench.summaries import (
-    Condition,
-    condition_of,
     done,
     grouped,
     method_names,
     metric_named,
     only_protocol,
     percent,
-    rate_text,
     scores,
     settings_vary,
 )
@@ -238,7 +235,7 @@ def _varying(records: Sequence[Record], n_parameters: int) -> tuple[str, ...]:
 
 def _swept(records: Sequence[Record]) -> dict[tuple[Condition, str], list[Record]]:
     only_protocol(records)
-    return grouped(done(records), lambda one: (condition_of(one.key), one.key.method))
+    return grouped(done(records), lambda one: (one.key.condition, one.key.method))
 
 
 def _values(runs: Sequence[Record], name: str) -> list:

@@ -12,7 +12,7 @@ from typing import Any
 from viewmend.bench.charts.chart import Chart, Panel, Series, series_of, with_points
 from viewmend.bench.paper_values import Look
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import condition_of, done, grouped
+from viewmend.bench.summaries import done, grouped
 from viewmend.bench.tables.runs import GIB, measured, tensor_sizes, total_seconds
 
 # Of many repetitions the lines of one are shown: their rounds do not correspond.
@@ -134,7 +134,7 @@ _QUANTITIES: tuple[tuple[str, Callable[[Record], float], str], ...] = (
 def _first_runs(records: Sequence[Record]) -> list[Record]:
     """The first repetition of every traced condition, method and setting."""
     traces = [one for one in done(records, "trace") if one.result.get("history")]
-    kinds = grouped(traces, lambda one: (condition_of(one.key), one.key.method, one.key.setting))
+    kinds = grouped(traces, lambda one: (one.key.condition, one.key.method, one.key.setting))
     return [min(runs, key=lambda one: one.key.repetition) for runs in kinds.values()]
 
 

@@ -11,11 +11,9 @@ from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from viewmend.bench.paper_values import Look
-from viewmend.bench.runs import Record
+from viewmend.bench.runs import Condition, Record
 from viewmend.bench.stats import WinTieLoss
 from viewmend.bench.summaries import (
-    Condition,
-    condition_of,
     done,
     grouped,
     method_names,
@@ -166,7 +164,7 @@ def paired_differences(
     field = metric_named(metric).field_under(only_protocol(records))
     by_method: dict[str, dict[tuple[Condition, int], float]] = {subject: {}, other: {}}
     for run in done(records):
-        problem = condition_of(run.key), run.key.repetition
+        problem = run.key.condition, run.key.repetition
         by_method.setdefault(run.key.method, {})[problem] = percent(run.result[field])
     ours, theirs = by_method[subject], by_method[other]
     shared = grouped(sorted(ours.keys() & theirs.keys(), key=lambda p: p[1]), lambda p: p[0])

@@ -10,7 +10,7 @@ from statistics import mean, median
 
 from viewmend.bench.paper_values import Look
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import condition_of, done, grouped, only_protocol, setting_text
+from viewmend.bench.summaries import done, grouped, only_protocol, setting_text
 from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, condition_table, heads_of
 
 GIB = 2**30
@@ -56,7 +56,7 @@ def completeness_table(records: Sequence[Record], _look: Look) -> Table:
     """How complete the problems really were, against the nominal rates."""
     lines = []
     posed = [one for one in records if "observed_pairs" in one.result]
-    for condition, runs in grouped(posed, lambda one: condition_of(one.key)).items():
+    for condition, runs in grouped(posed, lambda one: one.key.condition).items():
         # All methods of a repetition share their problem.
         problems = list({one.key.repetition: one.result for one in runs}.values())
         sizes = [
@@ -83,7 +83,7 @@ def settings_table(records: Sequence[Record], _look: Look) -> Table:
     methods = list(grouped(done(records), lambda one: one.key.method))
     entries = {
         condition: {one.key.method: Entry(setting_text(one.key.setting)) for one in runs}
-        for condition, runs in grouped(done(records), lambda one: condition_of(one.key)).items()
+        for condition, runs in grouped(done(records), lambda one: one.key.condition).items()
     }
     title = f"Settings under the protocol {only_protocol(records)!r}"
     return condition_table(title, methods, entries, {})

@@ -11,17 +11,9 @@ from statistics import mean
 import numpy as np
 
 from viewmend.bench.paper_values import Difference, Look, compare_with_paper, not_run
-from viewmend.bench.runs import Record
-from viewmend.bench.stats import (
-    Ranking,
-    can_decide,
-    count_verdicts,
-    rank_methods,
-    summarise,
-    verdict,
-)
+from viewmend.bench.runs import Condition, Record
+from viewmend.bench.stats import Ranking, count_verdicts, rank_methods, summarise, verdict
 from viewmend.bench.summaries import (
-    Condition,
     Scores,
     grouped,
     method_names,
@@ -32,6 +24,8 @@ from viewmend.bench.summaries import (
 from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, condition_table, heads_of
 
 __all__ = ["differences_table", "problem_scores", "ranks_table", "scores_table"]
+
+Entries = Mapping[Condition, Mapping[str, Entry]]
 
 DEVIATION = "± is the standard deviation over the runs, divided by their number as in the paper."
 
@@ -54,7 +48,7 @@ def scores_table(records: Sequence[Record], look: Look) -> Table:
         methods,
         entries,
         _score_summaries(by_condition, entries, look.subject),
-        _score_notes(by_condition, methods, look, protocol),
+        _score_notes(by_condition, entries, look, protocol),
     )
 
 
@@ -82,7 +76,7 @@ def _places(means: Mapping[str, float]) -> dict[str, int]:
 
 
 def _score_summaries(
-    by_condition: Scores, entries: Mapping[Condition, Mapping[str, Entry]], subject: str
+    by_condition: Scores, entries: Entries, subject: str
 ) -> dict[str, dict[str, Entry]]:
     methods = method_names(by_condition)
     means = {
@@ -113,7 +107,7 @@ def _count_text(verdicts: Iterable[str]) -> str:
 
 
 def _score_notes(
-    by_condition: Scores, methods: Sequence[str], look: Look, protocol: str
+    by_condition: Scores, entries: Entries, look: Look, protocol: str
 ) -> tuple[str, ...]:
     runs = {len(values) for by_method in by_condition.values() for values in by_method.values()}
     counts = "-".join(str(n) for n in sorted({min(runs), max(runs)})) if runs else "0"
@@ -121,28 +115,21 @@ def _score_notes(
         f"Runs per entry: {counts}. {DEVIATION} Bold is best, underlined second best.",
         metric_named(look.metric).note_under(protocol),
     ]
-    if look.subject in methods:
-        notes.append(_test_note(by_condition, look.subject))
+    if look.subject in method_names(by_condition):
+        notes.append(_test_note(entries, look.subject))
     return tuple(note for note in notes if note)
 
 
-def _test_note(by_condition: Scores, subject: str) -> str:
+def _test_note(entries: Entries, subject: str) -> str:
     text = (
         f"●/⊙/○: {subject} is significantly better/neither/worse by one-sided Wilcoxon rank-sum "
         "tests at the level 0.05 (exact, p ≤ 0.05)."
     )
-    pairs = [
-        (len(by_method[subject]), len(runs))
-        for by_method in by_condition.values()
-        if subject in by_method
-        for name, runs in by_method.items()
-        if name != subject
-    ]
-    short = [pair for pair in pairs if not can_decide(*pair)]
-    if short:
+    verdicts = [one.verdict for line in entries.values() for one in line.values() if one.verdict]
+    if "untested" in verdicts:
         text += (
-            f" {len(short)} of {len(pairs)} pairs have too few runs for any outcome to be "
-            "significant and bear no mark; 3 runs of each method suffice."
+            f" {verdicts.count('untested')} of {len(verdicts)} pairs have too few runs for any "
+            "outcome to be significant and bear no mark; 3 runs of each method suffice."
         )
     return text
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from viewmend.bench.summaries import Condition, rate_text
+from viewmend.bench.runs import Condition, rate_text
 from viewmend.exceptions import InvalidParameterError
 from viewmend.report.html import LONG, Cell, joined, table_html, tag
 
