@@ -93,7 +93,12 @@ def measure_tnn_step(key: RunKey, _folders: RunFolders) -> Measured:
     prox_tnn(graphs[:, :2], 1.0)  # compiles
     (_, norm), seconds, _ = timed(lambda: prox_tnn(graphs, 1.0))
     # Apart from the time, which tracing would add to.
-    peak = _peak_bytes(lambda: prox_tnn(graphs, 1.0))
+    tracemalloc.start()
+    try:
+        prox_tnn(graphs, 1.0)
+        peak = float(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
     result = {**sizes, "input_bytes": graphs.nbytes, "norm": norm}
     return result, {"seconds": seconds, "peak_bytes": peak}
 
@@ -217,12 +222,3 @@ def _weights_after(n_rounds: int, model: Any, data: MultiViewData, y: np.ndarray
     shorter = clone(model).set_params(max_iter=n_rounds)
     timed(lambda: shorter.fit(data, y))
     return [float(weight) for weight in shorter.view_weights_]
-
-
-def _peak_bytes(work: Callable[[], Any]) -> float:
-    tracemalloc.start()
-    try:
-        work()
-        return float(tracemalloc.get_traced_memory()[1])
-    finally:
-        tracemalloc.stop()

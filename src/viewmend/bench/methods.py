@@ -168,17 +168,14 @@ def _baselines() -> dict[str, Contestant]:
     }
 
 
-def _contestants() -> dict[str, Contestant]:
-    agfti = "viewmend.models.agfti:AGFTIClassifier"
-    published = Contestant(f"{agfti}.from_paper", by_data=ANCHORS, thinned=THINNED["AGF-TI"])
-    return {
-        "AGF-TI": published,
-        "AGF-TI (released code)": replace(published, defaults={"compat": "released"}),
-        "AGF-TI (order-free)": Contestant(agfti, thinned=UNTUNED),
-        "Mend": Contestant("viewmend.models.mend:MendClassifier", thinned=UNTUNED),
-        **_baselines(),
-    }
-
+_AGFTI = "viewmend.models.agfti:AGFTIClassifier"
+_PUBLISHED = Contestant(f"{_AGFTI}.from_paper", by_data=ANCHORS, thinned=THINNED["AGF-TI"])
 
 # Add a row to take part with a method of your own.
-CONTESTANTS: dict[str, Contestant] = _contestants()
+CONTESTANTS: dict[str, Contestant] = {
+    "AGF-TI": _PUBLISHED,
+    "AGF-TI (released code)": replace(_PUBLISHED, defaults={"compat": "released"}),
+    "AGF-TI (order-free)": Contestant(_AGFTI, thinned=UNTUNED),
+    "Mend": Contestant("viewmend.models.mend:MendClassifier", thinned=UNTUNED),
+    **_baselines(),
+}

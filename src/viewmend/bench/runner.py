@@ -60,15 +60,14 @@ class Worker:
             return RunOutcome(key, NOT_BEGUN)
         load_plugins(self.plugins)
         with self.store.claim(key) as mine:
-            return RunOutcome(key, self._record(key).status if mine else ELSEWHERE)
-
-    def _record(self, key: RunKey) -> Record:
-        # Another process may have ended the run between the plan and the claim.
-        record = self.store.get(key)
-        if record is None:
-            record = self.measure(key, self.folders)
-            self.store.write(record)
-        return record
+            if not mine:
+                return RunOutcome(key, ELSEWHERE)
+            # Another process may have ended the run between the plan and the claim.
+            record = self.store.get(key)
+            if record is None:
+                record = self.measure(key, self.folders)
+                self.store.write(record)
+            return RunOutcome(key, record.status)
 
 
 Spread = Callable[[Worker, Sequence[RunKey]], Iterator[RunOutcome]]

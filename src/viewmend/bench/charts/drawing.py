@@ -104,6 +104,8 @@ def draw_chart(chart: Chart) -> Figure:
 def draw_panel(sheet: Sheet, panel: AnyPanel) -> None:
     """Draw a panel of any kind, and tell what its artists stand for."""
     _DRAWERS[panel.kind](sheet, panel)
+    if not isinstance(panel, RankPanel):
+        _name_axes(sheet.ax, panel)
     sheet.ax.set_title(_plain(panel.title))
 
 
@@ -178,7 +180,6 @@ def _draw_lines(sheet: Sheet, panel: Panel) -> None:
 
     for one in panel.series:
         _draw_marks(sheet, panel, one, _line_looks, capsize=2)
-    _name_axes(sheet.ax, panel)
     if not panel.x_ticks and all(x.is_integer() for one in panel.series for x in one.x):
         sheet.ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
@@ -191,7 +192,6 @@ def _draw_rows(sheet: Sheet, panel: Panel) -> None:
     for one in panel.series:
         _draw_marks(sheet, panel, one, _dot_looks, dodge=(0, step * _shift(panel, one)))
     sheet.ax.set_ylim(n_rows - 0.4, -0.6)
-    _name_axes(sheet.ax, panel)
 
 
 def _draw_dots(sheet: Sheet, panel: Panel) -> None:
@@ -202,7 +202,6 @@ def _draw_dots(sheet: Sheet, panel: Panel) -> None:
     ends = min(values) - margin, max(values) + margin
     sheet.ax.plot(ends, ends, color=GREY, linewidth=0.9, linestyle="--", zorder=0)
     sheet.ax.set(xlim=ends, ylim=ends)
-    _name_axes(sheet.ax, panel)
 
 
 def _draw_bars(sheet: Sheet, panel: Panel) -> None:
@@ -215,7 +214,6 @@ def _draw_bars(sheet: Sheet, panel: Panel) -> None:
             for bar, tip in zip(bars, panel.tips(one), strict=True):
                 sheet.tell(bar, Meaning(one.name, tip))
         _draw_marks(sheet, panel, one, _looks_on_bars, dodge=(dodge, 0), capsize=2)
-    _name_axes(sheet.ax, panel)
 
 
 def _shift(panel: Panel, one: Series) -> float:
@@ -287,7 +285,6 @@ def _draw_surface(sheet: Sheet, panel: SurfacePanel) -> None:
         sheet.tell(number, Meaning(tip=panel.tip(row, column)))
     n_rows, n_columns = values.shape
     sheet.ax.set(xlim=(-0.5, n_columns - 0.5), ylim=(-0.5, n_rows - 0.5))
-    _name_axes(sheet.ax, panel)
     sheet.ax.spines[:].set_visible(False)
 
 
