@@ -122,7 +122,14 @@ class Row:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Runs of a row of the tables on a data set that are not done, and why."""
+    """Runs that are not done, and why.
+
+    Attributes
+    ----------
+    method, data : str
+        The row of the tables, and the data set.
+    reason : str
+    """
 
     method: str
     data: str
@@ -240,7 +247,12 @@ def narrowed(
 
 
 def load_plugins(paths: Iterable[str]) -> None:
-    """Import Python files under the name of the file, each once per process."""
+    """Import Python files under the name of the file, each once per process.
+
+    Parameters
+    ----------
+    paths : iterable of str
+    """
     for path in paths:
         name = Path(path).stem
         known = getattr(sys.modules.get(name), "__file__", None)

@@ -135,7 +135,16 @@ class Contestant:
 
 
 def contestant(name: str) -> Contestant:
-    """A method by its name in `CONTESTANTS`, or, with its own defaults, by ``module:class``."""
+    """A method by its name in `CONTESTANTS`, or, with its own defaults, by ``module:class``.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Contestant
+    """
     if ":" in name and name not in CONTESTANTS:
         return Contestant(name)
     return choose(CONTESTANTS, name, "method")

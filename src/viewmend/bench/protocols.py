@@ -242,7 +242,19 @@ def pose(
 
 
 def altered(source: MultiViewData, name: str, seed: int) -> MultiViewData:
-    """The source after the alteration of a protocol of `PROTOCOLS`, itself where there is none."""
+    """The source after the alteration of a protocol, itself where there is none.
+
+    Parameters
+    ----------
+    source : MultiViewData
+    name : str
+        Row of `PROTOCOLS`.
+    seed : int
+
+    Returns
+    -------
+    MultiViewData
+    """
     alteration = PROTOCOLS[name].alteration
     if alteration is None:
         return source
@@ -252,10 +264,21 @@ def altered(source: MultiViewData, name: str, seed: int) -> MultiViewData:
 
 
 def observed_pairs(source: MultiViewData, missing: str, rate: float, seed: int) -> np.ndarray:
-    """Pairs of sample and view that stay when others are hidden, (n_samples, n_views) of bool.
+    """Pairs of sample and view that stay when others are hidden.
 
-    ``missing`` is a row of `viewmend.datasets.MISSING_PROTOCOLS`; rows are in the order of the
-    source.
+    Parameters
+    ----------
+    source : MultiViewData
+        All samples labelled with their true classes.
+    missing : str
+        Row of `viewmend.datasets.MISSING_PROTOCOLS`.
+    rate : float
+    seed : int
+
+    Returns
+    -------
+    array (n_samples, n_views) of bool
+        In the order of the source.
     """
     _, rng, _ = _streams(seed)
     present = source.observed

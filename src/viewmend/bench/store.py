@@ -160,9 +160,14 @@ def _flush_folder(folder: Path) -> None:
 
 
 def export_records(records: Iterable[Record], path: Path) -> None:
-    """Write one line per record, in the order of the runs' keys, as the ending of the path says.
+    """Write one line per record, in the order of the runs' keys.
 
-    Columns are those of `flat_record`; a record without a column has nothing there.
+    Parameters
+    ----------
+    records : iterable of Record
+    path : path
+        The ending gives the format, one of `EXPORT_FORMATS`. Columns are those of `flat_record`; a
+        record without a column has nothing there.
     """
     records = list(records)
     check_publishable(environments_of(records), path)
@@ -189,6 +194,14 @@ def flat_record(record: Record) -> dict[str, Any]:
 
     The parts of the key and the status have their own names, everything else that of its path,
     such as ``result.accuracy`` and ``timings.fit``. Settings and lists are JSON.
+
+    Parameters
+    ----------
+    record : Record
+
+    Returns
+    -------
+    dict
     """
     fields = record.to_dict()
     key = fields.pop("key")
