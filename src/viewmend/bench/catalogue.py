@@ -120,13 +120,15 @@ def _traced(field: str, records: Runs, _look: Look) -> bool:
     return any(history[0].get(field) for history in histories)
 
 
-TABLES = Catalogue(
+_per_metric = partial(Kind, by_metric=True)
+
+TABLES: Catalogue[Table] = Catalogue(
     "table",
     {
-        "scores": Kind(scores.scores_table, _one_setting, by_metric=True),
-        "intervals": Kind(paired.intervals_table, _one_setting, by_metric=True),
-        "paired": Kind(paired.paired_table, _paired, by_metric=True, title="paired differences"),
-        "ranks": Kind(scores.ranks_table, _rankable, by_metric=True),
+        "scores": _per_metric(scores.scores_table, _one_setting),
+        "intervals": _per_metric(paired.intervals_table, _one_setting),
+        "paired": _per_metric(paired.paired_table, _paired, title="paired differences"),
+        "ranks": _per_metric(scores.ranks_table, _rankable),
         "times": Kind(run_tables.times_table, _one_setting),
         "paper": Kind(
             scores.differences_table, partial(_printed, PRINTED), title="beside the paper"
@@ -138,28 +140,20 @@ TABLES = Catalogue(
     },
 )
 
-FIGURES = Catalogue(
+FIGURES: Catalogue[Chart] = Catalogue(
     "figure",
     {
-        "scores": Kind(charts.scores_chart, partial(_several, "method"), by_metric=True),
-        "label_scarcity": Kind(
-            charts.label_scarcity_chart, partial(_several, "label_rate"), by_metric=True
-        ),
-        "ablation": Kind(charts.ablation_chart, _variants, by_metric=True),
-        "ranks": Kind(charts.ranks_chart, _rankable, by_metric=True),
-        "sensitivity_surface": Kind(
-            charts.sensitivity_surface_chart, partial(_varying, 2), by_metric=True
-        ),
-        "sensitivity_curve": Kind(
-            charts.sensitivity_curve_chart, partial(_varying, 1), by_metric=True
-        ),
+        "scores": _per_metric(charts.scores_chart, partial(_several, "method")),
+        "label_scarcity": _per_metric(charts.label_scarcity_chart, partial(_several, "label_rate")),
+        "ablation": _per_metric(charts.ablation_chart, _variants),
+        "ranks": _per_metric(charts.ranks_chart, _rankable),
+        "sensitivity_surface": _per_metric(charts.sensitivity_surface_chart, partial(_varying, 2)),
+        "sensitivity_curve": _per_metric(charts.sensitivity_curve_chart, partial(_varying, 1)),
         "running_time": Kind(traces.running_time_chart, partial(_several, "method")),
         "view_weights": Kind(traces.view_weights_chart, partial(_traced, "alpha")),
         "convergence": Kind(traces.convergence_chart, partial(_traced, "change_F")),
         "inner_errors": Kind(traces.inner_errors_chart, partial(_traced, "inner")),
         "footprint": Kind(traces.footprint_chart, partial(_measured, "tnn_step")),
-        "paper": Kind(
-            charts.paper_chart, partial(_printed, ()), by_metric=True, title="against the paper"
-        ),
+        "paper": _per_metric(charts.paper_chart, partial(_printed, ()), title="against the paper"),
     },
 )
