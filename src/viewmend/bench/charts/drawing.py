@@ -256,13 +256,14 @@ def _name_axes(ax: Axes, panel: Panel | SurfacePanel) -> None:
 
 
 def _make_log(ax: Axes, axis: str) -> None:
-    from matplotlib.ticker import LogLocator, NullLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     getattr(ax, f"set_{axis}scale")("log", nonpositive="mask")
     low, high = getattr(ax, f"get_{axis}lim")()
     ruler = getattr(ax, f"{axis}axis")
-    # Within two decades powers of ten alone would be too few.
-    ruler.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
+    # Within two decades powers of ten alone would be too few, and within a half 1, 2 and 5 are.
+    several = LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,))
+    ruler.set_major_locator(several if high / low > 5 else MaxNLocator(4))
     ruler.set_major_formatter(lambda value, _: f"{value:g}")
     ruler.set_minor_locator(NullLocator())
 
