@@ -134,15 +134,8 @@ def _shortened(text: str, length: int) -> str:
 def name_ticks(ax: Axes, axis: str, texts: Sequence[str]) -> None:
     """Name the places 0, 1, ... of an axis, in letters as small and as few names as must be.
 
-    Names below the axes are turned where they would touch.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        With its final limits.
-    axis : {"x", "y"}
-    texts : sequence of str
-        From `label_texts` where users gave the names.
+    Names below the axes are turned where they would touch. The axes have their final limits; the
+    texts are from `label_texts` where users gave the names.
     """
     room = points_per_unit(ax)["xy".index(axis)]
     size = float(np.clip(0.95 * room, 6.0, 9.0))
@@ -172,13 +165,7 @@ def label_line_ends(
 ) -> None:
     """Write each text right of the axes beside the end of its line, pushed apart where too close.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        With its final limits.
-    heights : sequence of float
-        Last value of each line, in data coordinates.
-    texts, colors : sequence of str
+    The axes have their final limits; ``heights`` are the last values of the lines.
     """
     ends = ax.transData.transform([(0.0, height) for height in heights])
     places = _pushed_apart(ax.transAxes.inverted().transform(ends)[:, 1], LABEL_GAP)

@@ -29,18 +29,9 @@ def draw_tiles(
 ) -> None:
     """Draw a matrix, first row on top, with a text in every tile large enough to hold it.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    values : array (n_rows, n_columns)
-        Colours; NaN leaves the tile empty.
-    texts : array (n_rows, n_columns) of str
-    names : (sequence, sequence)
-        Of the columns, below, and of the rows, left.
-    colours : str
-        Name of a colour map of Matplotlib.
-    limits : (float, float)
-        Values at the ends of the colour map.
+    ``values`` (n_rows, n_columns) give the colours, of a colour map of Matplotlib between
+    ``limits``; NaN leaves a tile empty. ``names`` are those of the columns, below, and of the rows,
+    left.
     """
     image = ax.imshow(values, cmap=colours, vmin=limits[0], vmax=limits[1])
     room = min(points_per_unit(ax))

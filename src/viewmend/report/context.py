@@ -30,19 +30,8 @@ THRESHOLD = 0.8
 class Case:
     """A fitted model with what is known about its samples.
 
-    Attributes
-    ----------
-    model : fitted classifier
-    ids : array (n_samples,)
-    observed : array (n_samples, n_views) of bool, or None
-    inspection : Inspection or None
-        Of the views, if they were given.
-    given : Labels or None
-        Labels that ``fit`` got.
-    truth : Labels or None
-        True labels, which ``fit`` did not get; of some samples or of all.
-    search : fitted LabelSearchCV or None
-        What chose the parameters of the model.
+    ``given`` are the labels that ``fit`` got, ``truth`` those that it did not get, of some samples
+    or of all. ``inspection`` is of the views, if they were given; ``search`` chose the parameters.
     """
 
     model: FittedClassifier

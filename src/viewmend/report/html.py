@@ -87,19 +87,10 @@ def table_html(
     n_heads: int = 0,
     below: Sequence[Sequence[Cell]] = (),
 ) -> str:
-    """A table whose headers sort it.
+    """A table whose headers sort it, with the title as its caption.
 
-    Parameters
-    ----------
-    title : str
-        Its caption.
-    columns : sequence of str
-        Those with a number in some row are aligned to the right.
-    rows : sequence of sequence of Cell
-    n_heads : int
-        How many cells at the start of a row say what it is about.
-    below : sequence of sequence of Cell
-        Rows that stay below however the others are sorted.
+    Columns with a number in some row are aligned to the right. The first ``n_heads`` cells of a row
+    say what it is about. The rows ``below`` stay there however the others are sorted.
     """
     everything = [*rows, *below]
     numeric = [any(row[i].value is not None for row in everything) for i in range(len(columns))]
@@ -145,13 +136,8 @@ def _cell_html(cell: Cell, kind: str, is_head: bool) -> str:
 def page_html(title: str, sections: Mapping[str, tuple[str, str]], headline: str = "") -> str:
     """A page that needs nothing but a browser.
 
-    Parameters
-    ----------
-    title : str
-    sections : dict of (title, content as HTML)
-        By the id of the section.
-    headline : str
-        HTML below the title.
+    ``sections`` have a title and content as HTML, by their id; ``headline`` is HTML below the
+    title.
     """
     links = [
         tag("li", tag("a", escape(heading), href=f"#{name}"))

@@ -41,24 +41,10 @@ def picture(
     size: tuple[float, float] = USUAL,
     n_axes: int = 1,
 ) -> str:
-    """A drawing as a ``figure`` element.
+    """A drawing as a ``figure`` element: HTML, the same for the same drawing.
 
-    Parameters
-    ----------
-    draw : callable
-        Takes the axes to draw into: one, or an array of ``n_axes`` side by side.
-    caption : str
-        What is to be seen.
-    name : str
-        Of letters; unique in the page.
-    size : (float, float)
-        Inches.
-    n_axes : int
-
-    Returns
-    -------
-    str
-        HTML, the same for the same drawing.
+    ``draw`` takes the axes to draw into: one, or an array of ``n_axes`` side by side. The name is
+    of letters, and unique in the page; the size is in inches.
     """
     with plot_style():
         from matplotlib.figure import Figure
@@ -86,16 +72,10 @@ def svg_text(figure: Figure) -> str:
 
 
 def inline_svg(svg: str, name: str, label: str) -> str:
-    """An ``svg`` element with ids and colours that suit the page.
+    """An ``svg`` element with ids and colours that suit the page, from the text of `svg_text`.
 
-    Parameters
-    ----------
-    svg : str
-        From `svg_text`.
-    name : str
-        Of letters, digits and dashes; unique in the page.
-    label : str
-        For those who do not see the picture.
+    The name is of letters, digits and dashes, and unique in the page; the label is for those who do
+    not see the picture.
     """
     body = svg[svg.index("<svg") :]
     width, height = map(float, re.findall(r'(?:width|height)="([\d.]+)pt"', body)[:2])

@@ -12,17 +12,8 @@ __all__ = ["align_anchors", "align_products", "keep_anchors"]
 def align_anchors(Z: Array, P: Array) -> tuple[Array, Array]:
     """Per view, argmax ``tr(T_v^T Z_v^T P)`` subject to ``T_v^T T_v = I`` (Eq. update_T).
 
-    Parameters
-    ----------
-    Z : array (n_views, n_samples, n_anchors)
-    P : array (n_samples, n_anchors)
-
-    Returns
-    -------
-    T : array (n_views, n_anchors, n_anchors)
-        ``T_v = U V^T`` of the singular value decomposition ``Z_v^T P = U S V^T``.
-    agreed : array (n_views,)
-        ``<P, Z_v T_v>``, the value of the maximum.
+    With the singular value decomposition ``Z_v^T P = U S V^T`` (m, m) it is ``T_v = U V^T``. The
+    values of the maxima, ``<P, Z_v T_v>`` (n_views,), come second.
     """
     return align_products(dispatch.cross_products(Z, P))
 

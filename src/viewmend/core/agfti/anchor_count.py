@@ -19,23 +19,11 @@ def largest_power_of_two(number: int) -> int:
 def graph_size(
     n_anchors: int | Literal["auto"], n_neighbors: int, n_rows: int, auto_most: int = 256
 ) -> tuple[int, int]:
-    """Anchors and neighbours of an anchor graph on ``n_rows`` rows.
+    """Anchors and neighbours of an anchor graph: ``n_neighbors < n_anchors <= n_rows``.
 
-    Parameters
-    ----------
-    n_anchors : int or "auto"
-        "auto" stands for the largest power of two that is at most ``auto_most`` and at most a
-        quarter of the rows; a number beyond the rows is lowered to a power of two that fits.
-    n_neighbors : int
-        Lowered where the anchors are fewer.
-    n_rows : int
-        Observed rows of the poorest view.
-    auto_most : int
-
-    Returns
-    -------
-    n_anchors, n_neighbors : int, int
-        With ``n_neighbors < n_anchors <= n_rows``.
+    "auto" stands for the largest power of two that is at most ``auto_most`` and at most a quarter
+    of ``n_rows``, the observed rows of the poorest view. A number beyond the rows is lowered to a
+    power of two that fits, and ``n_neighbors`` where the anchors are fewer.
     """
     if n_anchors == "auto":
         share = max(n_rows // AUTO_SHARE, min(n_rows, AUTO_LEAST))

@@ -41,18 +41,8 @@ def balanced_hierarchical(X_v: Array, n_anchors: int, rng: np.random.Generator) 
     """Balanced hierarchical 2-means (BKHK): halve the rows again and again.
 
     All splits are balanced but those of the last level, which follow the distances alone. The
-    anchors are the means of the last level.
-
-    Parameters
-    ----------
-    X_v : array (n_observed, n_features)
-    n_anchors : int
-        A power of two, at most ``n_observed``.
-    rng : numpy Generator
-
-    Returns
-    -------
-    array (n_anchors, n_features)
+    anchors (n_anchors, n_features) are the means of the last level. Their number is a power of two,
+    at most that of the rows of ``X_v`` (n_observed, n_features).
     """
     xp = array_namespace(X_v)
     parts = [xp.arange(X_v.shape[0], device=X_v.device)]
@@ -100,17 +90,9 @@ def corresponding_anchors(
     nearest one, and anchor ``j`` of view ``v`` is the mean of the rows of group ``j`` that view
     ``v`` observed, with a little of those near by. A second round starts from these anchors.
 
-    Parameters
-    ----------
-    views : sequence of array (n_samples, n_features_v)
-        Only observed rows are read.
-    observed : array (n_samples, n_views) of bool
-    start : sequence of array (n_anchors, n_features_v)
-        Anchors that every view drew for itself.
-    k : int
-    select : callable
-        Of `ANCHOR_METHODS`.
-    rng : numpy Generator
+    Of ``views`` (n_samples, n_features_v each) only observed rows are read; ``start`` are the
+    anchors (n_anchors, n_features_v) that every view drew for itself, ``select`` is one of
+    `ANCHOR_METHODS`.
 
     Returns
     -------

@@ -12,25 +12,15 @@ __all__ = ["anchor_graph", "anchor_graphs"]
 
 
 def anchor_graph(X_v: Array, anchors_v: Array, k: int) -> Array:
-    """Closed-form bipartite graph of one view (Eq. anchor_construction).
+    """Closed-form bipartite graph (n_rows, n_anchors) of one view (Eq. anchor_construction).
 
     Each row solves ``min sum_j e_ij z_ij + gamma z_ij^2`` over the simplex, where ``e_ij`` are
-    squared distances and ``gamma`` is the value that leaves exactly ``k`` neighbours::
+    squared distances and ``gamma`` is the value that leaves exactly ``k < n_anchors`` neighbours::
 
         z_ij = (e_i,k+1 - e_ij)_+ / (k e_i,k+1 - e_i1 - ... - e_ik)
 
-    Parameters
-    ----------
-    X_v : array (n_rows, n_features)
-    anchors_v : array (n_anchors, n_features)
-    k : int
-        Neighbours of a row, less than ``n_anchors``.
-
-    Returns
-    -------
-    array (n_rows, n_anchors)
-        Rows on the simplex with at most ``k`` non-zeros; where the ``k + 1`` nearest anchors are
-        equally far, uniform over all that are.
+    Of ``X_v`` (n_rows, n_features) and ``anchors_v`` (n_anchors, n_features). Where the ``k + 1``
+    nearest anchors are equally far, a row is uniform over all that are.
     """
     xp = array_namespace(X_v, anchors_v)
 
@@ -50,17 +40,8 @@ def anchor_graphs(
 ) -> Array:
     """Stack the graphs of all views; rows of missing samples start uniform, at ``1 / m``.
 
-    Parameters
-    ----------
-    views : sequence of array (n_samples, n_features_v)
-        Only rows with ``observed[:, v]`` are read.
-    observed : array (n_samples, n_views) of bool
-    anchors : sequence of array (n_anchors, n_features_v)
-    k : int
-
-    Returns
-    -------
-    Z : array (n_views, n_samples, n_anchors)
+    Only the observed rows of ``views`` (n_samples, n_features_v each) are read. Returns
+    (n_views, n_samples, n_anchors).
     """
     xp = array_namespace(*views)
     n_samples, n_anchors = views[0].shape[0], anchors[0].shape[0]

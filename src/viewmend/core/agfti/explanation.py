@@ -18,22 +18,11 @@ def propagation_influence(
     rows: np.ndarray,
     labelled: np.ndarray,
 ) -> np.ndarray:
-    """Weights of the labels in rows of ``F``: ``F[rows] = influence @ Y[labelled]``.
+    """Weights (n_rows, n_labelled) of the labels: ``F[rows] = influence @ Y[labelled]``.
 
-    The system of `propagate_labels` is symmetric but for the factor ``B`` of its right side, so
-    that the influence of label ``l`` on sample ``i`` is that of a label of ``i`` on ``l``, times
-    ``B_l / B_i``: one column to solve for every sample that is explained.
-
-    Parameters
-    ----------
-    P : array (n_samples, n_anchors)
-    B_samples, B_anchors : array (n_samples,), array (n_anchors,)
-        Positive.
-    rows, labelled : array (n_rows,) of int, array (n_labelled,) of int
-
-    Returns
-    -------
-    array (n_rows, n_labelled)
+    The system of `propagate_labels` is symmetric but for the factor ``B`` of its right side, which
+    is positive. So the influence of label ``l`` on sample ``i`` is that of a label of ``i`` on
+    ``l``, times ``B_l / B_i``: one column to solve for every sample that is explained.
     """
     # Transposed and rescaled: solved for the few explained rows, not for the many labels.
     K, _ = propagate_labels(P, unit_columns(rows, len(P)), B_samples, B_anchors)
@@ -43,16 +32,6 @@ def propagation_influence(
 def fusion_shares(P: np.ndarray, A: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """Share of every view in rows of the fused graph: ``alpha_v^2 <p_i, a_vi>``, scaled.
 
-    Parameters
-    ----------
-    P : array (n_rows, n_anchors)
-    A : array (n_views, n_rows, n_anchors)
-        Aligned graphs.
-    alpha : array (n_views,)
-
-    Returns
-    -------
-    array (n_rows, n_views)
-        Rows sum to one.
+    Of ``P`` (n_rows, n_anchors) and aligned ``A`` (n_views, n_rows, n_anchors); (n_rows, n_views).
     """
     return normalise_rows(alpha**2 * np.einsum("ij,vij->iv", P, A))

@@ -59,16 +59,11 @@ NOT_FINITE = "the soft labels are not finite; lower lam or rho, or take graphs i
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """What stays fixed during Algorithm 1.
+    """What stays fixed during Algorithm 1: among it the aligned graphs ``A_v = Z_v T_v``.
 
-    Attributes
-    ----------
-    A : array (n_views, n_samples, n_anchors)
-        Aligned graphs ``Z_v T_v``.
-    H : array (n_samples, n_anchors)
-        Soft-label distances, taken with the degrees of the incoming ``P``: with degrees that
-        followed ``P``, ``h`` would be neither convex nor have the gradient of Theorem 1.
-    lam, beta : float
+    The soft-label distances ``H`` (n_samples, n_anchors) are taken with the degrees of the incoming
+    ``P``: with degrees that followed ``P``, ``h`` would be neither convex nor have the gradient of
+    Theorem 1.
     """
 
     A: Array
@@ -81,19 +76,10 @@ class Game:
 class BestResponse:
     """The ``P`` that is best against weights ``alpha``, and sums over it.
 
-    Attributes
-    ----------
-    alpha : array (n_views,)
-    P : array (n_samples, n_anchors)
-    cost : float
-        ``h(alpha)``.
-    size : float
-        Sum of the absolute terms of the cost, which bounds its rounding: the terms cancel each
-        other, their rounding errors do not.
-    agreements : array (n_views,)
-        ``<P, A_v>``.
-    spread : array (n_views, n_views)
-        ``sum_i`` of the scatter matrix of row ``i`` of the graphs where ``P_i`` is positive.
+    ``cost`` is ``h(alpha)``. ``size`` is the sum of the absolute terms of the cost, which bounds
+    its rounding: the terms cancel each other, their rounding errors do not. ``agreements``
+    (n_views,) are ``<P, A_v>``. ``spread`` (n_views, n_views) is ``sum_i`` of the scatter matrix of
+    row ``i`` of the graphs where ``P_i`` is positive.
     """
 
     alpha: np.ndarray
@@ -187,22 +173,10 @@ def fuse(
     max_iter: int = 100,
     evaluate: Callable[[Game, np.ndarray], BestResponse] = evaluate,
 ) -> Fusion:
-    """Minimise ``h`` from ``alpha`` by Newton steps on the simplex.
+    """Minimise ``h`` from ``alpha`` (n_views,) by Newton steps on the simplex.
 
-    Stops when the next step would move no weight by more than a hundredth of ``tol``.
-
-    Parameters
-    ----------
-    game : Game
-    alpha : array (n_views,)
-    tol : float
-    max_iter : int
-    evaluate : (game, alpha) -> BestResponse
-        Where rows are on other machines: what evaluates there and adds up the sums.
-
-    Returns
-    -------
-    Fusion
+    Stops when the next step would move no weight by more than a hundredth of ``tol``. Where rows
+    are on other machines, another ``evaluate`` evaluates there and adds up the sums.
     """
     at = evaluate(game, alpha)
     if not np.isfinite(at.cost):

@@ -66,16 +66,10 @@ TIE = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Leading eigenvectors of the graph of the samples.
+    """Leading eigenvectors ``U`` (n_samples, n_frequencies) of the graph, from smooth to rough.
 
-    Attributes
-    ----------
-    U : array (n_samples, n_frequencies)
-        Orthonormal columns, from smooth to rough.
-    mu : array (n_frequencies,)
-        Eigenvalues of ``S S^T`` in [0, 1], falling.
-    degrees : array (n_samples,)
-        Row sums of ``N``.
+    ``mu`` (n_frequencies,) are eigenvalues of ``S S^T`` in [0, 1], falling; ``degrees``
+    (n_samples,) are the row sums of ``N``.
     """
 
     U: Array
@@ -87,14 +81,9 @@ class Spectrum:
 class Shrunk:
     """The tensor step as a map of rows: ``G_i = mixing Y_i + U_i change``.
 
-    Attributes
-    ----------
-    mixing : array (n_views, n_views)
-        Applied to the views of every row; exact outside the span of the waves.
-    change : array (n_views, n_frequencies, n_anchors)
-        Correction within the span of the waves.
-    norm : array ()
-        Sum of the singular values after shrinking.
+    ``mixing`` (n_views, n_views) acts on the views of every row and is exact outside the span of
+    the waves; ``change`` (n_views, n_frequencies, n_anchors) corrects within it. ``norm`` () is the
+    sum of the singular values after shrinking.
     """
 
     mixing: Array
@@ -105,15 +94,8 @@ class Shrunk:
 def stacked_graph(Z: Array, observed: Array) -> Array:
     """``N`` of views whose anchors do not correspond: their graphs side by side.
 
-    Parameters
-    ----------
-    Z : array (n_views, n_samples, n_anchors)
-        Rows of missing samples are not read.
-    observed : array (n_samples, n_views) of bool
-
-    Returns
-    -------
-    array (n_samples, n_views * n_anchors)
+    Of ``Z`` (n_views, n_samples, n_anchors), whose rows of missing samples are not read; returns
+    (n_samples, n_views * n_anchors).
     """
     seen = _observed_part(Z, observed)
     return array_namespace(Z).concat([seen[v, ...] for v in range(Z.shape[0])], axis=1)
@@ -127,15 +109,7 @@ def summed_graph(Z: Array, observed: Array) -> Array:
 def graph_spectrum(N: Array, n_frequencies: int) -> Spectrum:
     """Eigenvectors of the ``n_frequencies`` largest eigenvalues of ``S S^T``, fewer at low rank.
 
-    Parameters
-    ----------
-    N : array (n_samples, n_columns)
-        Non-negative, without zero rows.
-    n_frequencies : int
-
-    Returns
-    -------
-    Spectrum
+    ``N`` (n_samples, n_columns) is non-negative, without zero rows.
     """
     xp = array_namespace(N)
     N = xp.astype(N, xp.float64, copy=False)
@@ -189,26 +163,15 @@ def diffusion_coordinates(spectrum: Spectrum) -> Array:
     """Coordinates of the diffusion map: near samples are those whose random walks end alike.
 
     A step of the walk from samples to anchors and back multiplies wave ``k`` by ``mu_k``, which
-    gives the coordinates ``mu_k U_ik / sqrt(d_i)``: one space for all samples, whichever views
-    they have.
-
-    Returns
-    -------
-    array (n_samples, n_frequencies)
+    gives the coordinates ``mu_k U_ik / sqrt(d_i)`` (n_samples, n_frequencies): one space for all
+    samples, whichever views they have.
     """
     lengths = array_namespace(spectrum.degrees).sqrt(spectrum.degrees)
     return spectrum.U * spectrum.mu / lengths[:, None]
 
 
 def graph_norm(Y: Array, U: Array) -> float:
-    """``|Y|_graph`` as defined at the top of this module.
-
-    Parameters
-    ----------
-    Y : array (n_views, n_samples, n_anchors)
-    U : array (n_samples, n_frequencies)
-        Orthonormal columns.
-    """
+    """``|Y|_graph`` as defined at the top of this module; shapes as in `prox_graph_norm`."""
     xp = array_namespace(Y)
     Y_hat = U.T @ Y
     sigma = xp.linalg.svdvals(xp.permute_dims(Y_hat, (1, 2, 0)))
@@ -219,20 +182,9 @@ def graph_norm(Y: Array, U: Array) -> float:
 def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[Array, Array]:
     """Argmin over ``G`` of ``tau |G|_graph + |G - Y|_F^2 / 2``, and ``|G|_graph`` of that ``G``.
 
-    Parameters
-    ----------
-    U : array (n_samples, n_frequencies)
-        Orthonormal columns.
-    Y : array (n_views, n_samples, n_anchors)
-    tau : float
-    out : array like Y, or None
-        Memory for ``G``; may be ``Y`` itself.
-
-    Returns
-    -------
-    G : array (n_views, n_samples, n_anchors)
-    norm : array ()
-        On the device of ``Y``, so that the host need not wait for it.
+    ``U`` (n_samples, n_frequencies) has orthonormal columns. ``out``, if given, is memory for ``G``
+    and may be ``Y`` (n_views, n_samples, n_anchors) itself. The norm () stays on the device, so
+    that the host need not wait for it.
     """
     scale = Y.shape[1] ** -0.5
     shrunk = shrink_waves(*wave_sums(U, Y), tau * scale)
@@ -242,12 +194,8 @@ def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[
 def wave_sums(U: Array, Y: Array) -> tuple[Array, Array]:
     """The sums over samples that the tensor step needs; those of blocks of rows add up.
 
-    Returns
-    -------
-    Y_hat : array (n_views, n_frequencies, n_anchors)
-        ``U^T Y_v``.
-    gram : array (n_views, n_views)
-        Inner products of the views.
+    They are ``U^T Y_v`` (n_views, n_frequencies, n_anchors), and the inner products of the views
+    (n_views, n_views).
     """
     xp = array_namespace(Y)
     return xp.matrix_transpose(dispatch.cross_products(Y, U)), _gram(Y, xp)
@@ -304,17 +252,8 @@ def _mixed(Y: Array, mixing: Array, xp: Any) -> Array:
 def shrinkage(gram: Array, tau: float) -> tuple[Array, Array]:
     """The mixing of the views that lowers singular values by ``tau``, and the sum that is left.
 
-    Parameters
-    ----------
-    gram : array (..., n_views, n_views)
-        ``R diag(sigma^2) R^H`` in double precision.
-    tau : float
-
-    Returns
-    -------
-    mixing : array (..., n_views, n_views)
-        ``R diag((1 - tau/sigma)_+) R^H``.
-    left : array (...)
+    Of ``gram = R diag(sigma^2) R^H`` (..., n_views, n_views) in double precision. Returns
+    ``R diag((1 - tau/sigma)_+) R^H``, of the same shape, and the sums (...).
     """
     xp = array_namespace(gram)
     squares, R = xp.linalg.eigh(gram)

@@ -20,23 +20,12 @@ __all__ = ["HeldOut", "labels_without_own", "propagated_without_own", "rows_with
 def rows_without_labels(
     A: np.ndarray, observed: np.ndarray, alpha: np.ndarray, lam: float, beta: float
 ) -> np.ndarray:
-    """Rows of the fused graph as they would be if these samples had no label.
+    """Rows (n_rows, n_anchors) of the fused graph as they would be if these samples had no label.
 
     During the fit, the label of a sample pulls its row of ``P``, and with it the imputed rows of
     its missing views, towards the anchors of its class. Without the label, the row would be fused
-    from the observed views alone, as that of a new sample is; so it is computed here.
-
-    Parameters
-    ----------
-    A : array (n_views, n_rows, n_anchors)
-        Aligned graphs.
-    observed : array (n_rows, n_views) of bool
-    alpha : array (n_views,)
-    lam, beta : float
-
-    Returns
-    -------
-    array (n_rows, n_anchors)
+    from the observed views alone, as that of a new sample is; so it is computed here, from the
+    aligned graphs ``A`` (n_views, n_rows, n_anchors) and ``observed`` (n_rows, n_views) of bool.
     """
     # The weights of the observed views, scaled up to the sum over all, as in `fused_rows`.
     weights = normalise_rows(observed * alpha**2) * np.sum(alpha**2)
@@ -59,18 +48,9 @@ def propagated_without_own(
     entry of ``B`` falls from that of a label to ``damping``. The second changes ``C`` by a matrix
     of rank one, to ``C - d s_i s_i^T``, whose inverse the formula of Sherman and Morrison gives.
 
-    Parameters
-    ----------
-    P : array (n_samples, n_anchors)
-    Y : array (n_samples, n_classes)
-    B : array (n_samples,), array (n_anchors,)
-        As in `propagate_labels`.
-    held_out : array (n_held_out,) of int
-        Labelled samples.
-    rows : array (n_held_out, n_anchors)
-        Where they read the anchors' labels: their own of ``P``, or `rows_without_labels`.
-    damping : float
-        ``B`` of a sample without a label.
+    ``P``, ``Y`` and both of ``B`` as in `propagate_labels`. The samples ``held_out`` (n_held_out,)
+    read the anchors' labels by ``rows`` (n_held_out, n_anchors): their own of ``P``, or those of
+    `rows_without_labels`.
 
     Returns
     -------

@@ -20,15 +20,8 @@ __all__ = ["Induction", "fused_rows", "induce_labels", "induction"]
 class Induction:
     """All that new samples need of a fit; nothing in it grows with the number of samples.
 
-    Attributes
-    ----------
-    anchors : tuple of array (n_anchors, n_features_v)
-    k : int
-    lam, beta : float
-    alpha : array (n_views,)
-    T : array (n_views, n_anchors, n_anchors)
-    anchor_labels : array (n_anchors, n_classes)
-        ``Lambda^{-1/2} Q``.
+    ``anchors`` are one array (n_anchors, n_features_v) per view, ``anchor_labels`` are
+    ``Lambda^{-1/2} Q`` (n_anchors, n_classes); the others as in `Problem` and `Result`.
     """
 
     anchors: tuple[Array, ...]
@@ -60,15 +53,7 @@ def induction(problem: Problem, result: Result, anchors: Sequence[Array], k: int
 def induce_labels(fit: Induction, views: Sequence[Array], observed: Array) -> Array:
     """``f = p Lambda^{-1/2} Q``: what propagation gives an unlabelled sample, up to its scale.
 
-    Parameters
-    ----------
-    fit : Induction
-    views : sequence of array (n_new, n_features_v)
-    observed : array (n_new, n_views) of bool
-
-    Returns
-    -------
-    array (n_new, n_classes)
+    Of ``views`` (n_new, n_features_v each) and ``observed`` (n_new, n_views); (n_new, n_classes).
     """
     return fused_rows(fit, views, observed) @ fit.anchor_labels
 
@@ -78,10 +63,6 @@ def fused_rows(fit: Induction, views: Sequence[Array], observed: Array) -> Array
 
     The sum runs over the views a sample has, scaled up so that their weights add up to those of
     all views. This is the start of ``P`` in Algorithm 2, where no soft label is known yet.
-
-    Returns
-    -------
-    array (n_new, n_anchors)
     """
     xp = array_namespace(*views)
     weights = fit.alpha**2

@@ -25,12 +25,8 @@ __all__ = [
 class RoundSums:
     """Sums over all entries that the updates of a round compute anyway.
 
-    Attributes
-    ----------
-    agreed : array (n_views,)
-        ``<P, Z_v T_v>``.
-    along_W, squared_gap : float
-        ``<W, Z - G>`` and ``|Z - G|^2``, of the multiplier before it rises.
+    ``agreed`` (n_views,) are ``<P, Z_v T_v>``, ``along_W`` and ``squared_gap`` are ``<W, Z - G>``
+    and ``|Z - G|^2``, of the multiplier before it rises.
     """
 
     agreed: np.ndarray
@@ -50,16 +46,7 @@ def named_terms(
     ``propagation``: ``R(F, Q) = 2 tr(F^T P Lambda^{-1/2} Q) + 2 tr(F^T B Y) - tr((I + B) (F F^T +
     Q Q^T))``; ``fusion``: ``lam sum_v alpha_v^2 <P, Z_v T_v>``; ``smoothing``: ``-beta |P|^2``;
     ``low_rank``: ``-rho |G|_tnn``; ``multiplier``: ``-<W, Z - G>``; ``penalty``:
-    ``-eta/2 |Z - G|^2``.
-
-    Parameters
-    ----------
-    problem : Problem
-    alpha : array (n_views,)
-    eta : float
-    sums : RoundSums
-    sizes : tuple of float
-        ``R(F, Q)``, ``|P|^2`` and the norm of ``G``.
+    ``-eta/2 |Z - G|^2``. The ``sizes`` are ``R(F, Q)``, ``|P|^2`` and the norm of ``G``.
     """
     gain, squares, norm_G = sizes
     return {

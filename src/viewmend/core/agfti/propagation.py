@@ -31,14 +31,8 @@ __all__ = [
 class LabelSums:
     """Sums over the samples that determine the anchors' labels; those of blocks of rows add up.
 
-    Attributes
-    ----------
-    degrees : array (n_anchors,)
-        ``P^T 1``.
-    gram : array (n_anchors, n_anchors)
-        ``P^T (I + B_n)^{-1} P``.
-    pulled : array (n_anchors, n_classes)
-        ``P^T (I + B_n)^{-1} B_n Y``.
+    ``degrees`` (n_anchors,) are ``P^T 1``, ``gram`` (n_anchors, n_anchors) is
+    ``P^T (I + B_n)^{-1} P``, ``pulled`` (n_anchors, n_classes) is ``P^T (I + B_n)^{-1} B_n Y``.
     """
 
     degrees: Array
@@ -71,18 +65,9 @@ def propagate_labels(P: Array, Y: Array, B_samples: Array, B_anchors: Array) -> 
 
     solved by a Cholesky factorisation of the Schur complement (m, m) of the sample block.
 
-    Parameters
-    ----------
-    P : array (n_samples, n_anchors)
-    Y : array (n_samples, n_classes)
-        One-hot rows of labelled samples, zero rows of the others.
-    B_samples, B_anchors : array (n_samples,), array (n_anchors,)
-        Diagonals of the regularisation.
-
-    Returns
-    -------
-    F : array (n_samples, n_classes)
-    Q : array (n_anchors, n_classes)
+    Of ``P`` (n_samples, n_anchors), ``Y`` (n_samples, n_classes) with one-hot rows of labelled
+    samples and zero rows of the others, and the diagonals (n_samples,) and (n_anchors,) of ``B``.
+    Returns ``F`` (n_samples, n_classes) and ``Q`` (n_anchors, n_classes).
     """
     sums = label_sums(P, Y, B_samples)
     Q = anchor_labels(sums, B_anchors)
@@ -156,19 +141,8 @@ def damping_diagonals(
 ) -> tuple[Array, Array]:
     """Diagonals of ``B`` for the samples and for the anchors, as arrays like the graphs.
 
-    Parameters
-    ----------
-    label_strength : float
-        Of labelled samples.
-    damping : float or (float, float)
-        Of unlabelled samples and of anchors.
-    labelled : array (n_samples,) of bool
-    graphs : array (n_views, n_rows, n_anchors)
-
-    Returns
-    -------
-    B_samples : array (n_samples,)
-    B_anchors : array (n_anchors,)
+    The strength is that of labelled samples, the damping that of unlabelled ones and of anchors,
+    one number or two. Returns (n_samples,) and (n_anchors,).
     """
     of_samples, of_anchors = np.broadcast_to(damping, 2)
     B_samples = np.where(labelled, label_strength, of_samples)

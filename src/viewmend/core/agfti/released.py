@@ -67,18 +67,9 @@ def prox_tnn(Y: Array, tau: float, out: Array = None) -> tuple[Array, Array]:
 
 
 def fuse(A: Array, state: State, problem: Problem) -> Fusion:
-    """Algorithm 1 as released.
+    """Algorithm 1 as released, on the aligned graphs ``A`` (n_views, n_samples, n_anchors).
 
-    Parameters
-    ----------
-    A : array (n_views, n_samples, n_anchors)
-        Aligned graphs ``Z_v T_v``.
-    state, problem : State, Problem
-        ``state`` is read for ``P``, ``F``, ``Q`` and ``alpha`` of the last round.
-
-    Returns
-    -------
-    Fusion
+    ``state`` is read for ``P``, ``F``, ``Q`` and ``alpha`` of the last round.
     """
     alpha = state.alpha
     # Every update of P below uses state.alpha, not the weights of the search: see the second

@@ -253,12 +253,7 @@ def has_converged(history: Sequence[Round], tol: float) -> bool:
 class Progress:
     """How far Algorithm 2 has come: all it needs to go on as if it had not been left.
 
-    Attributes
-    ----------
-    state : State
-        After the last round; the run that goes on from it changes its arrays.
-    history : tuple of Round
-        None of them at the start.
+    The run that goes on changes the arrays of the state; the history is empty at the start.
     """
 
     state: State

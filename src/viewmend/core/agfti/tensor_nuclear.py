@@ -17,12 +17,7 @@ __all__ = ["filtered_columns", "frequency_grams", "mean_over_frequencies", "prox
 
 
 def tnn(Y: Array) -> float:
-    """Tensor nuclear norm ``(1/n) sum_k sum_i sigma_i(Y_hat_k)`` (Definition 1).
-
-    Parameters
-    ----------
-    Y : array (n_views, n_samples, n_anchors)
-    """
+    """Tensor nuclear norm ``(1/n) sum_k sum_i sigma_i(Y_hat_k)`` (Definition 1)."""
     xp = array_namespace(Y)
     # Not through Gram matrices: their square roots turn zeros of rounding size into 1e-8.
     slices = xp.permute_dims(xp.fft.rfft(Y, axis=1), (1, 2, 0))
@@ -35,21 +30,11 @@ def prox_tnn(Y: Array, tau: Any, out: Array = None) -> tuple[Array, Array]:
 
     Singular values of every Fourier slice fall by ``tau``. With the ``1/n`` of Definition 1 this
     is the right threshold in the un-normalised Fourier domain; Theorem 2's ``n tau`` belongs to a
-    norm without that factor.
+    norm without that factor. An array ``tau`` (n_samples // 2 + 1,) has one threshold for each
+    non-negative frequency.
 
-    Parameters
-    ----------
-    Y : array (n_views, n_samples, n_anchors)
-    tau : float or array (n_samples // 2 + 1,)
-        One threshold, or one for each non-negative frequency.
-    out : array like Y, or None
-        Memory that may be used for ``G``; may be ``Y`` itself.
-
-    Returns
-    -------
-    G : array (n_views, n_samples, n_anchors)
-    norm : array ()
-        On the device of ``Y``, so that the host need not wait for it.
+    ``out``, if given, is memory for ``G`` and may be ``Y`` (n_views, n_samples, n_anchors) itself.
+    The norm () stays on the device, so that the host need not wait for it.
     """
     G, norms = dispatch.shrink_fourier(Y, tau, out)
     return G, mean_over_frequencies(norms, Y.shape[1], array_namespace(Y))
@@ -59,11 +44,7 @@ def frequency_grams(Y_hat: Array) -> Array:
     """Gram matrices (n_frequencies, n_views, n_views) of the slices, in double precision.
 
     They determine the shrinkage. Those of blocks of columns add up, so that no machine needs all
-    columns of a frequency.
-
-    Parameters
-    ----------
-    Y_hat : complex array (n_views, n_frequencies, n_columns)
+    columns of a frequency. Of complex ``Y_hat`` (n_views, n_frequencies, n_columns).
     """
     xp = array_namespace(Y_hat)
     slices = xp.permute_dims(xp.astype(Y_hat, xp.complex128, copy=False), (1, 0, 2))

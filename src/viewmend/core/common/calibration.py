@@ -128,16 +128,7 @@ class Calibration:
 
 
 def calibrate(shares: np.ndarray, codes: np.ndarray, spread: float = math.inf) -> Calibration:
-    """The temperature of held-out samples; one where there are none.
-
-    Parameters
-    ----------
-    shares : array (n_held_out, n_classes)
-        Rows sum to one.
-    codes : array (n_held_out,) of int
-    spread : float
-        As in `fit_temperature`.
-    """
+    """The temperature of held-out samples, as in `fit_temperature`; one where there are none."""
     temperature = fit_temperature(shares, codes, spread) if len(codes) else 1.0
     return Calibration(temperature, shares, codes)
 
@@ -150,12 +141,7 @@ def uncalibrated(n_classes: int) -> Calibration:
 def tempered(P: np.ndarray, temperature: float) -> np.ndarray:
     """``p_c^(1/T)`` with rows scaled to sum one; the largest of a row stays the largest.
 
-    Parameters
-    ----------
-    P : array (n_samples, n_classes)
-        Rows sum to one, or are zero and stay so.
-    temperature : float
-        One leaves the shares as they are.
+    Rows of ``P`` (n_samples, n_classes) sum to one, or are zero and stay so.
     """
     if temperature == 1:
         return P
@@ -167,20 +153,9 @@ def fit_temperature(P: np.ndarray, codes: np.ndarray, spread: float = math.inf) 
     """Minimise ``-sum_ic t_ic log p_ic(T) + (log T)^2 / (2 spread^2)`` over ``T``.
 
     The targets ``t`` are those of `smooth_targets`. With ``x = log T`` the slope of the sum is
-    ``sum_i <t_i - p_i(T), log p_i> / T``.
-
-    Parameters
-    ----------
-    P : array (n_samples, n_classes)
-        Rows sum to one.
-    codes : array (n_samples,) of int
-    spread : float
-        Standard deviation of ``log T`` before any label is seen; infinite for shares whose
-        sharpness means nothing.
-
-    Returns
-    -------
-    float
+    ``sum_i <t_i - p_i(T), log p_i> / T``. ``spread`` is the standard deviation of ``log T`` before
+    any label is seen, infinite for shares whose sharpness means nothing. Rows of ``P`` (n_samples,
+    n_classes) sum to one; ``codes`` (n_samples,) of int.
     """
     log_P, targets = _log(P), smooth_targets(codes, P.shape[1])
     log_P -= log_P.max(axis=1, keepdims=True)
@@ -213,17 +188,8 @@ def smooth_targets(codes: np.ndarray, n_classes: int) -> np.ndarray:
 def calibration_error(P: np.ndarray, codes: np.ndarray, n_bins: int = BINS) -> float:
     """Expected calibration error: mean distance of confidence and accuracy in bins of equal mass.
 
-    Parameters
-    ----------
-    P : array (n_samples, n_classes)
-    codes : array (n_samples,) of int
-    n_bins : int
-        At most; there is no more than one for a sample.
-
-    Returns
-    -------
-    float
-        NaN for no samples.
+    Of ``P`` (n_samples, n_classes) and ``codes`` (n_samples,) of int, in at most ``n_bins`` bins
+    and no more than one for a sample; NaN for no samples.
     """
     if len(codes) == 0:
         return math.nan

@@ -29,18 +29,7 @@ def balance_classes(P: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """Rows ``P_ic w_c / sum of these`` with weights ``w`` such that their mean is ``prior``.
 
     What Sinkhorn's iteration of row and column scaling converges to; here by its dual, the one of
-    `class_weights` without sharpening.
-
-    Parameters
-    ----------
-    P : array (n_samples, n_classes)
-        Non-negative; zero rows become the prior.
-    prior : array (n_classes,)
-        Positive, sums to one.
-
-    Returns
-    -------
-    array (n_samples, n_classes)
+    `class_weights` without sharpening. Arrays as there, but zero rows become the prior.
     """
     some = P.sum(axis=1) > 0
     log_P = _log(P[some])
@@ -60,17 +49,8 @@ def class_weights(F: np.ndarray, prior: np.ndarray) -> np.ndarray:
     Matching argmax rather than the soft labels themselves matters where rows are nearly uniform:
     soft shares can then equal the prior while one class wins every row.
 
-    Parameters
-    ----------
-    F : array (n_samples, n_classes)
-        Non-negative; zero rows are left out.
-    prior : array (n_classes,)
-        Positive, sums to one.
-
-    Returns
-    -------
-    array (n_classes,)
-        Scaled to a geometric mean of one.
+    ``F`` (n_samples, n_classes) is non-negative, and zero rows are left out; ``prior`` is positive
+    and sums to one. The weights are scaled to a geometric mean of one.
     """
     log_F = _log(F[F.sum(axis=1) > 0])
     log_F = log_F - log_F.mean(axis=1, keepdims=True)

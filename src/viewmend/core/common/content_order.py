@@ -23,19 +23,10 @@ BLOCK = 2**20
 
 
 def row_hashes(X: np.ndarray) -> np.ndarray:
-    """Hash of the content of every row.
+    """Hash (n_rows,) of uint64 of the content of every row of ``X`` (n_rows, n_features).
 
     Equal rows have equal hashes, and rows of float32 the hashes of the same numbers in float64;
-    other rows share one with probability ``2**-64``.
-
-    Parameters
-    ----------
-    X : array (n_rows, n_features)
-        Without NaN.
-
-    Returns
-    -------
-    array (n_rows,) of uint64
+    other rows share one with probability ``2**-64``. There is no NaN.
     """
     n_rows, n_features = X.shape
     # An odd factor per column: the same number in another column gives another hash.
@@ -55,18 +46,9 @@ def canonical_order(
 ) -> np.ndarray:
     """Permutation that sorts the samples by their content, whatever the order of rows or views.
 
-    Parameters
-    ----------
-    views : sequence of array (n_samples, n_features_v)
-        Rows that are not observed are not read.
-    observed : array (n_samples, n_views) of bool
-    codes : array (n_samples,) of int
-        Classes, which distinguish samples of equal features.
-
-    Returns
-    -------
-    array (n_samples,) of int
-        Row ``i`` of the canonical order is row ``order[i]`` of the data.
+    Row ``i`` of the canonical order is row ``order[i]`` of the data. Of ``views`` (n_samples,
+    n_features_v each) only observed rows are read. The classes ``codes`` (n_samples,) of int
+    distinguish samples of equal features.
     """
     return np.lexsort((codes, sample_hashes(views, observed)))
 
@@ -84,22 +66,10 @@ def sample_hashes(views: Sequence[np.ndarray], observed: np.ndarray) -> np.ndarr
 
 
 def bottom_rows(X: np.ndarray, size: int, seed: int = 0) -> np.ndarray:
-    """A uniform sample of the distinct rows that does not depend on their order.
+    """A uniform sample (at most size,) of the distinct rows that does not depend on their order.
 
-    The rows of the smallest seeded hashes are taken, a "bottom-k" sample. A row that occurs many
-    times counts once, by its first occurrence.
-
-    Parameters
-    ----------
-    X : array (n_rows, n_features)
-    size : int
-    seed : int
-        Another seed, another sample.
-
-    Returns
-    -------
-    array (at most size,) of int
-        Rows, in the order of their hashes.
+    The rows of the smallest seeded hashes are taken, a "bottom-k" sample, in the order of their
+    hashes. A row that occurs many times counts once, by its first occurrence.
     """
     keys = _mix(row_hashes(X) ^ _mix(np.array([seed + 1], dtype=np.uint64) * GOLDEN))
     return np.unique(keys, return_index=True)[1][:size]

@@ -11,19 +11,10 @@ MOST_SAMPLES = 256
 
 
 def held_out_samples(Y: np.ndarray, most: int = MOST_SAMPLES) -> np.ndarray:
-    """Labelled samples to leave out one at a time, evenly spread over the rows.
+    """At most ``most`` labelled samples to leave out one at a time, evenly spread over the rows.
 
-    A class with a single label is left alone: without it, it would be unknown.
-
-    Parameters
-    ----------
-    Y : array (n_samples, n_classes)
-        One-hot rows of labelled samples, zero rows of the others.
-    most : int
-
-    Returns
-    -------
-    array (at most most,) of int
+    A class with a single label is left alone: without it, it would be unknown. ``Y`` (n_samples,
+    n_classes) has one-hot rows of labelled samples, zero rows of the others.
     """
     # Y picks, for each sample, whether its class has a further label.
     rows = np.flatnonzero(Y @ (Y.sum(axis=0) > 1))

@@ -13,18 +13,8 @@ __all__ = ["block_cg", "column_ratio", "harmonic_labels"]
 def block_cg(A: sparray, B: np.ndarray, tol: float = 1e-6, max_iter: int = 1000) -> np.ndarray:
     """Solution of ``A X = B`` by conjugate gradients, all columns in one pass over ``A``.
 
-    Parameters
-    ----------
-    A : sparse array (n, n)
-        Symmetric, positive definite; its diagonal preconditions.
-    B : array (n, n_columns)
-    tol : float
-        Residual of a column relative to its right-hand side.
-    max_iter : int
-
-    Returns
-    -------
-    array (n, n_columns)
+    The sparse ``A`` (n, n) is symmetric and positive definite; its diagonal preconditions. ``tol``
+    is the residual of a column relative to its right-hand side in ``B`` (n, n_columns).
     """
     # X solution, R residual, D direction, S preconditioned residual; a column each per class.
     inverse_diagonal = 1 / A.diagonal()[:, None]
@@ -52,18 +42,9 @@ def harmonic_labels(
 ) -> np.ndarray:
     """Minimise ``tr(F^T L F)`` with ``F = Y`` on labelled rows: ``L_uu F_u = -L_ul Y_l``.
 
-    Parameters
-    ----------
-    L : array or sparse array (n_samples, n_samples)
-        Symmetric, positive semi-definite, such as a graph Laplacian.
-    Y : array (n_samples, n_classes)
-    labelled : array (n_samples,) of bool
-    ridge : float
-        Added to the diagonal of ``L_uu``, which is singular where a component has no label.
-
-    Returns
-    -------
-    F : array (n_samples, n_classes)
+    ``L`` (n_samples, n_samples), dense or sparse, is symmetric and positive semi-definite, such as
+    a graph Laplacian; ``Y`` and ``F`` are (n_samples, n_classes). The ridge is added to the
+    diagonal of ``L_uu``, which is singular where a component has no label.
     """
     F = np.where(labelled[:, None], Y, 0.0)
     known, unknown = np.flatnonzero(labelled), np.flatnonzero(~labelled)

@@ -12,32 +12,14 @@ __all__ = ["power_weights", "project_simplex", "project_support", "simplex_qp"]
 
 
 def project_simplex(B: Array) -> Array:
-    """Row-wise argmin ``|p - b|^2`` subject to ``p >= 0, sum(p) = 1`` (Eq. subp_P).
-
-    Parameters
-    ----------
-    B : array (n_samples, n_anchors)
-
-    Returns
-    -------
-    array (n_samples, n_anchors)
-        Rows are non-negative and sum to one.
-    """
+    """Row-wise argmin ``|p - b|^2`` subject to ``p >= 0, sum(p) = 1`` (Eq. subp_P), like ``B``."""
     return dispatch.project_simplex_rows(B)
 
 
 def project_support(S: csr_array) -> csr_array:
     """`project_simplex` of sparse rows, each over its stored entries alone.
 
-    Parameters
-    ----------
-    S : sparse array (n_rows, n_columns)
-        Stored zeros belong to the support; a row without any stored entry stays empty.
-
-    Returns
-    -------
-    sparse array (n_rows, n_columns)
-        With the same stored pattern.
+    Stored zeros belong to the support; a row without any stored entry stays empty.
     """
     return csr_array((dispatch.project_ragged_rows(S.data, S.indptr), S.indices, S.indptr), S.shape)
 
@@ -47,17 +29,8 @@ def simplex_qp(M: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     All weights start inside. A step towards the optimum of those inside stops where one of them
     becomes zero, which then leaves; where the optimum is reached, the steepest outside enters.
-    Equal views keep equal weights, because the smallest solution of each system is taken.
-
-    Parameters
-    ----------
-    M : array (n_views, n_views)
-        Symmetric, positive semi-definite.
-    b : array (n_views,)
-
-    Returns
-    -------
-    array (n_views,)
+    Equal views keep equal weights, because the smallest solution of each system is taken. ``M``
+    (n_views, n_views) is symmetric and positive semi-definite.
     """
     inside = np.ones(len(b), dtype=bool)
     a = np.full(len(b), 1 / len(b))
@@ -96,15 +69,7 @@ def _optimum_inside(M: np.ndarray, b: np.ndarray, inside: np.ndarray) -> np.ndar
 def power_weights(costs: np.ndarray, r: float) -> np.ndarray:
     """Argmin over the simplex of ``sum_v a_v^r costs_v``, ``r > 1``: ``a_v ~ costs_v^{1/(1-r)}``.
 
-    Parameters
-    ----------
-    costs : array (n_views,)
-        Positive up to rounding.
-    r : float
-
-    Returns
-    -------
-    array (n_views,)
+    The costs (n_views,) are positive up to rounding.
     """
     # In logarithms, shifted by the largest: the powers may overflow otherwise.
     logs = np.log(np.maximum(costs, 1e-300)) / (1 - r)

@@ -118,18 +118,9 @@ class _Task:
 def nearest_rows(X: np.ndarray, k: int, *, queries: np.ndarray | None = None) -> Neighbours:
     """The ``k`` rows ``x_j`` of least ``|q_i - x_j|^2`` for each query, exactly.
 
-    Parameters
-    ----------
-    X : array (n_rows, n_features) of float32 or float64
-    k : int
-        Lowered to the rows there are.
-    queries : array (n_queries, n_features), optional
-        Without, the rows themselves, none of which is its own neighbour.
-
-    Returns
-    -------
-    Neighbours
-        The same whatever the number of threads.
+    ``X`` is (n_rows, n_features) of float32 or float64, ``queries`` (n_queries, n_features).
+    Without these the queries are the rows themselves, none of which is its own neighbour. ``k`` is
+    lowered to the rows there are. The result is the same whatever the number of threads.
     """
     # One type for both: otherwise their centre would be rounded differently.
     X, query_rows = _as_floats(X, X if queries is None else queries)
@@ -148,22 +139,12 @@ def nearest_rows(X: np.ndarray, k: int, *, queries: np.ndarray | None = None) ->
 
 
 def nearest_rows_in_cells(X: np.ndarray, k: int, *, n_probes: int = PROBES) -> Neighbours:
-    """The ``k`` nearest other rows, looked for in nearby cells only.
+    """The ``k`` nearest other rows of ``X`` (n_rows, n_features), looked for in nearby cells only.
 
-    Rows are gathered around ``O(sqrt(n_rows))`` centres. The rows of a cell are compared with
-    those of every cell that is among the ``n_probes`` nearest of one of them. Distances are
-    exact; of the neighbours, a few are missed. Nothing is drawn at random.
-
-    Parameters
-    ----------
-    X : array (n_rows, n_features)
-    k : int
-    n_probes : int
-        More cells find more of the neighbours, in more time.
-
-    Returns
-    -------
-    Neighbours
+    Rows are gathered around ``O(sqrt(n_rows))`` centres. The rows of a cell are compared with those
+    of every cell that is among the ``n_probes`` nearest of one of them; more cells find more of the
+    neighbours, in more time. Distances are exact; of the neighbours, a few are missed. Nothing is
+    drawn at random.
     """
     # With no more rows than candidates a search among some rows would find fewer than asked for.
     n_enough = k + SPARE
@@ -181,11 +162,6 @@ def nearest_rows_by_tree(X: np.ndarray, k: int) -> Neighbours:
     """The ``k`` nearest other rows by a k-d tree, exactly: for rows with few columns.
 
     Where rows tie with the ``k``-th, which of them is taken is up to the tree.
-
-    Parameters
-    ----------
-    X : array (n_rows, n_features)
-    k : int
     """
     n_rows = X.shape[0]
     k = min(k, n_rows - 1)
@@ -205,20 +181,11 @@ def nearest_rows_by_tree(X: np.ndarray, k: int) -> Neighbours:
 def neighbour_search(
     representations: Mapping[str, np.ndarray], k: int, *, exact_up_to: int = EXACT_UP_TO
 ) -> dict[str, Neighbours]:
-    """The ``k`` nearest other rows in each representation of the same rows.
+    """The ``k`` nearest other rows in each representation (n_rows, n_features_r) of the same rows.
 
-    Parameters
-    ----------
-    representations : mapping of str to array (n_rows, n_features_r)
-    k : int
-    exact_up_to : int
-        With more rows than that, `nearest_rows_in_cells`, which misses about two neighbours in
-        a hundred and takes time of the order of ``n_rows ** 1.5`` instead of ``n_rows ** 2``.
-        With few columns a tree is searched instead, exactly, whatever the number of rows.
-
-    Returns
-    -------
-    dict of str to Neighbours
+    With more than ``exact_up_to`` rows, by `nearest_rows_in_cells`, which misses about two
+    neighbours in a hundred and takes time of the order of ``n_rows ** 1.5``, not ``n_rows ** 2``.
+    With few columns a tree is searched instead, exactly, whatever the number of rows.
     """
 
     def search(X: np.ndarray) -> Neighbours:
@@ -232,14 +199,7 @@ def neighbour_search(
 def recall(approximate: Neighbours, exact: Neighbours) -> float:
     """Share of the approximate neighbours that are no farther than the true ``k``-th one.
 
-    Parameters
-    ----------
-    approximate, exact : Neighbours of the same queries and the same ``k``
-
-    Returns
-    -------
-    float
-        Rows at equal distance count as equally good.
+    Both are of the same queries and the same ``k``. Rows at equal distance count as equally good.
     """
     return float(np.mean(approximate.squared_distances <= exact.squared_distances[:, -1:]))
 
@@ -350,12 +310,8 @@ def _means(X: np.ndarray, cell: np.ndarray) -> np.ndarray:
 def _cell_blocks(near: np.ndarray, n_enough: int) -> Iterator[SearchBlock]:
     """The queries of each cell, with the rows of all the cells that they look into.
 
-    Parameters
-    ----------
-    near : array (n_rows, n_probes) of int
-        Nearest cells of each row, its own first.
-    n_enough : int
-        A cell that would not see more rows than that sees them all.
+    ``near`` (n_rows, n_probes) has the nearest cells of each row, its own first. A cell that would
+    not see more than ``n_enough`` rows sees them all.
     """
     cell = near[:, 0]
     # A stable sort by cell lists the members of each cell in ascending order.

@@ -51,23 +51,10 @@ EDGE_WEIGHTS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 def edges_to_neighbours(
     neighbours: Neighbours, k: int, n_rows: int, weights: str = "closed_form"
 ) -> csr_array:
-    """Weighted edges from every query to its ``k`` nearest rows.
+    """Weighted edges (n_queries, n_rows) from every query to its ``k`` nearest rows.
 
-    Parameters
-    ----------
-    neighbours : Neighbours
-        ``k + 1`` or more of each query.
-    k : int
-        Lowered where fewer than ``k + 1`` neighbours are known.
-    n_rows : int
-        Rows that were searched.
-    weights : str
-        Row of `EDGE_WEIGHTS`.
-
-    Returns
-    -------
-    sparse array (n_queries, n_rows)
-        With closed-form weights, rows sum to one.
+    The neighbours are ``k + 1`` or more of each query; where they are fewer, ``k`` is lowered.
+    ``weights`` is a row of `EDGE_WEIGHTS`; with closed-form ones, rows sum to one.
     """
     n_queries, n_known = neighbours.indices.shape
     k = min(k, n_known - 1)
@@ -85,54 +72,27 @@ def edges_to_neighbours(
 def graph_from_neighbours(
     neighbours: Neighbours, k: int, weights: str = "closed_form"
 ) -> csr_array:
-    """Symmetric graph of the ``k`` nearest rows: mean of the directed one and its transpose.
-
-    Parameters and shapes as in `edges_to_neighbours`, the queries being the rows.
-    """
+    """Symmetric graph of the rows: mean of `edges_to_neighbours` and its transpose."""
     edges = edges_to_neighbours(neighbours, k, len(neighbours.indices), weights)
     return csr_array((edges + edges.T) / 2)
 
 
 def directed_neighbour_graph(X: np.ndarray, k: int, weights: str = "closed_form") -> csr_array:
-    """k-nearest-neighbour graph.
+    """Edges (n_rows, n_rows) from the rows of ``X`` to their ``k`` nearest, never to themselves.
 
-    Parameters
-    ----------
-    X : array (n_rows, n_features)
-    k : int
-        Lowered to ``n_rows - 2`` where there are fewer rows.
-    weights : str
-        Row of `EDGE_WEIGHTS`.
-
-    Returns
-    -------
-    sparse array (n_rows, n_rows)
-        None of its entries on the diagonal; with closed-form weights, rows sum to one.
+    ``k`` is lowered to ``n_rows - 2`` where there are fewer rows; weights as in
+    `edges_to_neighbours`.
     """
     return edges_to_neighbours(nearest_rows(X, k + 1), k, X.shape[0], weights)
 
 
 def neighbour_graph(X: np.ndarray, k: int, weights: str = "closed_form") -> csr_array:
-    """Symmetric k-nearest-neighbour graph: mean of the directed one and its transpose.
-
-    Parameters and shapes as in `directed_neighbour_graph`.
-    """
+    """Symmetric graph: mean of `directed_neighbour_graph` and its transpose."""
     return graph_from_neighbours(nearest_rows(X, k + 1), k, weights)
 
 
 def scatter_graph(graph: csr_array, rows: np.ndarray, n_samples: int) -> csr_array:
-    """The graph between the samples ``rows``, among all the samples.
-
-    Parameters
-    ----------
-    graph : sparse array (n_rows, n_rows)
-    rows : array (n_rows,) of int
-    n_samples : int
-
-    Returns
-    -------
-    sparse array (n_samples, n_samples)
-    """
+    """The graph (n_rows, n_rows) between the samples ``rows``, among all the samples."""
     edges = graph.tocoo()
     return csr_array((edges.data, (rows[edges.row], rows[edges.col])), shape=(n_samples,) * 2)
 
@@ -142,17 +102,8 @@ def union_graph(
 ) -> csr_array:
     """Sum over the views of their neighbour graphs, each among the samples that the view has.
 
-    Parameters
-    ----------
-    views : sequence of array (n_samples, n_features_v)
-    observed : array (n_samples, n_views) of bool
-    k : int
-    weights : str
-        Row of `EDGE_WEIGHTS`.
-
-    Returns
-    -------
-    sparse array (n_samples, n_samples)
+    Of ``views`` (n_samples, n_features_v each); (n_samples, n_samples). Weights as in
+    `edges_to_neighbours`.
     """
     n_samples = observed.shape[0]
     union = csr_array((n_samples, n_samples))

@@ -44,12 +44,8 @@ def weighted_sum(weights: np.ndarray, matrices: Sequence[csr_array]) -> csr_arra
 def label_gaps(graph: csr_array, F: np.ndarray, G: np.ndarray | None = None) -> np.ndarray:
     """``|f_i - g_j|^2`` for every stored entry of a graph, in the order of ``graph.data``.
 
-    Parameters
-    ----------
-    graph : sparse array (n_rows, n_columns)
-    F : array (n_rows, n_classes)
-    G : array (n_columns, n_classes), optional
-        ``F`` itself for a graph between samples.
+    Of a graph (n_rows, n_columns), ``F`` (n_rows, n_classes) and ``G`` (n_columns, n_classes),
+    which is ``F`` itself for a graph between samples.
     """
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     gaps = F[rows] - (F if G is None else G)[graph.indices]
@@ -61,20 +57,9 @@ def spread_labels(
 ) -> np.ndarray:
     """Solution of ``(I - spreading D^{-1/2} W D^{-1/2}) F = Y`` (Zhou et al. 2004).
 
-    Parameters
-    ----------
-    graph : sparse array (n_samples, n_samples)
-        Symmetric weights ``W``.
-    Y : array (n_samples, n_classes)
-        One-hot rows of labelled samples, zero rows of the others.
-    spreading : float
-        In [0, 1): the larger, the further labels travel.
-    tol : float
-        Relative residual of the conjugate gradients.
-
-    Returns
-    -------
-    F : array (n_samples, n_classes)
+    ``graph`` (n_samples, n_samples) holds the symmetric weights ``W``, ``Y`` (n_samples, n_classes)
+    one-hot rows of labelled samples and zero rows of the others. The larger ``spreading``, in [0,
+    1), the further labels travel. ``tol`` is the relative residual of the conjugate gradients.
     """
     # Eigenvalues of the normalised graph are at most 1, so the system is positive definite. Its
     # solution has no negative entry, but rounding may give it some.

@@ -37,14 +37,8 @@ SHRINKAGE = 0.1
 class Evidence:
     """Class shares by regression on the views, and the parts they come from.
 
-    Attributes
-    ----------
-    P : array (n_samples, n_classes)
-        Class shares; rows sum to one.
-    fits : tuple of LeaveOneOut
-        One per view.
-    gaussian : ViewGaussian
-        Of the scores of all views.
+    Rows of ``P`` (n_samples, n_classes) sum to one. There is one fit per view, and one Gaussian of
+    the scores of all views.
     """
 
     P: np.ndarray
@@ -62,14 +56,8 @@ def gather_evidence(
 ) -> Evidence:
     """Regress the targets on every view, predict each sample without itself, fuse the scores.
 
-    Parameters
-    ----------
-    geometry : MendGeometry
-    T : array (n_samples, n_classes)
-        Soft targets.
-    classes : array (n_samples,) of int
-        -1 where unknown; targets of these samples are not used.
-    prior : array (n_classes,)
+    Of soft targets ``T`` (n_samples, n_classes); those of samples whose class is unknown, -1 in
+    ``classes`` (n_samples,), are not used.
     """
 
     def regress(view: MendView) -> LeaveOneOut:
@@ -95,18 +83,9 @@ def evidence_shares(
     The weighted mean is robust where views are few or poor. The Gaussian model accounts for views
     that repeat each other, and for the classes that a view confuses.
 
-    Parameters
-    ----------
-    Z : array (n_samples, n_views, n_classes)
-        Scores; zero where missing.
-    observed : array (n_samples, n_views) of bool
-    weights : array (n_views,)
-    gaussian : ViewGaussian
-
-    Returns
-    -------
-    array (n_samples, n_classes)
-        Rows sum to one.
+    Of scores ``Z`` (n_samples, n_views, n_classes), zero where not ``observed`` (n_samples,
+    n_views), and the weights (n_views,) of the views. Rows of the result (n_samples, n_classes) sum
+    to one.
     """
     shares = observed * weights
     mean = np.einsum("iv,ivc->ic", shares, Z) / shares.sum(axis=1, keepdims=True)
@@ -118,12 +97,7 @@ def evidence_shares(
 def consensus_graph(P: np.ndarray, k: int) -> csr_array:
     """Neighbour graph of the evidence, which has all samples, whatever views they miss.
 
-    Parameters
-    ----------
-    P : array (n_samples, n_classes)
-        Class shares, compared by Hellinger's distance.
-    k : int
-        Neighbours.
+    Class shares ``P`` (n_samples, n_classes) are compared by Hellinger's distance.
     """
     # One more than k: the weights are relative to the distance of the next neighbour.
     near = neighbour_search({"evidence": hellinger_points(P)}, k + 1)["evidence"]
@@ -138,12 +112,8 @@ def hellinger_points(P: np.ndarray) -> np.ndarray:
 def combine(P: np.ndarray, evidence: np.ndarray, prior: np.ndarray, power: float) -> np.ndarray:
     """``p_i e_i^power``, rows scaled to sum one; where ``p_i`` is zero, the prior stands in for it.
 
-    Parameters
-    ----------
-    P, evidence : array (n_samples, n_classes)
-        Scores of the graph, and class shares of the evidence.
-    prior : array (n_classes,)
-    power : float
+    Of the scores ``P`` of the graph and the class shares of the evidence, (n_samples, n_classes)
+    each.
     """
     shares = normalise_rows(P)
     # No label reaches such a sample over the graph, so the evidence alone decides.

@@ -34,13 +34,8 @@ def view_degrees(
 ) -> np.ndarray:
     """Weight (n_rows, n_views) of the edges that each view gives to some samples.
 
-    Parameters
-    ----------
-    graphs : iterable of sparse array (n_samples, n_samples)
-        One per view and representation, those of a view next to each other.
-    weights : array (n_graphs,)
-    rows : array (n_rows,) of int
-    n_views : int
+    There is one graph (n_samples, n_samples) with a weight per view and representation, those of a
+    view next to each other.
     """
     # Graphs of a view are next to each other, so that a reshape groups them.
     degrees = np.stack([graph[rows].sum(axis=1) for graph in graphs], axis=1) * weights
@@ -52,18 +47,8 @@ def evidence_parts(
 ) -> np.ndarray:
     """What each view, and last the prior, adds to the log of `evidence_shares`.
 
-    Parameters
-    ----------
-    Z : array (n_samples, n_views, n_classes)
-        Scores; zero where missing.
-    observed : array (n_samples, n_views) of bool
-    weights : array (n_views,)
-    gaussian : ViewGaussian
-
-    Returns
-    -------
-    array (n_samples, n_views + 1, n_classes)
-        Sums over the second axis are the logarithms, up to a constant per sample.
+    Parameters and shapes as there. Sums over the second axis of the result (n_samples, n_views + 1,
+    n_classes) are the logarithms, up to a constant per sample.
     """
     shares = normalise_rows(observed * weights)
     views = SHARPNESS * shares[:, :, None] * Z + gaussian_parts(gaussian, Z, observed) / TEMPERATURE
@@ -72,21 +57,11 @@ def evidence_parts(
 
 
 def gaussian_parts(gaussian: ViewGaussian, Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """What each view adds to `log_posterior`, its prior aside.
+    """What each view adds to `log_posterior`, its prior aside; zero where a view is missing.
 
     For class ``c`` of mean ``m_c`` that is ``<z_v - m_cv / 2, (C^{-1} m_c)_v>``; views that repeat
-    each other share their part, by the inverse of their covariance ``C``.
-
-    Parameters
-    ----------
-    gaussian : ViewGaussian
-    Z : array (n_samples, n_views, n_classes)
-    observed : array (n_samples, n_views) of bool
-
-    Returns
-    -------
-    array (n_samples, n_views, n_classes)
-        Zero where missing.
+    each other share their part, by the inverse of their covariance ``C``. (n_samples, n_views,
+    n_classes) like ``Z``.
     """
     n_classes = Z.shape[2]
     parts = np.zeros(Z.shape)

@@ -60,15 +60,8 @@ class GeometrySettings:
 class MendView:
     """One view, as far as it is observed.
 
-    Attributes
-    ----------
-    X : array (n_observed, n_features)
-    rows : array (n_observed,) of int
-        Samples that the rows of ``X`` belong to.
-    representations : dict of Representation
-    neighbours : dict of Neighbours
-        Among the rows of ``X``, by representation.
-    features : KernelFeatures
+    Row ``i`` of ``X`` (n_observed, n_features) belongs to sample ``rows[i]``. Neighbours are
+    searched among the rows of ``X``, in each representation.
     """
 
     X: np.ndarray

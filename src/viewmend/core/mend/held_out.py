@@ -27,18 +27,8 @@ def spread_without_own(
     ``F = K Y`` with a symmetric ``K``. So the label of sample ``i`` adds ``K_ii`` to its own entry
     of ``F``, and ``sum_j K_ji = (K 1)_i`` to the column sum of its class.
 
-    Parameters
-    ----------
-    W : sparse array (n_samples, n_samples)
-    Y, F : array (n_samples, n_classes)
-        Given labels, and those of `spread_labels`.
-    held_out : array (n_held_out,) of int
-        Labelled samples.
-    spreading : float
-
-    Returns
-    -------
-    array (n_held_out, n_classes)
+    ``F`` are the soft labels that `spread_labels` makes of ``W``, ``Y`` and ``spreading``;
+    ``held_out`` (n_held_out,) are the labelled samples. Returns (n_held_out, n_classes).
     """
     y = Y[held_out]
     columns = spread_labels(W, unit_columns(held_out, len(Y)), spreading, TOLERANCE)

@@ -21,14 +21,7 @@ BLOCK = 2**17
 
 
 def homophily(graph: csr_array, classes: np.ndarray) -> float:
-    """Share of the weight of a graph that joins samples of one class.
-
-    Parameters
-    ----------
-    graph : sparse array (n_samples, n_samples)
-    classes : array (n_samples,) of int
-        -1 for a sample of unknown class, which agrees with none.
-    """
+    """Share of the weight of a graph that joins samples of one class; an unknown one is -1."""
     graph = graph.tocoo()
     # Unknown classes are equal to each other, but agree on nothing.
     same = (classes[graph.row] == classes[graph.col]) & (classes[graph.row] >= 0)
@@ -37,14 +30,10 @@ def homophily(graph: csr_array, classes: np.ndarray) -> float:
 
 
 def homophily_weights(graphs: Sequence[csr_array], classes: np.ndarray, power: float) -> np.ndarray:
-    """``(q_g / max q)^power`` for the homophily ``q_g`` of each graph.
+    """``(q_g / max q)^power`` for the homophily ``q_g`` of each graph, (n_graphs,).
 
     These take the role of AGF-TI's view weights ``alpha``: a graph that contradicts the current
     classes counts for less. Where no graph has any edge within a class, all weights are one.
-
-    Returns
-    -------
-    array (n_graphs,)
     """
     shares = np.array([homophily(graph, classes) for graph in graphs])
     best = shares.max()
@@ -52,32 +41,14 @@ def homophily_weights(graphs: Sequence[csr_array], classes: np.ndarray, power: f
 
 
 def class_affinities(W: csr_array, classes: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Share of every class among the neighbours of a sample; of labelled samples, their label.
-
-    Parameters
-    ----------
-    W : sparse array (n_samples, n_samples)
-    classes : array (n_samples,) of int
-        -1 where unknown.
-    Y : array (n_samples, n_classes)
-        One-hot rows of labelled samples, zero rows of the others.
-
-    Returns
-    -------
-    A : array (n_samples, n_classes)
-    """
+    """`neighbour_shares` of every sample; of labelled ones, their one-hot row in ``Y``."""
     return np.where(Y.any(axis=1, keepdims=True), Y, neighbour_shares(W, classes, Y.shape[1]))
 
 
 def neighbour_shares(W: csr_array, classes: np.ndarray, n_classes: int) -> np.ndarray:
     """Share of every class among the weights of a row, (n_rows, n_classes).
 
-    Parameters
-    ----------
-    W : sparse array (n_rows, n_samples)
-    classes : array (n_samples,) of int
-        -1 where unknown.
-    n_classes : int
+    Of edges ``W`` (n_rows, n_samples) to samples of ``classes`` (n_samples,), -1 where unknown.
     """
     degrees = W.sum(axis=1)[:, None]
     votes = W @ (classes[:, None] == np.arange(n_classes)).astype(W.dtype)
@@ -89,19 +60,9 @@ def guide_edges(
 ) -> csr_array:
     """``W_ij (floor + <a_i, b_j>)^power``: edges between samples of unlike affinities fade.
 
-    It takes the role of AGF-TI's label-guided update of its graph, in multiplicative form.
-
-    Parameters
-    ----------
-    W : sparse array (n_rows, n_columns)
-    A, B : array (n_rows, n_classes), array (n_columns, n_classes)
-        From `class_affinities`; the same for a graph between samples.
-    floor, power : float
-
-    Returns
-    -------
-    sparse array (n_rows, n_columns)
-        Of the same pattern.
+    It takes the role of AGF-TI's label-guided update of its graph, in multiplicative form. ``A``
+    (n_rows, n_classes) and ``B`` (n_columns, n_classes) are those of `class_affinities`, the same
+    for a graph between samples.
     """
     # The floor keeps edges between samples that nothing is known of.
     scale = (floor + edge_agreement(W, A, B)) ** power

@@ -20,16 +20,7 @@ __all__ = ["MendInduction", "induce_classes"]
 
 @dataclass(frozen=True, eq=False)
 class MendInduction:
-    """All that new samples need of a fit.
-
-    Attributes
-    ----------
-    geometry : MendGeometry
-    stage : Stage
-        The last one.
-    prior : array (n_classes,)
-    settings : MendSettings
-    """
+    """All that new samples need of a fit: its last stage, and what that was made with."""
 
     geometry: MendGeometry
     stage: Stage
@@ -39,15 +30,10 @@ class MendInduction:
 
 @dataclass(frozen=True, eq=False)
 class NewSamples:
-    """New samples as far as they are observed.
+    """New samples as far as they are ``observed`` (n_new, n_views).
 
-    Attributes
-    ----------
-    mapped : tuple of dict of array (n_seen_v, n_components)
-        Per view and representation.
-    rows : tuple of array (n_seen_v,) of int
-        New samples that a view has.
-    observed : array (n_new, n_views) of bool
+    ``rows`` are those that a view has, (n_seen_v,) of int; ``mapped`` are these in each
+    representation of the view, (n_seen_v, n_components).
     """
 
     mapped: tuple[Mapping[str, np.ndarray], ...]
@@ -58,23 +44,12 @@ class NewSamples:
 def induce_classes(
     fit: MendInduction, views: Sequence[np.ndarray], observed: np.ndarray
 ) -> np.ndarray:
-    """Scores of the classes of new samples, from any subset of the views.
+    """Scores (n_new, n_classes) of new samples, from any subset of the views, on the scale of fit.
 
     A new sample is joined to its nearest samples of fit, in every representation of every view it
     has and in the evidence. Its soft labels are those that spreading gives an unlabelled sample
     with these edges, ``f = sum_j w_j F_j / d_j^{1/2}``, up to a factor. The samples of fit do not
     change.
-
-    Parameters
-    ----------
-    fit : MendInduction
-    views : sequence of array (n_new, n_features_v)
-    observed : array (n_new, n_views) of bool
-
-    Returns
-    -------
-    array (n_new, n_classes)
-        On the scale of the scores of fit.
     """
     new = represent_new(fit.geometry, views, observed)
     W = view_edges(fit, new)

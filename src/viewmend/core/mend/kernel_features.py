@@ -23,16 +23,9 @@ class KernelMap:
     """The map from the representations of a sample to its features, also of new samples.
 
     With ``k(x, y)`` the mean over the representations ``r`` of ``exp(-|x_r - y_r|^2 / s_r)`` and
-    ``k_x`` its values at the landmarks, the features are ``(k_x - centre) linear``.
-
-    Attributes
-    ----------
-    landmarks : dict of array (n_landmarks, n_components_r)
-        By representation.
-    scales : dict of float
-        ``s_r``.
-    centre : array (n_landmarks,)
-    linear : array (n_landmarks, n_features)
+    ``k_x`` its values at the landmarks, the features are ``(k_x - centre) linear``. ``landmarks``
+    (n_landmarks, n_components_r) and ``scales``, the ``s_r``, are by representation; ``centre`` is
+    (n_landmarks,) and ``linear`` (n_landmarks, n_features).
     """
 
     landmarks: Mapping[str, np.ndarray]
@@ -50,13 +43,8 @@ class KernelMap:
 class KernelFeatures:
     """Features of the observed rows of a view, on the axes of their own covariance.
 
-    Attributes
-    ----------
-    Phi : array (n_rows, n_features)
-        Columns sum to zero and are orthogonal.
-    spectrum : array (n_features,)
-        Squared lengths of the columns, ascending.
-    map : KernelMap
+    Columns of ``Phi`` (n_rows, n_features) sum to zero and are orthogonal; ``spectrum``
+    (n_features,) has their squared lengths, ascending.
     """
 
     Phi: np.ndarray
@@ -70,18 +58,8 @@ def kernel_features(
     """Centred Nyström features, rotated so that their Gram matrix is diagonal.
 
     ``s_r`` is the mean squared distance between rows and landmarks over ``width``: the smaller
-    ``width``, the wider the kernel.
-
-    Parameters
-    ----------
-    representations : dict of array (n_rows, n_components_r)
-    landmarks : array (n_landmarks,) of int
-        Rows that serve as landmarks.
-    width : float
-
-    Returns
-    -------
-    KernelFeatures
+    ``width``, the wider the kernel. The landmarks (n_landmarks,) are rows of the representations
+    (n_rows, n_components_r).
     """
     # Nyström: with K (n, m) between rows and landmarks and K_m (m, m) among these, the features
     # K K_m^{-1/2} have inner products K K_m^{-1} K^T, which approximate the kernel of all rows.
@@ -99,12 +77,8 @@ def kernel_features(
 class Axes:
     """``(phi - centre) rotation``: columns without mean, and orthogonal.
 
-    Attributes
-    ----------
-    centre : array (n_features,)
-    rotation : array (n_features, n_axes)
-    spectrum : array (n_axes,)
-        Squared lengths of the columns, ascending.
+    ``rotation`` is (n_features, n_axes); ``spectrum`` (n_axes,) has the squared lengths of the
+    columns, ascending.
     """
 
     centre: np.ndarray
@@ -117,13 +91,9 @@ class Axes:
 
 
 def rotated_axes(Phi: np.ndarray, whitening: np.ndarray | None = None) -> Axes:
-    """Principal axes of ``Phi whitening``, for rows (n_rows, n_features) of features.
+    """Principal axes of ``Phi whitening``, for ``Phi`` (n_rows, n_features).
 
-    Parameters
-    ----------
-    Phi : array (n_rows, n_features)
-    whitening : array (n_features, n_axes), optional
-        The identity by default.
+    ``whitening`` (n_features, n_axes) is the identity by default.
     """
     centre = Phi.mean(axis=0, dtype=np.float64)
     # In double precision, because the ridge is compared with the small eigenvalues.

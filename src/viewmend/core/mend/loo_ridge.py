@@ -23,15 +23,9 @@ LEAST_R2 = 1e-3
 class LeaveOneOut:
     """Ridge regression of targets on the features of a view.
 
-    Attributes
-    ----------
-    scores : array (n_rows, n_classes)
-        Leave-one-out predictions.
-    r2 : float
-        Share of the variance of the targets that they explain; at least `LEAST_R2`.
-    ridge : float
-    coefficients, intercept : array (n_features, n_classes), array (n_classes,)
-        Of the fit to all rows, for new samples.
+    ``scores`` (n_rows, n_classes) are leave-one-out predictions, and ``r2`` is the share of the
+    variance of the targets that they explain, at least `LEAST_R2`. ``coefficients`` (n_features,
+    n_classes) and ``intercept`` (n_classes,) are of the fit to all rows, for new samples.
     """
 
     scores: np.ndarray
@@ -63,19 +57,8 @@ def leave_one_out_ridge(
     targets, leaving out sample ``i`` turns its prediction into ``t_i - (t_i - f_i) / (1 - h_i)``.
     On rotated features the inverse is that of a diagonal, so that every ridge costs one product.
 
-    Parameters
-    ----------
-    features : KernelFeatures
-    T : array (n_rows, n_classes)
-        Targets.
-    ridges : sequence of float
-        Tried, times the number of rows.
-    known : array (n_rows,) of bool, optional
-        Rows that have a target, all by default; the others are predicted only.
-
-    Returns
-    -------
-    LeaveOneOut
+    The targets are ``T`` (n_rows, n_classes), the ridges tried are times the number of rows. Rows
+    that are not ``known``, as all are by default, have no target and are predicted only.
     """
     if known is None or known.all():
         return _leave_one_out(features.Phi, features.spectrum, T, ridges)

@@ -119,18 +119,10 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class SummedGraph:
-    """A graph between all samples, and what it is the sum of.
+    """A symmetric graph ``W`` between all samples, and what it is the sum of.
 
-    Attributes
-    ----------
-    W : sparse array (n_samples, n_samples)
-        Symmetric.
-    weights : array (n_graphs,)
-        Of the graphs of views and representations.
-    evidence : Evidence or None
-        What the consensus graph joins samples by, if it is part of the sum.
-    consensus_scale : float
-        Factor of the consensus graph.
+    The graphs of views and representations, times their ``weights`` (n_graphs,), and the consensus
+    graph of the evidence, times its scale, if there is any.
     """
 
     W: csr_array
@@ -141,18 +133,10 @@ class SummedGraph:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Labels spread over a graph whose edges may be guided by classes.
+    """Soft labels ``F`` (n_samples, n_classes), spread over the graph ``W``.
 
-    Attributes
-    ----------
-    graph : SummedGraph
-        As it was before its edges were guided.
-    A : array (n_samples, n_classes) or None
-        Class affinities that guided the edges, if any did.
-    W : sparse array (n_samples, n_samples)
-        The graph that the labels spread over.
-    F : array (n_samples, n_classes)
-        Soft labels.
+    ``W`` is ``graph.W``, with edges guided by the class affinities ``A`` (n_samples, n_classes) if
+    there are any.
     """
 
     graph: SummedGraph
@@ -322,13 +306,8 @@ def spread(
 ) -> Spread:
     """Spread the labels ``Y``, over edges that agree with the classes ``guide`` if these are given.
 
-    Parameters
-    ----------
-    graph : SummedGraph
-    Y : array (n_samples, n_classes)
-    settings : MendSettings
-    guide : array (n_samples,) of int, optional
-        Classes of the stage before, -1 where unknown; not read if the edge power is zero.
+    They are the classes (n_samples,) of the stage before, -1 where unknown; not read if the edge
+    power is zero.
     """
     A, W = None, graph.W
     if guide is not None and settings.edge_power != 0:

@@ -41,14 +41,9 @@ FIRST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 class Representation:
     """``u((f(x) - centre) linear)`` for every row ``x``.
 
-    Attributes
-    ----------
-    first : str
-        Row of ``FIRST``, which names ``f``.
-    centre : array (n_features,) or ()
-    linear : array (n_features, n_components), or (n_features,) or () for a diagonal
-    unit : bool
-        Whether ``u`` scales rows to unit length.
+    ``first`` is the row of ``FIRST`` that names ``f``, ``unit`` says whether ``u`` scales rows to
+    unit length. ``centre`` is (n_features,) or (), ``linear`` (n_features, n_components), or
+    (n_features,) or () for a diagonal.
     """
 
     first: str

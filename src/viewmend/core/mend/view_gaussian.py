@@ -19,15 +19,9 @@ PRIOR_PAIRS = 20
 class ViewGaussian:
     """``z | class c ~ N(mean_c, covariance)`` for the scores ``z`` of all views, side by side.
 
-    Attributes
-    ----------
-    means : array (n_classes, n_views * n_classes)
-    covariance : array (n_views * n_classes, n_views * n_classes)
-        Shared by the classes. Its blocks are estimated from different samples, so it need not be
-        positive definite.
-    floor : float
-        Eigenvalues of its blocks are raised to this at least.
-    prior : array (n_classes,)
+    ``means`` is (n_classes, n_views * n_classes). The covariance is shared by the classes; its
+    blocks are estimated from different samples, so it need not be positive definite. Eigenvalues of
+    its blocks are raised to ``floor`` at least.
     """
 
     means: np.ndarray
@@ -41,20 +35,9 @@ def fit_view_gaussian(
 ) -> ViewGaussian:
     """Class means and shared covariance from what every sample has.
 
-    Parameters
-    ----------
-    Z : array (n_samples, n_views, n_classes)
-        Scores; zero where missing.
-    observed : array (n_samples, n_views) of bool
-    classes : array (n_samples,) of int
-        -1 for unknown, which is left out.
-    prior : array (n_classes,)
-    shrinkage : float
-        Share of the mean variance that is added to the diagonal.
-
-    Returns
-    -------
-    ViewGaussian
+    Scores ``Z`` (n_samples, n_views, n_classes) are zero where not ``observed`` (n_samples,
+    n_views). Samples of unknown class, -1, are left out. The share ``shrinkage`` of the mean
+    variance is added to the diagonal.
     """
     known = classes >= 0
     Z, observed, classes = Z[known], observed[known], classes[known]
@@ -79,18 +62,8 @@ def log_posterior(gaussian: ViewGaussian, Z: np.ndarray, observed: np.ndarray) -
     """Log probability of every class up to a constant per row, from the views a sample has.
 
     A Gaussian is marginalised by leaving out rows and columns of its covariance. So samples with
-    the same pattern of views share one decomposition, and nothing is approximated.
-
-    Parameters
-    ----------
-    gaussian : ViewGaussian
-    Z : array (n_samples, n_views, n_classes)
-    observed : array (n_samples, n_views) of bool
-
-    Returns
-    -------
-    array (n_samples, n_classes)
-        Largest entry of each row zero.
+    the same pattern of views share one decomposition, and nothing is approximated. Shapes as in
+    `fit_view_gaussian`; the largest entry of each row (n_samples, n_classes) is zero.
     """
     n_samples, _, n_classes = Z.shape
     flat = Z.reshape(n_samples, -1)
