@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from viewmend.core.common.class_shares import normalise_rows
 from viewmend.exceptions import InvalidParameterError
 from viewmend.parameters import short
 from viewmend.plot.style import axes_or_new, styled
@@ -47,8 +48,7 @@ def confusion_shares(
         columns = np.where(np.asarray(abstained, dtype=bool), len(names), columns)
     counts = np.zeros((len(names), len(names) + 1))
     np.add.at(counts, (rows, columns), 1)
-    totals = counts.sum(axis=1, keepdims=True)
-    return np.divide(counts, totals, out=counts, where=totals > 0)
+    return normalise_rows(counts)
 
 
 def class_positions(y: Iterable[Any], classes: Iterable[Any]) -> np.ndarray:

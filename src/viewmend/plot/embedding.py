@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
+from viewmend.core.common.class_shares import normalise_rows
 from viewmend.exceptions import InvalidParameterError
 from viewmend.plot.style import GREY, PALETTE, axes_or_new, label_texts, styled
 from viewmend.protocols import HasImputedGraphs, HasSampleGraph
@@ -71,10 +72,7 @@ def anchor_class_shares(rows: np.ndarray, labels: ArrayLike, missing: ArrayLike)
         )
         raise InvalidParameterError(msg)
     members = labels[:, None] == np.unique(labels)
-    weight = rows[seen].T @ members[seen]
-    total = weight.sum(axis=1, keepdims=True)
-    shares: np.ndarray = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
-    return shares
+    return normalise_rows(rows[seen].T @ members[seen])
 
 
 def embed_rows(
@@ -245,18 +243,14 @@ def plot_graph_embedding(
     colors = np.array([PALETTE[code % len(PALETTE)] for code in range(len(classes))])
     reach = float(np.linalg.norm(points, axis=1).max(initial=1e-6))
     _draw_corners(ax, label_texts(classes, 14 if len(classes) <= 10 else 8), colors, reach)
-    _draw_dots(ax, points[~hidden], colors[codes[~hidden]])
+    x, y = points[~hidden].T
+    looks: dict[str, Any] = {"alpha": 0.6, "linewidths": 0, "rasterized": len(x) > MANY}
+    ax.scatter(x, y, s=7, color=colors[codes[~hidden]], **looks)
     if missing is not None:
         _draw_rings(ax, points[hidden], colors[codes[hidden]])
         ax.set_xlabel("dots: view seen, rings: view missing")
     ax.set_title(title)
     return ax
-
-
-def _draw_dots(ax: Axes, points: np.ndarray, colors: np.ndarray) -> None:
-    image = len(points) > MANY
-    x, y = points.T
-    ax.scatter(x, y, s=7, color=colors, alpha=0.6, linewidths=0, rasterized=image)
 
 
 def _draw_rings(ax: Axes, points: np.ndarray, colors: np.ndarray) -> None:

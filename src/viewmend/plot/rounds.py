@@ -87,18 +87,20 @@ def plot_view_weights(
     -------
     matplotlib Axes
     """
-    read, step, quantity = _TRACES[_kind(history, tuple(_TRACES))]
-    told = [(record.iteration, read(record)) for record in history if read(record)]
+    kind = _kind(history, tuple(_TRACES))
+    field, step, quantity = _TRACES[kind]
+    traced = [(record.iteration, getattr(record, field)) for record in history]
+    told = [(iteration, values) for iteration, values in traced if values]
     _check_names(view_names, told)
     ax = axes_or_new(ax)
     rounds, weights = [iteration for iteration, _ in told], np.array([found for _, found in told])
     colors = [PALETTE[v % len(PALETTE)] for v in range(len(view_names))]
-    if read is _alpha:
+    if kind is Round:
         ax.axhline(1 / len(view_names), color=GREY, linestyle="--", linewidth=1)
     for color, weights_v in zip(colors, weights.T, strict=True):
         ax.plot(rounds, weights_v, color=color, marker=".")
     ax.set_ylim(ax.get_ylim())
-    if read is _alpha:
+    if kind is Round:
         place = (rounds[-1], 1 / len(view_names))
         _annotate(ax, "equal weights", place, (0, -8), color=GREY, ha="right")
     named = zip(label_texts(view_names), weights[-1], strict=True)
@@ -145,23 +147,16 @@ def _draw_objective(history: Sequence[float], ax: Axes, _tol: float | None) -> N
     _name_axes(ax, "objective")
 
 
-def _alpha(record: Round) -> tuple[float, ...]:
-    return record.alpha
-
-
-def _explained(record: StageRecord) -> tuple[float, ...]:
-    return record.view_r2
-
-
 # By the type of the records of a history.
 _CONVERGENCE: dict[type, Callable[..., None]] = {
     Round: _draw_rounds,
     StageRecord: _draw_stages,
     float: _draw_objective,
 }
-_TRACES: dict[type, tuple[Callable[..., tuple[float, ...]], str, str]] = {
-    Round: (_alpha, "round", "weight of the view"),
-    StageRecord: (_explained, "stage", "variance explained by the view"),
+# Field of the records, what one of them is, and what the field holds.
+_TRACES: dict[type, tuple[str, str, str]] = {
+    Round: ("alpha", "round", "weight of the view"),
+    StageRecord: ("view_r2", "stage", "variance explained by the view"),
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from math import isfinite
 from pathlib import Path
 from string import Template
 
@@ -39,6 +40,11 @@ class Cell:
     looks: str = ""
     mark: str = ""
     meaning: str = ""
+
+    @classmethod
+    def share(cls, share: float) -> Cell:
+        """A share in percent; empty where it is not a number."""
+        return cls(f"{share:.1%}", float(share)) if isfinite(share) else cls("")
 
 
 def tag(name: str, content: str = "", **attributes: object) -> str:

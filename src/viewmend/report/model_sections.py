@@ -123,7 +123,7 @@ def _views_table(inspection: Inspection) -> str:
         [
             Cell(view.name),
             *map(_count, (view.n_columns, view.n_observed)),
-            Cell(f"{view.coverage:.1%}", view.coverage),
+            Cell.share(view.coverage),
             *map(_count, (view.n_labelled, view.n_constant_columns, view.n_duplicate_rows)),
         ]
         for view in inspection.views

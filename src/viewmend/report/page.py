@@ -74,7 +74,13 @@ def write_report(
 
 
 def report_html(case: Case) -> str:
-    """The page as text, of what `make_case` makes."""
+    """The page as text.
+
+    Parameters
+    ----------
+    case : Case
+        From `make_case`.
+    """
     require_matplotlib()
     title = f"{type(case.model).__name__} on {case.n_samples:,} samples"
     sections = {name: (heading, build(case)) for name, (heading, build) in SECTIONS.items()}

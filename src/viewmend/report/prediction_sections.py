@@ -93,9 +93,9 @@ def _uncertain(case: Case) -> str:
         line = [
             _id_cell(case, row),
             Cell(str(case.classes[case.told[row]])),
-            _share(case.confidence[row]),
+            Cell.share(case.confidence[row]),
             Cell(str(case.classes[second])),
-            _share(shares[row, second]),
+            Cell.share(shares[row, second]),
         ]
         line += [Cell(_views_seen(case, row))] if case.observed is not None else []
         line += [_true_cell(case, row, true)] if case.judged.any() else []
@@ -105,10 +105,6 @@ def _uncertain(case: Case) -> str:
 
 def _id_cell(case: Case, row: int) -> Cell:
     return Cell(str(case.ids[row]), row if case.ids.dtype.kind in "iu" else None)
-
-
-def _share(value: float) -> Cell:
-    return Cell(f"{value:.1%}", float(value))
 
 
 def _views_seen(case: Case, row: int) -> str:
@@ -211,7 +207,7 @@ def _withholding(sure: np.ndarray, right: np.ndarray) -> str:
         answered = sure >= threshold
         hit_rate = right[answered].mean() if answered.any() else None
         accuracy = Cell("") if hit_rate is None else Cell(f"{hit_rate:.2%}", hit_rate)
-        rows.append([Cell(f"{threshold:.0%}", threshold), _share(answered.mean()), accuracy])
+        rows.append([Cell(f"{threshold:.0%}", threshold), Cell.share(answered.mean()), accuracy])
     columns = ("lowest confidence given out", "samples answered", "accuracy of the answers")
     return table_html("If the model abstains below a confidence", columns, rows)
 
@@ -223,7 +219,7 @@ def _class_scores(case: Case) -> str:
     rows = [
         [
             Cell(str(case.classes[label])),
-            *map(_share, (precision, recall, f1)),
+            *map(Cell.share, (precision, recall, f1)),
             Cell(f"{count:,}", int(count)),
         ]
         for label, precision, recall, f1, count in zip(labels, *scores, strict=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from math import isfinite
 from typing import Any
 
 from viewmend.parameters import short
@@ -45,10 +44,9 @@ def _points(results: dict[str, Any]) -> str:
     rows = [
         [
             *(_value(point.get(name, "")) for name in names),
-            _share(mean),
-            _share(spread),
+            *map(Cell.share, (mean, spread)),
             Cell(str(n_folds), int(n_folds)),
-            _share(full),
+            Cell.share(full),
         ]
         for point, mean, spread, n_folds, full in zip(results["params"], *scores, strict=True)
     ]
@@ -58,7 +56,3 @@ def _points(results: dict[str, Any]) -> str:
 def _value(value: object) -> Cell:
     number = float(value) if isinstance(value, int | float) else None
     return Cell(value if isinstance(value, str) else short(value), number)
-
-
-def _share(score: float) -> Cell:
-    return Cell(f"{score:.1%}", float(score)) if isfinite(score) else Cell("")

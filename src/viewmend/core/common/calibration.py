@@ -10,6 +10,8 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from scipy.stats import beta
 
+from viewmend.core.common.class_shares import log_shares
+
 __all__ = [
     "Calibration",
     "calibrate",
@@ -24,8 +26,6 @@ __all__ = [
 
 # Temperatures that are looked at. Soft labels of AGF-TI as published are nearly uniform.
 COLDEST, HOTTEST = 1e-6, 1e3
-# A share of zero is this part of the largest of its row, so that no class is ruled out for ever.
-LEAST_SHARE = 1e-12
 BINS = 15
 
 
@@ -145,7 +145,7 @@ def tempered(P: np.ndarray, temperature: float) -> np.ndarray:
     """
     if temperature == 1:
         return P
-    scaled = softmax(_log(P) / temperature, axis=1)
+    scaled = softmax(log_shares(P) / temperature, axis=1)
     return np.where(P.any(axis=1, keepdims=True), scaled, 0).astype(P.dtype)
 
 
@@ -157,7 +157,7 @@ def fit_temperature(P: np.ndarray, codes: np.ndarray, spread: float = math.inf) 
     any label is seen, infinite for shares whose sharpness means nothing. Rows of ``P`` (n_samples,
     n_classes) sum to one; ``codes`` (n_samples,) of int.
     """
-    log_P, targets = _log(P), smooth_targets(codes, P.shape[1])
+    log_P, targets = log_shares(P), smooth_targets(codes, P.shape[1])
     log_P -= log_P.max(axis=1, keepdims=True)
     if not log_P.any():
         # Uniform rows are the same at every temperature.
@@ -203,7 +203,7 @@ def log_loss(P: np.ndarray, codes: np.ndarray) -> float:
     """Mean of ``-log p`` of the right classes; NaN for no samples."""
     if len(codes) == 0:
         return math.nan
-    return float(-_log(P)[np.arange(len(codes)), codes].mean())
+    return float(-log_shares(P)[np.arange(len(codes)), codes].mean())
 
 
 def surest_first(confidence: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -216,10 +216,3 @@ def _check_share(name: str, value: float) -> None:
     if not 0 < value < 1:
         msg = f"{name} must lie between 0 and 1, both excluded, got {value}; pass a share like 0.95"
         raise ValueError(msg)
-
-
-def _log(P: np.ndarray) -> np.ndarray:
-    """``log p``, finite also where a share is zero."""
-    P = P.astype(np.float64)
-    least = np.maximum(LEAST_SHARE * P.max(axis=1, keepdims=True), np.finfo(float).tiny)
-    return np.asarray(np.log(np.maximum(P, least)))

@@ -6,11 +6,19 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-__all__ = ["balance_classes", "class_weights", "normalise_columns", "normalise_rows"]
+__all__ = [
+    "balance_classes",
+    "class_weights",
+    "log_shares",
+    "normalise_columns",
+    "normalise_rows",
+]
 
 # From soft shares to the shares of the largest class of each row; every solution is the start of
 # the next. In units of the spread of the log soft labels.
 SHARPNESSES = (1.0, 8.0, 64.0)
+# A share of zero is this part of the largest of its row, so that no class is ruled out for ever.
+LEAST_SHARE = 1e-12
 
 
 def normalise_rows(F: np.ndarray) -> np.ndarray:
@@ -32,7 +40,7 @@ def balance_classes(P: np.ndarray, prior: np.ndarray) -> np.ndarray:
     `class_weights` without sharpening. Arrays as there, but zero rows become the prior.
     """
     some = P.sum(axis=1) > 0
-    log_P = _log(P[some])
+    log_P = log_shares(P[some])
     # Weights w = exp(b) act on log shares as a shift.
     b = minimize(_dual, np.zeros(len(prior)), (log_P, prior, 1.0), jac=True, method="L-BFGS-B").x
     balanced = np.tile(prior, (len(P), 1))
@@ -52,7 +60,7 @@ def class_weights(F: np.ndarray, prior: np.ndarray) -> np.ndarray:
     ``F`` (n_samples, n_classes) is non-negative, and zero rows are left out; ``prior`` is positive
     and sums to one. The weights are scaled to a geometric mean of one.
     """
-    log_F = _log(F[F.sum(axis=1) > 0])
+    log_F = log_shares(F[F.sum(axis=1) > 0])
     log_F = log_F - log_F.mean(axis=1, keepdims=True)
     # Centring the columns is a first guess at b, and shows how much the rows differ; by medians,
     # because rows of labelled samples stand far out.
@@ -65,10 +73,11 @@ def class_weights(F: np.ndarray, prior: np.ndarray) -> np.ndarray:
     return np.exp(b - b.mean())
 
 
-def _log(F: np.ndarray) -> np.ndarray:
-    """``log F``, in which an entry that underflowed stays comparable with its row."""
-    F = F.astype(np.float64)
-    return np.asarray(np.log(np.maximum(F, 1e-12 * F.max(axis=1, keepdims=True))))
+def log_shares(P: np.ndarray) -> np.ndarray:
+    """``log P``, finite also where a share is zero, and comparable with its row."""
+    P = P.astype(np.float64)
+    least = np.maximum(LEAST_SHARE * P.max(axis=1, keepdims=True), np.finfo(float).tiny)
+    return np.asarray(np.log(np.maximum(P, least)))
 
 
 def _dual(

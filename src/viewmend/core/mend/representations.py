@@ -8,7 +8,7 @@ the observed rows, so that new samples can be mapped too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -74,8 +74,7 @@ def standard(X: np.ndarray) -> Representation:
 
 def standard_unit(X: np.ndarray) -> Representation:
     """`standard`, then rows of unit length."""
-    fitted = standard(X)
-    return Representation(fitted.first, fitted.centre, fitted.linear, unit=True)
+    return replace(standard(X), unit=True)
 
 
 def centred_unit(X: np.ndarray) -> Representation:
