@@ -19,7 +19,7 @@ def anchor_graph(X_v: Array, anchors_v: Array, k: int) -> Array:
 
         z_ij = (e_i,k+1 - e_ij)_+ / (k e_i,k+1 - e_i1 - ... - e_ik)
 
-    Of ``X_v`` (n_rows, n_features) and ``anchors_v`` (n_anchors, n_features). Where the ``k + 1``
+    ``X_v`` is (n_rows, n_features), ``anchors_v`` (n_anchors, n_features). Where the ``k + 1``
     nearest anchors are equally far, a row is uniform over all that are.
     """
     xp = array_namespace(X_v, anchors_v)

@@ -32,6 +32,7 @@ def propagation_influence(
 def fusion_shares(P: np.ndarray, A: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """Share of every view in rows of the fused graph: ``alpha_v^2 <p_i, a_vi>``, scaled.
 
-    Of ``P`` (n_rows, n_anchors) and aligned ``A`` (n_views, n_rows, n_anchors); (n_rows, n_views).
+    Takes ``P`` (n_rows, n_anchors) and the aligned graphs ``A`` (n_views, n_rows, n_anchors).
+    Returns (n_rows, n_views).
     """
     return normalise_rows(alpha**2 * np.einsum("ij,vij->iv", P, A))

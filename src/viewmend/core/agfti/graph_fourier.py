@@ -94,7 +94,7 @@ class Shrunk:
 def stacked_graph(Z: Array, observed: Array) -> Array:
     """``N`` of views whose anchors do not correspond: their graphs side by side.
 
-    Of ``Z`` (n_views, n_samples, n_anchors), whose rows of missing samples are not read; returns
+    Rows of missing samples in ``Z`` (n_views, n_samples, n_anchors) are not read. Returns
     (n_samples, n_views * n_anchors).
     """
     seen = _observed_part(Z, observed)
@@ -252,7 +252,7 @@ def _mixed(Y: Array, mixing: Array, xp: Any) -> Array:
 def shrinkage(gram: Array, tau: float) -> tuple[Array, Array]:
     """The mixing of the views that lowers singular values by ``tau``, and the sum that is left.
 
-    Of ``gram = R diag(sigma^2) R^H`` (..., n_views, n_views) in double precision. Returns
+    Takes ``gram = R diag(sigma^2) R^H`` (..., n_views, n_views) in double precision. Returns
     ``R diag((1 - tau/sigma)_+) R^H``, of the same shape, and the sums (...).
     """
     xp = array_namespace(gram)

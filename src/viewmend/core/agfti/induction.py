@@ -53,7 +53,8 @@ def induction(problem: Problem, result: Result, anchors: Sequence[Array], k: int
 def induce_labels(fit: Induction, views: Sequence[Array], observed: Array) -> Array:
     """``f = p Lambda^{-1/2} Q``: what propagation gives an unlabelled sample, up to its scale.
 
-    Of ``views`` (n_new, n_features_v each) and ``observed`` (n_new, n_views); (n_new, n_classes).
+    Takes ``views`` (n_new, n_features_v each) and ``observed`` (n_new, n_views). Returns
+    (n_new, n_classes).
     """
     return fused_rows(fit, views, observed) @ fit.anchor_labels
 

@@ -65,8 +65,8 @@ def propagate_labels(P: Array, Y: Array, B_samples: Array, B_anchors: Array) -> 
 
     solved by a Cholesky factorisation of the Schur complement (m, m) of the sample block.
 
-    Of ``P`` (n_samples, n_anchors), ``Y`` (n_samples, n_classes) with one-hot rows of labelled
-    samples and zero rows of the others, and the diagonals (n_samples,) and (n_anchors,) of ``B``.
+    ``P`` is (n_samples, n_anchors). ``Y`` (n_samples, n_classes) has one-hot rows of labelled
+    samples, zero rows of the others. ``B`` is given by its diagonals (n_samples,), (n_anchors,).
     Returns ``F`` (n_samples, n_classes) and ``Q`` (n_anchors, n_classes).
     """
     sums = label_sums(P, Y, B_samples)

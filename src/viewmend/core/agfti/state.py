@@ -181,14 +181,8 @@ class State:
 class InnerStep:
     """One step of Algorithm 1: how far it moved (the paper's inner-optimisation table).
 
-    Attributes
-    ----------
-    alpha_error : float
-        ``|alpha_new - alpha|_2^2``.
-    P_error : float
-        ``|P_new - P|_F^2``; an array () on its device until the round is reported.
-    cost : float
-        ``h(alpha_new)``.
+    ``|alpha_new - alpha|_2^2``, ``|P_new - P|_F^2``, which is an array () on its device until the
+    round is reported, and the cost ``h(alpha_new)``.
     """
 
     alpha_error: float

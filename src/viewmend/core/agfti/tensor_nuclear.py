@@ -44,7 +44,7 @@ def frequency_grams(Y_hat: Array) -> Array:
     """Gram matrices (n_frequencies, n_views, n_views) of the slices, in double precision.
 
     They determine the shrinkage. Those of blocks of columns add up, so that no machine needs all
-    columns of a frequency. Of complex ``Y_hat`` (n_views, n_frequencies, n_columns).
+    columns of a frequency. ``Y_hat`` (n_views, n_frequencies, n_columns) is complex.
     """
     xp = array_namespace(Y_hat)
     slices = xp.permute_dims(xp.astype(Y_hat, xp.complex128, copy=False), (1, 0, 2))

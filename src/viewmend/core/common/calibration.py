@@ -188,8 +188,8 @@ def smooth_targets(codes: np.ndarray, n_classes: int) -> np.ndarray:
 def calibration_error(P: np.ndarray, codes: np.ndarray, n_bins: int = BINS) -> float:
     """Expected calibration error: mean distance of confidence and accuracy in bins of equal mass.
 
-    Of ``P`` (n_samples, n_classes) and ``codes`` (n_samples,) of int, in at most ``n_bins`` bins
-    and no more than one for a sample; NaN for no samples.
+    ``P`` is (n_samples, n_classes), ``codes`` (n_samples,) of int. There are at most ``n_bins``
+    bins and no more than one for a sample. The error of no samples is NaN.
     """
     if len(codes) == 0:
         return math.nan

@@ -26,7 +26,7 @@ def row_hashes(X: np.ndarray) -> np.ndarray:
     """Hash (n_rows,) of uint64 of the content of every row of ``X`` (n_rows, n_features).
 
     Equal rows have equal hashes, and rows of float32 the hashes of the same numbers in float64;
-    other rows share one with probability ``2**-64``. There is no NaN.
+    other rows share one with probability ``2**-64``. ``X`` must have no NaN.
     """
     n_rows, n_features = X.shape
     # An odd factor per column: the same number in another column gives another hash.

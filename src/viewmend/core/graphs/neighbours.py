@@ -80,8 +80,7 @@ def graph_from_neighbours(
 def directed_neighbour_graph(X: np.ndarray, k: int, weights: str = "closed_form") -> csr_array:
     """Edges (n_rows, n_rows) from the rows of ``X`` to their ``k`` nearest, never to themselves.
 
-    ``k`` is lowered to ``n_rows - 2`` where there are fewer rows; weights as in
-    `edges_to_neighbours`.
+    ``k`` is lowered to ``n_rows - 2`` where rows are fewer; weights as in `edges_to_neighbours`.
     """
     return edges_to_neighbours(nearest_rows(X, k + 1), k, X.shape[0], weights)
 
@@ -102,8 +101,7 @@ def union_graph(
 ) -> csr_array:
     """Sum over the views of their neighbour graphs, each among the samples that the view has.
 
-    Of ``views`` (n_samples, n_features_v each); (n_samples, n_samples). Weights as in
-    `edges_to_neighbours`.
+    ``views`` are (n_samples, n_features_v) each; weights as in `edges_to_neighbours`.
     """
     n_samples = observed.shape[0]
     union = csr_array((n_samples, n_samples))

@@ -44,7 +44,7 @@ def weighted_sum(weights: np.ndarray, matrices: Sequence[csr_array]) -> csr_arra
 def label_gaps(graph: csr_array, F: np.ndarray, G: np.ndarray | None = None) -> np.ndarray:
     """``|f_i - g_j|^2`` for every stored entry of a graph, in the order of ``graph.data``.
 
-    Of a graph (n_rows, n_columns), ``F`` (n_rows, n_classes) and ``G`` (n_columns, n_classes),
+    The graph is (n_rows, n_columns), ``F`` (n_rows, n_classes) and ``G`` (n_columns, n_classes),
     which is ``F`` itself for a graph between samples.
     """
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))

@@ -56,7 +56,7 @@ def gather_evidence(
 ) -> Evidence:
     """Regress the targets on every view, predict each sample without itself, fuse the scores.
 
-    Of soft targets ``T`` (n_samples, n_classes); those of samples whose class is unknown, -1 in
+    The soft targets ``T`` (n_samples, n_classes) of samples whose class is unknown, -1 in
     ``classes`` (n_samples,), are not used.
     """
 
@@ -83,9 +83,8 @@ def evidence_shares(
     The weighted mean is robust where views are few or poor. The Gaussian model accounts for views
     that repeat each other, and for the classes that a view confuses.
 
-    Of scores ``Z`` (n_samples, n_views, n_classes), zero where not ``observed`` (n_samples,
-    n_views), and the weights (n_views,) of the views. Rows of the result (n_samples, n_classes) sum
-    to one.
+    Scores ``Z`` (n_samples, n_views, n_classes) are zero where not ``observed`` (n_samples,
+    n_views). Rows of the result (n_samples, n_classes) sum to one.
     """
     shares = observed * weights
     mean = np.einsum("iv,ivc->ic", shares, Z) / shares.sum(axis=1, keepdims=True)
@@ -112,8 +111,7 @@ def hellinger_points(P: np.ndarray) -> np.ndarray:
 def combine(P: np.ndarray, evidence: np.ndarray, prior: np.ndarray, power: float) -> np.ndarray:
     """``p_i e_i^power``, rows scaled to sum one; where ``p_i`` is zero, the prior stands in for it.
 
-    Of the scores ``P`` of the graph and the class shares of the evidence, (n_samples, n_classes)
-    each.
+    ``P`` are the scores of the graph, ``evidence`` class shares, both (n_samples, n_classes).
     """
     shares = normalise_rows(P)
     # No label reaches such a sample over the graph, so the evidence alone decides.

@@ -60,8 +60,8 @@ def gaussian_parts(gaussian: ViewGaussian, Z: np.ndarray, observed: np.ndarray) 
     """What each view adds to `log_posterior`, its prior aside; zero where a view is missing.
 
     For class ``c`` of mean ``m_c`` that is ``<z_v - m_cv / 2, (C^{-1} m_c)_v>``; views that repeat
-    each other share their part, by the inverse of their covariance ``C``. (n_samples, n_views,
-    n_classes) like ``Z``.
+    each other share their part, by the inverse of their covariance ``C``. The result has the
+    shape of ``Z``.
     """
     n_classes = Z.shape[2]
     parts = np.zeros(Z.shape)

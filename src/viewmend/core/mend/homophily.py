@@ -21,7 +21,7 @@ BLOCK = 2**17
 
 
 def homophily(graph: csr_array, classes: np.ndarray) -> float:
-    """Share of the weight of a graph that joins samples of one class; an unknown one is -1."""
+    """Share of the weight of a graph that joins samples of one class; -1 is not a class."""
     graph = graph.tocoo()
     # Unknown classes are equal to each other, but agree on nothing.
     same = (classes[graph.row] == classes[graph.col]) & (classes[graph.row] >= 0)
@@ -41,14 +41,17 @@ def homophily_weights(graphs: Sequence[csr_array], classes: np.ndarray, power: f
 
 
 def class_affinities(W: csr_array, classes: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """`neighbour_shares` of every sample; of labelled ones, their one-hot row in ``Y``."""
+    """Share (n_samples, n_classes) of every class among the neighbours of a sample.
+
+    Labelled samples, which have a one-hot row in ``Y``, keep it; see `neighbour_shares`.
+    """
     return np.where(Y.any(axis=1, keepdims=True), Y, neighbour_shares(W, classes, Y.shape[1]))
 
 
 def neighbour_shares(W: csr_array, classes: np.ndarray, n_classes: int) -> np.ndarray:
     """Share of every class among the weights of a row, (n_rows, n_classes).
 
-    Of edges ``W`` (n_rows, n_samples) to samples of ``classes`` (n_samples,), -1 where unknown.
+    ``W`` (n_rows, n_samples) holds edges to samples of ``classes`` (n_samples,), -1 if unknown.
     """
     degrees = W.sum(axis=1)[:, None]
     votes = W @ (classes[:, None] == np.arange(n_classes)).astype(W.dtype)

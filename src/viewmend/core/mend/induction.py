@@ -20,7 +20,7 @@ __all__ = ["MendInduction", "induce_classes"]
 
 @dataclass(frozen=True, eq=False)
 class MendInduction:
-    """All that new samples need of a fit: its last stage, and what that was made with."""
+    """All that new samples need of a fit: its last stage, and what that was made from."""
 
     geometry: MendGeometry
     stage: Stage

@@ -57,8 +57,8 @@ def leave_one_out_ridge(
     targets, leaving out sample ``i`` turns its prediction into ``t_i - (t_i - f_i) / (1 - h_i)``.
     On rotated features the inverse is that of a diagonal, so that every ridge costs one product.
 
-    The targets are ``T`` (n_rows, n_classes), the ridges tried are times the number of rows. Rows
-    that are not ``known``, as all are by default, have no target and are predicted only.
+    The targets are ``T`` (n_rows, n_classes); ``ridges`` are tried times the number of rows. All
+    rows are ``known`` by default; others have no target and are predicted only.
     """
     if known is None or known.all():
         return _leave_one_out(features.Phi, features.spectrum, T, ridges)
