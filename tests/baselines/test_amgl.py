@@ -33,6 +33,15 @@ def test_objective_descends():
     assert np.all(np.diff(history) <= 1e-7 * history[0])
 
 
+def test_it_stops_after_the_first_decrease_below_the_tolerance():
+    history = np.array(AMGLClassifier(tol=0.0, max_iter=20).fit(VIEWS, Y_GIVEN).history_)
+    decreases = -np.diff(history) / history[1:]
+    # Halfway between two decreases, the later of which is then the first that is small enough.
+    tol = np.sqrt(decreases[1] * decreases[2])
+    stopped = AMGLClassifier(tol=tol, max_iter=20).fit(VIEWS, Y_GIVEN).history_
+    np.testing.assert_allclose(stopped, history[:4], rtol=1e-10)
+
+
 def test_solution_is_the_minimum_over_the_view_weights():
     """sum_v sqrt(e_v) = min over a of sum_v (a_v e_v + 1 / (4 a_v)): an independent solver of
     the outer problem ends at the same weights."""

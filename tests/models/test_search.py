@@ -377,6 +377,18 @@ def test_samples_that_no_label_reaches_get_the_largest_class(prior):
     np.testing.assert_array_equal(found[[0, 1, 2, 3, 5]], [0, 1, 2, 2, 2])
 
 
+def test_classes_of_a_race_are_weighted_to_the_class_prior():
+    """A class of small scores would otherwise never be found: 0.9 against 0.1 everywhere."""
+    labels = Labels(np.arange(2), np.array([0, 1] + [-1] * 18))
+    lean = np.linspace(-0.05, 0.05, 20)
+    soft = np.column_stack([0.9 - lean, 0.1 + lean])
+    shares = [
+        np.mean(classes_found(soft, labels, order_free(class_prior=prior)) == 1)
+        for prior in (None, "uniform")
+    ]
+    assert shares == [0.0, 0.5]
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_race_solves_once_per_point_and_without_labels(solved):
     estimator = order_free(max_iter=4, tol=0.0)
