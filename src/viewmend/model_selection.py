@@ -29,7 +29,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
-from viewmend.models.search_runs import label_folds
+from viewmend.models.cross_fit import label_folds
 from viewmend.parameters import HasParameters, Integer, short
 
 __all__ = ["LabelledScorer", "LabelledStratifiedKFold", "cross_val_transduce", "labelled_scorer"]

@@ -8,7 +8,7 @@ import pytest
 from viewmend import AGFTIClassifier
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed import BlockCheckpoint, CheckpointError
-from viewmend.distributed.packing import pack, packed_arrays, unpack, unpacked_arrays
+from viewmend.distributed.blocks import pack, packed_arrays, unpack, unpacked_arrays
 from viewmend.exceptions import InvalidParameterError
 
 pytestmark = pytest.mark.filterwarnings(

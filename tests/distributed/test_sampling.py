@@ -11,9 +11,9 @@ from viewmend.core.agfti.bipartite import anchor_graphs
 from viewmend.core.agfti.graph_fourier import diffusion_coordinates, graph_spectrum, summed_graph
 from viewmend.data.labels import Labels
 from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.distributed.blocks import unpack
 from viewmend.distributed.geometry import Reading, geometry_of_blocks
 from viewmend.distributed.inputs import as_chunks
-from viewmend.distributed.packing import unpack
 from viewmend.distributed.sampling import Sample, gather_sample, survey_chunks
 from viewmend.distributed.stages import Runner
 from viewmend.distributed.waves import found_waves, known_waves, places, wave_rows

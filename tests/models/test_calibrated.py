@@ -12,7 +12,7 @@ from viewmend.core.common.calibration import log_loss, tempered
 from viewmend.core.common.content_order import canonical_order
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError
-from viewmend.models.search_runs import label_folds
+from viewmend.models.cross_fit import label_folds
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

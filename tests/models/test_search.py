@@ -19,17 +19,21 @@ from viewmend.data.labels import Labels
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.models import agfti, agfti_problem, search_contests
+from viewmend.models.cross_fit import label_folds
 from viewmend.models.search_contests import (
     CONFIRMING,
     CommonGraphs,
+    Run,
     SharedGeometry,
     ShortFits,
     classes_found,
     contest_for,
+    leader,
     learned_graph,
     short_limits,
+    still_racing,
+    surely_better,
 )
-from viewmend.models.search_runs import Run, label_folds, leader, still_racing, surely_better
 
 N_SAMPLES = 120
 BLOBS = make_multiview_blobs(N_SAMPLES, n_views=3, noise=3.0, random_state=0)

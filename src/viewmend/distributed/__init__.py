@@ -4,10 +4,9 @@
 ``docs/distributed.md``. `blocks` holds the tasks of the workers, `solver` what the client does.
 """
 
-from viewmend.distributed.checkpoint import BlockCheckpoint
+from viewmend.distributed.callbacks import BlockCheckpoint, LogBlocks
 from viewmend.distributed.inputs import is_lazy, open_views
 from viewmend.distributed.mixin import DaskMixin
-from viewmend.distributed.progress import LogBlocks
 from viewmend.exceptions import CheckpointError, LostFitError
 
 __all__ = [

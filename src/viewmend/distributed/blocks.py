@@ -8,7 +8,8 @@ passes over the blocks as often as it needs sums of them::
     spread             F; sums of the tensor step
     advance            G, W; Z of the next round; sums of Algorithm 1 at its first weights
 
-Between rounds a block keeps ``Z``, ``P``, ``F`` and, apart because it is large, ``W``.
+Between rounds a block keeps ``Z``, ``P``, ``F`` and, apart because it is large, ``W``. Graphs are
+packed, because rows on the simplex are mostly zeros and blocks wait on disk.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
+from scipy.sparse import csr_array
 
 from viewmend.backend import dispatch
 from viewmend.core import Problem, State
@@ -27,11 +29,11 @@ from viewmend.core.agfti.graph_fourier import restored, summed_graph, wave_sums
 from viewmend.core.agfti.held_out import rows_without_labels
 from viewmend.core.agfti.objective import sample_gain
 from viewmend.core.agfti.propagation import label_distances, label_sums, sample_labels
-from viewmend.distributed.packing import Packed, pack, unpack
 from viewmend.distributed.waves import wave_rows
 
 __all__ = [
     "GlobalState",
+    "Packed",
     "RowBlock",
     "SharedProblem",
     "advance",
@@ -41,54 +43,41 @@ __all__ = [
     "final_sums",
     "fused_rows",
     "held_rows",
+    "pack",
+    "packed_arrays",
     "settle",
     "shifted_graphs",
     "spread",
+    "unpack",
+    "unpacked_arrays",
     "view_rows",
 ]
 
 Sums = dict[str, Any]
+# The matrix, dense or sparse, and the shape of the array it was made of.
+Packed = tuple[np.ndarray | csr_array, tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class RowBlock:
-    """Some rows of what `viewmend.core.State` holds of all of them.
+    """Some rows of what `viewmend.core.State` holds of all of them."""
 
-    Attributes
-    ----------
-    observed : array (n_rows, n_views) of bool
-    codes : array (n_rows,) of int
-        Position of the label of a row, -1 without one.
-    Z : packed array (n_views, n_rows, n_anchors)
-    P : packed array (n_rows, n_anchors), or None before the first answer
-    F : array (n_rows, n_classes), or None before the first labels
-    """
-
-    observed: np.ndarray
-    codes: np.ndarray
-    Z: Packed
-    P: Any = None
-    F: Any = None
+    observed: np.ndarray  # (n_rows, n_views) of bool
+    codes: np.ndarray  # (n_rows,): position of the label of a row, -1 without one
+    Z: Packed  # (n_views, n_rows, n_anchors)
+    P: Any = None  # packed (n_rows, n_anchors), None before the first answer
+    F: Any = None  # (n_rows, n_classes), None before the first labels
 
 
 @dataclass(frozen=True, eq=False)
 class SharedProblem:
-    """What all blocks share and no round changes.
+    """What all blocks share and no round changes."""
 
-    Attributes
-    ----------
-    problem : Problem
-        Without rows: constants alone.
-    B_samples : array (2,)
-        Of rows without and with a label.
-    n_classes : int
-    waves : array (n_anchors, n_frequencies) or None
-        Basis of the waves of the tensor step; None for the Fourier transform along the rows.
-    """
-
-    problem: Problem
-    B_samples: np.ndarray
+    problem: Problem  # without rows: constants alone
+    B_samples: np.ndarray  # (2,): of rows without and with a label
     n_classes: int
+    # Basis (n_anchors, n_frequencies) of the waves of the tensor step; None for the Fourier
+    # transform along the rows.
     waves: Any
 
     @property
@@ -116,23 +105,47 @@ class SharedProblem:
 
 @dataclass(frozen=True, eq=False)
 class GlobalState:
-    """What the client tells every block, and holds itself: nothing grows with the samples.
+    """What the client tells every block, and holds itself: nothing grows with the samples."""
 
-    Attributes
-    ----------
-    alpha : array (n_views,)
-    T : array (n_views, n_anchors, n_anchors)
-    Q : array (n_anchors, n_classes)
-    scaled_Q : array (n_anchors, n_classes)
-        ``Lambda^{-1/2} Q``.
-    eta : float
-    """
-
-    alpha: np.ndarray
-    T: np.ndarray
-    Q: Any
-    scaled_Q: Any
+    alpha: np.ndarray  # (n_views,)
+    T: np.ndarray  # (n_views, n_anchors, n_anchors)
+    Q: Any  # (n_anchors, n_classes)
+    scaled_Q: Any  # Lambda^{-1/2} Q, of the same shape
     eta: float
+
+
+def pack(array: np.ndarray) -> Packed:
+    """An array (..., n_columns) as a matrix, sparse where that is smaller."""
+    matrix = array.reshape(-1, array.shape[-1])
+    sparse = csr_array(matrix)
+    smaller = sparse.data.nbytes + sparse.indices.nbytes < matrix.nbytes
+    return (sparse if smaller else matrix), array.shape
+
+
+def unpack(packed: Packed) -> np.ndarray:
+    """The array again; not to be written to."""
+    matrix, shape = packed
+    dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+    return dense.reshape(shape)
+
+
+def packed_arrays(name: str, packed: Packed) -> dict[str, np.ndarray]:
+    """Plain arrays for a file, under names that begin with ``name``."""
+    matrix, shape = packed
+    of_shape = {f"{name}.shape": np.array(shape)}
+    if isinstance(matrix, np.ndarray):
+        return of_shape | {f"{name}.dense": matrix}
+    parts = {part: getattr(matrix, part) for part in ("data", "indices", "indptr")}
+    return of_shape | {f"{name}.{part}": array for part, array in parts.items()}
+
+
+def unpacked_arrays(name: str, arrays: dict[str, np.ndarray]) -> Packed:
+    """What `packed_arrays` was given."""
+    shape = tuple(int(size) for size in arrays[f"{name}.shape"])
+    if f"{name}.dense" in arrays:
+        return arrays[f"{name}.dense"], shape
+    parts = tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+    return csr_array(parts, shape=(int(np.prod(shape[:-1])), shape[-1])), shape
 
 
 def begin(

@@ -20,7 +20,7 @@ from viewmend.core.common.content_order import row_hashes
 from viewmend.data.labels import Labels, check_class_prior, check_labels
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import SharedProblem
-from viewmend.distributed.checkpoint import BlockCheckpoint
+from viewmend.distributed.callbacks import BlockCheckpoint
 from viewmend.distributed.final import FinalLabels, held_out_labels, spread_finally
 from viewmend.distributed.geometry import (
     BlockGeometry,

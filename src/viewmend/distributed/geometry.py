@@ -21,9 +21,8 @@ from viewmend.core.agfti.anchors import ANCHOR_METHODS, N_WAVES, group_weights
 from viewmend.core.agfti.bipartite import anchor_graph, anchor_graphs
 from viewmend.core.agfti.graph_fourier import summed_graph
 from viewmend.core.common.scaling import NORMALIZERS
-from viewmend.distributed.blocks import RowBlock
+from viewmend.distributed.blocks import Packed, RowBlock, pack, unpack
 from viewmend.distributed.inputs import ChunkLayout, Chunks, Number, read_chunk
-from viewmend.distributed.packing import Packed, pack, unpack
 from viewmend.distributed.sampling import Sample
 from viewmend.distributed.stages import Runner
 from viewmend.distributed.waves import found_waves, known_waves, places
@@ -70,20 +69,11 @@ class SampleGeometry(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class BlockGeometry:
-    """As `viewmend.models.agfti_geometry.AnchorGeometry`, with the graphs in blocks.
+    """As `viewmend.models.agfti_geometry.AnchorGeometry`, with the graphs in blocks."""
 
-    Attributes
-    ----------
-    blocks : list of Delayed
-        Of `RowBlock`, with ``Z`` alone.
-    anchors : tuple of array (n_anchors, n_features_v)
-    waves : array (n_anchors, n_frequencies) or None
-        Basis of the waves.
-    """
-
-    blocks: list[Delayed]
-    anchors: tuple[np.ndarray, ...]
-    waves: np.ndarray | None
+    blocks: list[Delayed]  # of `RowBlock`, with ``Z`` alone
+    anchors: tuple[np.ndarray, ...]  # (n_anchors, n_features_v)
+    waves: np.ndarray | None  # basis of the waves (n_anchors, n_frequencies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,15 +95,8 @@ def geometry_of_blocks(
 ) -> BlockGeometry:
     """The geometry of all samples from that of a sample.
 
-    Parameters
-    ----------
-    chunks : Chunks
-    codes : array (n_samples,) of int
-    sample : Sample
-    geometry : SampleGeometry
-        Of the sample.
-    choices : (Reading, anchor method, numpy Generator)
-    runner : Runner
+    ``codes`` are (n_samples,); ``choices`` are how chunks are read, the anchor method and the
+    generator that anchors are drawn with.
     """
     if sample.complete:
         return _given(chunks, codes, geometry)
@@ -233,18 +216,15 @@ def start_apart(parts: Any, number: Number, codes: np.ndarray, shared: Any) -> R
 
 def sum_of_graph(block: RowBlock | Packed, shared: Any) -> dict[str, np.ndarray]:
     """What a task makes of the rows of ``N`` of a block, for a sum."""
-    task, argument = shared
+    task, told = shared
     if isinstance(block, RowBlock):
-        return {"sum": task(summed_graph(unpack(block.Z), block.observed), argument)}
-    return {"sum": task(unpack(block), argument)}
+        return {"sum": task(summed_graph(unpack(block.Z), block.observed), told)}
+    return {"sum": task(unpack(block), told)}
 
 
 def _sums_over(blocks: list[Delayed], runner: Runner) -> Callable[..., np.ndarray]:
-    def sum_of(task: Callable[..., np.ndarray], argument: object) -> np.ndarray:
-        sums = runner.sums(sum_of_graph, blocks, shared=(task, argument))
-        return sums["sum"]
-
-    return sum_of
+    """What `found_waves` asks for sums with."""
+    return lambda task, told: runner.sums(sum_of_graph, blocks, shared=(task, told))["sum"]
 
 
 def _weighted_sums(

@@ -32,8 +32,15 @@ from viewmend.models.agfti_geometry import (
     check_graph_size,
     on_host,
 )
-from viewmend.models.agfti_labels import hold_outs, make_state, reweighted, warn_of_uneven_labels
-from viewmend.models.agfti_problem import make_problem, round_parameters, solve_problem
+from viewmend.models.agfti_problem import (
+    hold_outs,
+    make_problem,
+    make_state,
+    reweighted,
+    round_parameters,
+    solve_problem,
+    warn_of_uneven_labels,
+)
 from viewmend.models.base import InductiveMixin, TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CALIBRATION, CalibratedMixin
 from viewmend.models.explanation import Explanation, explain_propagated

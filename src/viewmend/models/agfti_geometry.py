@@ -55,10 +55,7 @@ def check_graph_size(
 ) -> GraphSize:
     """Anchors per view and neighbours per sample that the poorest view allows.
 
-    Raises
-    ------
-    InvalidParameterError
-        If the method cannot draw as many, or fewer than two are left.
+    An error if the method cannot draw as many, or fewer than two are left.
     """
     poorest = int(np.argmin(data.observed.sum(axis=0)))
     name, n_rows = data.names[poorest], int(data.observed[:, poorest].sum())
@@ -88,10 +85,7 @@ def check_graph_size(
 def on_host(X: Any) -> tuple[Any, str | None]:
     """Input with NumPy arrays in place of PyTorch tensors, and the device of the first of these.
 
-    Parameters
-    ----------
-    X : one array, or list, tuple or dict of arrays
-        Anything else, and input without tensors, comes back as it is, with None for a device.
+    Input that is no array, list, tuple or dict, or has no tensors, comes back as it is, with None.
     """
     entries = X.values() if isinstance(X, Mapping) else X if isinstance(X, (list, tuple)) else (X,)
     device = next(filter(None, map(torch_device, entries)), None)
@@ -111,18 +105,8 @@ def _numpy_of_tensor(thing: Any) -> Any:
 def check_device(device: str | None, of_input: str | None) -> str | None:
     """Device to compute on, by PyTorch's name; None for NumPy.
 
-    Parameters
-    ----------
-    device : None, "auto", "cpu" or "cuda"
-    of_input : str or None
-        Where the input lies, which decides where ``device`` is None.
-
-    Raises
-    ------
-    ImportError
-        If PyTorch is asked for and not installed.
-    InvalidParameterError
-        If a GPU is asked for and not found.
+    Where the input lies decides if ``device`` is None. An error if PyTorch or a GPU is asked for
+    and not there.
     """
     if device is None:
         return of_input
@@ -141,29 +125,19 @@ def check_device(device: str | None, of_input: str | None) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class AnchorGeometry:
-    """The samples without their labels.
+    """The samples without their labels."""
 
-    Attributes
-    ----------
-    order : array (n_samples,) of int
-        Row ``i`` of all that follows is row ``order[i]`` of the data.
-    observed : array (n_samples, n_views) of bool
-    anchors : tuple of array (n_anchors, n_features_v)
-    graphs : array (n_views, n_samples, n_anchors)
-        Rows of missing samples hold the start of their imputation.
-    waves : array (n_samples, n_frequencies) or None
-        Graph Fourier basis of the tensor step; None for the Fourier transform along the rows.
-    n_neighbors : int
-    to_device : callable
-        Copies NumPy arrays, as order and mask are, to the device of anchors and graphs.
-    """
-
+    # (n_samples,): row i of all that follows is row order[i] of the data.
     order: np.ndarray
-    observed: np.ndarray
-    anchors: tuple[Array, ...]
+    observed: np.ndarray  # (n_samples, n_views) of bool
+    anchors: tuple[Array, ...]  # (n_anchors, n_features_v)
+    # (n_views, n_samples, n_anchors): rows of missing samples hold the start of their imputation.
     graphs: Array
+    # Graph Fourier basis (n_samples, n_frequencies) of the tensor step; None for the Fourier
+    # transform along the rows.
     waves: Array | None
     n_neighbors: int
+    # Copies NumPy arrays, as order and mask are, to the device of anchors and graphs.
     to_device: ToDevice
 
     def started(self, problem: Problem) -> Problem:
@@ -191,34 +165,16 @@ def graph_geometry(
     """Corresponding anchors and the graph Fourier basis; neither depends on an order of rows.
 
     Samples are sorted by their content, and views are taken in the order of theirs, so that
-    draws fall alike however the data came.
-
-    Parameters
-    ----------
-    data : MultiViewData
-    codes : array (n_samples,) of int
-        Tell samples of equal content apart, and nothing else.
-    normalize : callable
-        Scales the rows of a view.
-    size : GraphSize
-    seed : int, numpy Generator or None
-    to_device : callable
-        Copies NumPy arrays to the device that the rest of the work is done on.
-
-    Returns
-    -------
-    AnchorGeometry
+    draws fall alike however the data came. ``codes`` (n_samples,) tell samples of equal content
+    apart, and nothing else.
     """
     order = canonical_order(data.views, data.observed, codes)
     contents = _view_contents(data)
     view_order = np.argsort(contents, kind="stable")
     views = [to_device(normalize(data.views[v][order])) for v in view_order]
     seen = data.observed[np.ix_(order, view_order)]
-    xp, observed, inverse_view_order = (
-        array_namespace(*views),
-        to_device(seen),
-        np.argsort(view_order),
-    )
+    xp, observed = array_namespace(*views), to_device(seen)
+    inverse_view_order = np.argsort(view_order)
     anchors, common = _drawn_anchors(views, observed, contents[view_order], size, seed)
     graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
     graphs = xp.where(observed.T[:, :, None], graphs, common)
@@ -242,10 +198,7 @@ def fourier_geometry(
     seed: Seed,
     to_device: ToDevice,
 ) -> AnchorGeometry:
-    """The paper's: every view draws anchors of its own, missing rows start uniform, rows as given.
-
-    Parameters and answer as in `graph_geometry`.
-    """
+    """The paper's: every view draws its own anchors, missing rows start uniform, rows as given."""
     rng, select = np.random.default_rng(seed), ANCHOR_METHODS[size.anchor_method]
     views = [to_device(normalize(view)) for view in data.views]
     observed = to_device(data.observed)

@@ -48,16 +48,9 @@ class Predictor(Protocol):
 def score_labelled(
     model: Predictor, X: Any, y: Any, sample_weight: ArrayLike | None, mask: ArrayLike | None
 ) -> float:
-    """Share of the labelled samples whose class ``predict`` finds; unlabelled ones do not count.
+    """Share of the labelled samples whose class ``predict`` finds.
 
-    Parameters
-    ----------
-    model : fitted classifier
-    X : views of the samples, in any form that ``predict`` takes
-    y : array-like (n_samples,)
-        -1, None or NaN for unlabelled samples.
-    sample_weight : array (n_samples,) or None
-    mask : array (n_samples, n_views) of bool or None
+    Samples whose ``y`` (n_samples,) is -1, None or NaN are unlabelled and do not count.
     """
     rows, classes = labelled_part(y)
     weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
@@ -67,17 +60,9 @@ def score_labelled(
 
 
 def scaled_shares(soft: np.ndarray, labelled_shares: np.ndarray) -> np.ndarray:
-    """Soft labels scaled to sum one; where there is none, the labelled class shares.
+    """Soft labels (n_samples, n_classes) scaled to sum one, negative ones counting as zero.
 
-    Parameters
-    ----------
-    soft : array (n_samples, n_classes)
-        Of any scale; negative ones count as zero.
-    labelled_shares : array (n_classes,)
-
-    Returns
-    -------
-    array (n_samples, n_classes)
+    Rows without any soft label get the ``labelled_shares`` (n_classes,).
     """
     scaled = normalise_rows(np.maximum(soft, 0))
     return np.where(scaled.any(axis=1, keepdims=True), scaled, labelled_shares)
@@ -165,12 +150,7 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
     def _store_transduction(self, soft: np.ndarray, labels: Labels, reachable: np.ndarray) -> None:
         """Distributions and classes of the samples of fit; given labels are kept.
 
-        Parameters
-        ----------
-        soft : array (n_samples, n_classes)
-            Non-negative up to rounding, of any scale.
-        labels : Labels
-        reachable : array (n_samples,) of bool
+        ``soft`` (n_samples, n_classes) is non-negative up to rounding, and of any scale.
         """
         self._labelled_shares = labels.shares()
         shares = self._distributions(np.where(reachable[:, None], soft, 0))

@@ -146,15 +146,10 @@ class CalibratedMixin:
         state: FittedState,
         hold_out: Mapping[str, HoldOut],
     ) -> None:
-        """Distributions and classes of the samples of fit, calibrated, and their confidence.
+        """As `MultiViewClassifier._store_transduction`, calibrated, and with confidence.
 
-        Parameters
-        ----------
-        soft, labels, reachable
-            As in `MultiViewClassifier._store_transduction`.
-        state : FittedState
-        hold_out : dict of callable
-            Ways to score labelled samples without their own label, by value of ``calibration``.
+        ``hold_out`` has ways to score labelled samples without their own label, by value of the
+        parameter ``calibration``.
         """
         soft = np.where(reachable[:, None], soft, 0)
         # Classes are those of the shares as they are: no temperature can round two of them to one.

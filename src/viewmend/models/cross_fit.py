@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
-from viewmend.exceptions import DataWarning
+from viewmend.exceptions import DataWarning, InvalidLabelsError
 from viewmend.models.base import TwoStepClassifier, ViewLayout
-from viewmend.models.search_runs import label_folds
 
-__all__ = ["HoldOut", "cross_fitted"]
+__all__ = ["HoldOut", "cross_fitted", "fit_silently", "label_folds", "labels_without", "silent"]
 
 N_FOLDS = 5
 
@@ -24,42 +24,64 @@ N_FOLDS = 5
 HoldOut = Callable[[], tuple[np.ndarray, np.ndarray]]
 
 
+def label_folds(codes: np.ndarray, order: np.ndarray, n_folds: int) -> list[np.ndarray]:
+    """Labelled samples in folds, none of them empty: dealt class by class, as they are ordered.
+
+    ``codes`` (n_samples,) are -1 for unlabelled samples. A class with a single label stays out of
+    all folds: held out, it would be unknown.
+    """
+    known = order[codes[order] >= 0]
+    # Classes as they come, not by code: other names for them give the same folds.
+    _, first, counts = np.unique(codes[known], return_index=True, return_counts=True)
+    several = codes[known[np.sort(first[counts > 1])]]
+    if len(several) == 0:
+        msg = (
+            "every class has a single label, so that none can be held out; label two samples of "
+            "some class, or use the estimator with its own parameters"
+        )
+        raise InvalidLabelsError(msg)
+    # One row of cards: where a class ends the next one goes on, so that folds are of one size.
+    cards = np.concatenate([known[codes[known] == code] for code in several])
+    return [cards[turn::n_folds] for turn in range(min(n_folds, len(cards)))]
+
+
+def labels_without(held_out: np.ndarray, labels: Labels) -> Labels:
+    """The labels of all other samples."""
+    codes = labels.codes.copy()
+    codes[held_out] = -1
+    return Labels(labels.classes, codes)
+
+
+def silent(model: TwoStepClassifier) -> TwoStepClassifier:
+    """A clone that is asked for classes alone, which calibration does not change."""
+    return clone(model).set_params(calibration=None, verbose=0).set_callbacks()
+
+
+def fit_silently(
+    model: TwoStepClassifier, layout: ViewLayout | MultiViewData, geometry: Any, labels: Labels
+) -> None:
+    """Fit to some of the labels, without the warnings that the fit to all of them gives."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", DataWarning)
+        model.fit_prepared(layout, geometry, labels)
+
+
 def cross_fitted(
     model: TwoStepClassifier, geometry: Any, order: np.ndarray, labels: Labels
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What fits without a fold of the labels say of its samples, uncalibrated, and their codes.
+    """What fits without a fold of the labels say of its samples, and their codes.
 
-    Parameters
-    ----------
-    model : TwoStepClassifier
-    geometry : its geometry of the data
-    order : array (n_samples,) of int
-        In which labels are dealt into folds.
-    labels : Labels
-
-    Returns
-    -------
-    shares : array (n_held_out, n_classes)
-    codes : array (n_held_out,) of int
-        Without classes of a single label.
+    Labels are dealt into folds in the ``order`` (n_samples,). Shares (n_held_out, n_classes) are
+    uncalibrated; classes of a single label are left out.
     """
     if labels.counts().max() < 2:
         return np.empty((0, labels.n_classes)), np.empty(0, dtype=np.int64)
     folds = label_folds(labels.codes, order, N_FOLDS)
-    shares = [_shares_without(fold, model, geometry, labels) for fold in folds]
-    return np.concatenate(shares), labels.codes[np.concatenate(folds)]
-
-
-def _shares_without(
-    held_out: np.ndarray, model: TwoStepClassifier, geometry: Any, labels: Labels
-) -> np.ndarray:
-    codes = labels.codes.copy()
-    codes[held_out] = -1
-    other = clone(model).set_params(calibration=None, verbose=0).set_callbacks()
     layout = ViewLayout(model.view_names_, model.view_n_features_, model.observed_)
-    with warnings.catch_warnings():
-        # The fit to all labels tells what is wrong with the data.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", DataWarning)
-        other.fit_prepared(layout, geometry, Labels(labels.classes, codes))
-    return np.asarray(other.label_distributions_[held_out])
+    shares = []
+    for fold in folds:
+        other = silent(model)
+        fit_silently(other, layout, geometry, labels_without(fold, labels))
+        shares.append(np.asarray(other.label_distributions_[fold]))
+    return np.concatenate(shares), labels.codes[np.concatenate(folds)]

@@ -169,17 +169,9 @@ def _explanation(
 ) -> Explanation:
     """Words for the parts of the logarithms of the shares.
 
-    Parameters
-    ----------
-    model : fitted classifier
-    rows : array (n_rows,) of int
-    influence : array (n_rows, n_labelled)
-        Of the labels, before classes are weighted.
-    view_shares : array (n_rows, n_views)
-    parts : array (n_rows, n_reasons - 1, n_classes)
-        What else than the graph adds to the logarithms.
-    unjoined : array (n_classes,)
-        What stands for the graph where it joins a sample to no label.
+    ``influence`` (n_rows, n_labelled) is that of the labels before classes are weighted, ``parts``
+    (n_rows, n_reasons - 1, n_classes) what else than the graph adds to the logarithms, and
+    ``unjoined`` (n_classes,) stands for the graph where it joins a sample to no label.
     """
     state, supporters = model.fitted_state_, np.flatnonzero(model.fitted_state_.label_codes >= 0)
     members = state.label_codes[supporters][:, None] == np.arange(len(model.classes_))
@@ -187,7 +179,8 @@ def _explanation(
     joined = support.any(axis=1, keepdims=True)
     graph_shares = np.where(joined, support @ members, unjoined)
     label_codes, rival_codes = _best_two(model, rows)
-    logs = np.concatenate([_log(graph_shares)[:, None], parts], axis=1)
+    graph_logs = np.log(np.maximum(graph_shares, np.finfo(float).tiny))
+    logs = np.concatenate([graph_logs[:, None], parts], axis=1)
     turn, temperature = np.arange(len(rows)), model.calibration_.temperature
     log_odds = logs[turn, :, label_codes] - logs[turn, :, rival_codes]
     return Explanation(
@@ -214,7 +207,3 @@ def _best_two(model: ExplainedModel, rows: np.ndarray) -> tuple[np.ndarray, np.n
     labels = np.where(given >= 0, given, np.argmax(shares, axis=1))
     shares[np.arange(len(rows)), labels] = -1
     return labels, np.argmax(shares, axis=1)
-
-
-def _log(shares: np.ndarray) -> np.ndarray:
-    return np.log(np.maximum(shares, np.finfo(float).tiny))

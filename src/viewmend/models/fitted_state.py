@@ -17,20 +17,13 @@ __all__ = ["AGFTIState", "FittedAGFTI", "FittedMend", "FittedState", "MendState"
 
 @dataclass(frozen=True, eq=False)
 class FittedState:
-    """What became of the labels of a fit.
+    """What became of the labels of a fit."""
 
-    Attributes
-    ----------
-    label_codes : array (n_samples,) of int
-        Place of the given label in ``classes_``, -1 without one.
-    labelled_shares : array (n_classes,)
-        Class shares of the labelled samples.
-    class_weights : array (n_classes,), or 1
-        What soft labels are multiplied by.
-    """
-
+    # Place (n_samples,) of the given label in ``classes_``, -1 without one.
     label_codes: np.ndarray
+    # Class shares (n_classes,) of the labelled samples.
     labelled_shares: np.ndarray
+    # What soft labels are multiplied by: (n_classes,), or 1.
     class_weights: np.ndarray | float
 
 
@@ -47,17 +40,10 @@ class AGFTIState(FittedState):
 
 @dataclass(frozen=True, eq=False)
 class MendState(FittedState):
-    """Of a `MendClassifier`.
-
-    Attributes
-    ----------
-    induction : MendInduction
-        Its samples are in an order of their content.
-    order : array (n_samples,) of int
-        Row ``i`` there is row ``order[i]`` of ``fit``.
-    """
+    """Of a `MendClassifier`; its induction has the samples in an order of their content."""
 
     induction: MendInduction
+    # (n_samples,): row i there is row order[i] of ``fit``.
     order: np.ndarray
 
 

@@ -288,18 +288,8 @@ def held_out_scores(state: MendState, Y: np.ndarray) -> tuple[np.ndarray, np.nda
     """Scores of labelled samples without their own label, and their codes.
 
     The graph and the evidence of the last stage are kept as they are; the evidence of a sample
-    leaves out its label but not what its neighbours learned from it.
-
-    Parameters
-    ----------
-    state : MendState
-    Y : array (n_samples, n_classes)
-        Labels in the order of the state.
-
-    Returns
-    -------
-    scores : array (n_held_out, n_classes)
-    codes : array (n_held_out,) of int
+    leaves out its label but not what its neighbours learned from it. ``Y`` (n_samples, n_classes)
+    has the labels in the order of the state; scores are (n_held_out, n_classes).
     """
     stage, settings, rows = state.induction.stage, state.induction.settings, held_out_samples(Y)
     P = spread_without_own(stage.W, Y, stage.F, rows, settings.spreading)

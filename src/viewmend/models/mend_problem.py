@@ -79,14 +79,9 @@ def representation_names(representations: str | Sequence[str]) -> tuple[str, ...
 
 
 def make_labelling(class_prior: ClassPrior, labels: Labels, order: np.ndarray) -> Labelling:
-    """Labels and class shares of samples that are taken in another order.
+    """Labels and class shares of samples that are taken in another ``order`` (n_samples,).
 
-    Parameters
-    ----------
-    class_prior : "auto", or as in `viewmend.data.labels.check_class_prior`
-        Without shares, and with "auto", those of the labels are a start, and are learned.
-    labels : Labels
-    order : array (n_samples,) of int
+    Where there is no prior, or "auto", the shares of the labels are a start, and are learned.
     """
     auto = isinstance(class_prior, str) and class_prior == "auto"
     prior = check_class_prior(None if auto else class_prior, labels)

@@ -20,12 +20,15 @@ from viewmend.core.common.content_order import canonical_order
 from viewmend.exceptions import InvalidParameterError
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.models.base import TwoStepClassifier, score_labelled
-from viewmend.models.search_contests import Contest, SharedGeometry, content, contest_for
-from viewmend.models.search_runs import (
+from viewmend.models.cross_fit import label_folds
+from viewmend.models.search_contests import (
     SURVIVORS,
+    Contest,
     Point,
     Run,
-    label_folds,
+    SharedGeometry,
+    content,
+    contest_for,
     leader,
     share,
     still_racing,

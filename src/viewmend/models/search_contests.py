@@ -1,37 +1,52 @@
-"""How the points of a grid are compared: by short fits, or by labels spread over common graphs."""
+"""How the points of a grid are compared: by short fits, or by labels spread over common graphs.
+
+A `Run` is what a search knows of a point. A `Contest` tells which held-out labels it finds.
+"""
 
 from __future__ import annotations
 
+import math
 import pickle
-import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.core.agfti.propagation import propagate_labels
 from viewmend.core.common.class_shares import class_weights
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
-from viewmend.exceptions import DataWarning
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.agfti_geometry import AnchorGeometry
 from viewmend.models.agfti_problem import final_diagonals, make_problem, solve_problem
 from viewmend.models.base import TwoStepClassifier
-from viewmend.models.search_runs import Point, Run, surely_better
+from viewmend.models.cross_fit import fit_silently, labels_without, silent
 
 __all__ = [
     "CommonGraphs",
     "Contest",
+    "Point",
+    "Run",
     "SharedGeometry",
     "ShortFits",
     "content",
     "contest_for",
+    "leader",
+    "share",
     "short_limits",
+    "still_racing",
+    "surely_better",
 ]
+
+# Values by name of parameter.
+Point = Mapping[str, Any]
+
+# Share of the points that survive a fold.
+SURVIVORS = 1 / 3
 
 # Parameters of AGF-TI whose values look the same on a graph that no label has shaped, cut short.
 HIDDEN_WITHOUT_LABELS = {"imputation", "label_strength", "max_iter", "propagation_damping", "tol"}
@@ -45,15 +60,59 @@ CONFIRMING = {"max_iter": 3}
 PROMISING = 0.5
 
 
-class SharedGeometry:
-    """Fits of points of a grid that compute once what does not depend on labels.
+@dataclass(eq=False)
+class Run:
+    """A point of the grid, and which held-out labels it found: arrays (n_held_out,) of bool."""
 
-    Parameters
-    ----------
-    estimator : TwoStepClassifier
-    data : MultiViewData
-    labels : Labels
+    point: Point
+    # One per fold that it was in, of short fits.
+    hits: list[np.ndarray] = field(default_factory=list)
+    # Of the longer fits of the last comparison, for the folds that it came to there.
+    full_hits: list[np.ndarray] = field(default_factory=list)
+
+    @property
+    def score(self) -> float:
+        """Share of the labels held out so far that it found."""
+        return share(self.hits)
+
+    @property
+    def best_known(self) -> list[np.ndarray]:
+        """Hits fold by fold, of the longer fits where there are any."""
+        return self.full_hits + self.hits[len(self.full_hits) :]
+
+
+def share(hits: Sequence[np.ndarray]) -> float:
+    """Share of the labels that were found; NaN where none was held out."""
+    return float(np.concatenate(hits).mean()) if hits else math.nan
+
+
+def still_racing(runs: Sequence[Run]) -> list[Run]:
+    """The first run, and of the others that were in every fold so far the best third."""
+    first, *others = runs
+    others = [run for run in others if len(run.hits) == len(first.hits)]
+    if first.hits:
+        n_survivors = math.ceil(SURVIVORS * len(others))
+        others = sorted(others, key=lambda run: -run.score)[:n_survivors]
+    return [first, *others]
+
+
+def leader(runs: Sequence[Run]) -> Run:
+    """The best of the runs that were in all folds, the first of equals."""
+    return max(still_racing(runs), key=lambda run: run.score)
+
+
+def surely_better(rival: Run, champion: Run, margin: float) -> bool:
+    """Whether a run found more labels than another, by more than ``margin`` standard errors.
+
+    With ``w`` labels that only the one found and ``l`` that only the other did, ``w - l`` has the
+    standard error ``sqrt(w + l)`` if both are equally good (McNemar 1947).
     """
+    gains = np.concatenate(rival.best_known).astype(int) - np.concatenate(champion.best_known)
+    return bool(gains.sum() > margin * math.sqrt(np.abs(gains).sum()))
+
+
+class SharedGeometry:
+    """Fits of points of a grid that compute once what does not depend on labels."""
 
     def __init__(self, estimator: TwoStepClassifier, data: MultiViewData, labels: Labels) -> None:
         self.estimator, self.data, self.labels = estimator, data, labels
@@ -71,13 +130,8 @@ class SharedGeometry:
     ) -> TwoStepClassifier:
         """A silent fit to the other labels, with parameters cut down to their limits."""
         model = self.limited(point, limits)
-        rest = self.labels_without(held_out)
-        geometry = self.geometry(model)
-        with warnings.catch_warnings():
-            # A short fit need not converge, and the final one tells what is wrong with the labels.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", DataWarning)
-            model.fit_prepared(self.data, geometry, rest)
+        rest = labels_without(held_out, self.labels)
+        fit_silently(model, self.data, self.geometry(model), rest)
         return model
 
     def hits(self, held_out: np.ndarray, point: Point, limits: Mapping[str, int]) -> np.ndarray:
@@ -87,21 +141,10 @@ class SharedGeometry:
         return np.asarray(codes == self.labels.codes[held_out])
 
     def limited(self, point: Point, limits: Mapping[str, int]) -> TwoStepClassifier:
-        """The estimator with the parameters of a point, none above its limit, and silent.
-
-        Classes are all that is asked of it, and calibration changes none.
-        """
-        model = clone(self.estimator).set_callbacks().set_params(**point)
-        model.set_params(verbose=0, calibration=None)
-        return model.set_params(
-            **{name: min(getattr(model, name), limits[name]) for name in limits}
-        )
-
-    def labels_without(self, held_out: np.ndarray) -> Labels:
-        """The labels of all other samples."""
-        codes = self.labels.codes.copy()
-        codes[held_out] = -1
-        return Labels(self.labels.classes, codes)
+        """The estimator with the parameters of a point, none above its limit, and silent."""
+        model = silent(clone(self.estimator).set_params(**point))
+        cut = {name: min(getattr(model, name), limit) for name, limit in limits.items()}
+        return model.set_params(**cut)
 
     def geometry(self, model: TwoStepClassifier) -> Any:
         """What the model computes before it sees a label."""
@@ -111,31 +154,28 @@ class SharedGeometry:
         return self._known[key]
 
 
-class Contest(Protocol):
-    """How points are compared, fold by fold in a race, then the winner with the first run."""
+class Contest(ABC):
+    """How points are compared, fold by fold in a race, then the winner with the first run.
 
-    def short_hits(self, fold: int, run: Run) -> np.ndarray:
-        """Which labels of a fold a point finds in the race, (n_held_out,) of bool."""
-
-    def last_comparison(self, champion: Run, rival: Run, margin: float) -> Run:
-        """The rival if longer fits find it surely better, else the champion."""
-
-
-class ShortFits:
-    """The race by fits of few rounds, one for every point and fold; the last comparison in full.
-
-    Parameters
-    ----------
-    shared : SharedGeometry
-    folds : sequence of array of int
-    limits : dict of int
-        Upper limits of parameters in the race, see `short_limits`.
+    ``limits`` are upper limits of parameters in the race, see `short_limits`.
     """
 
     def __init__(
         self, shared: SharedGeometry, folds: Sequence[np.ndarray], limits: Mapping[str, int]
     ) -> None:
         self.shared, self.folds, self.limits = shared, folds, limits
+
+    @abstractmethod
+    def short_hits(self, fold: int, run: Run) -> np.ndarray:
+        """Which labels of a fold a point finds in the race, (n_held_out,) of bool."""
+
+    @abstractmethod
+    def last_comparison(self, champion: Run, rival: Run, margin: float) -> Run:
+        """The rival if longer fits find it surely better, else the champion."""
+
+
+class ShortFits(Contest):
+    """The race by fits of few rounds, one for every point and fold; the last comparison in full."""
 
     def short_hits(self, fold: int, run: Run) -> np.ndarray:
         return self.shared.hits(self.folds[fold], run.point, self.limits)
@@ -152,7 +192,7 @@ class ShortFits:
         return [self.shared.hits(fold, run.point, {}) for fold in self.folds]
 
 
-class CommonGraphs:
+class CommonGraphs(Contest):
     """The race of AGF-TI with one graph per point, which all folds spread their labels over.
 
     Labels enter the learning of a graph only through the distances ``H``, and at the default
@@ -161,21 +201,13 @@ class CommonGraphs:
     the last comparison the other labels of the fold shape its graph. It begins only if the rival
     is surely better in the race, and ends with the fold after which it is not so by half the
     margin.
-
-    Parameters
-    ----------
-    shared : SharedGeometry
-        Of an `AGFTIClassifier`.
-    folds : sequence of array of int
-    limits : dict of int
-        Upper limits of parameters in the race, see `short_limits`.
     """
 
     def __init__(
         self, shared: SharedGeometry, folds: Sequence[np.ndarray], limits: Mapping[str, int]
     ) -> None:
-        self.shared, self.folds, self.limits = shared, folds, limits
-        self._rests = [shared.labels_without(fold) for fold in folds]
+        super().__init__(shared, folds, limits)
+        self._rests = [labels_without(fold, shared.labels) for fold in folds]
         self._soft: dict[Run, list[np.ndarray]] = {}
 
     def short_hits(self, fold: int, run: Run) -> np.ndarray:
@@ -268,16 +300,9 @@ def learned_graph(model: AGFTIClassifier, geometry: AnchorGeometry, labels: Labe
 def spread_over(
     P: np.ndarray, model: AGFTIClassifier, geometry: AnchorGeometry, labels: Labels
 ) -> np.ndarray:
-    """Soft labels (n_samples, n_classes) that a model gives out over a graph.
+    """Soft labels (n_samples, n_classes) that a model gives out over a graph ``P``.
 
-    Parameters
-    ----------
-    P : array (n_samples, n_anchors)
-        Like the answer in the order of the geometry.
-    model : AGFTIClassifier
-    geometry : AnchorGeometry
-    labels : Labels
-        In the order of the data.
+    Both are in the order of the geometry, labels in that of the data.
     """
     ordered = Labels(labels.classes, labels.codes[geometry.order])
     B = final_diagonals(model, ordered.labelled, P[None])

@@ -1,18 +1,24 @@
-"""Rounds over blocks that outlive workers and client, in a folder that all of them see."""
+"""Callbacks of fits over blocks: one shows how far they are, one keeps rounds in a folder.
+
+Blocks, and what the client holds of a round, are files of plain arrays.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from viewmend.core.agfti.state import Round
+from viewmend.callbacks.progress import LogRounds
+from viewmend.core.agfti.state import InnerStep, Round
+from viewmend.distributed.blocks import GlobalState, RowBlock, packed_arrays, unpacked_arrays
 from viewmend.exceptions import CheckpointError, InvalidParameterError
 from viewmend.storage.atomic import replacing
 
@@ -20,9 +26,38 @@ if TYPE_CHECKING:
     from viewmend.distributed.solver import BlockState
     from viewmend.distributed.stages import Runner
 
-__all__ = ["BlockCheckpoint", "SavedRounds"]
+__all__ = ["BlockCheckpoint", "LogBlocks", "SavedRounds"]
 
 TABLE = "checkpoint.json"
+# Fields of `GlobalState`, and of what Algorithm 1 was told, in the file of the client.
+OF_CURRENT = ("alpha", "T", "Q", "scaled_Q", "eta")
+OF_ANSWER = ("cost", "size", "agreements", "spread")
+
+
+class LogBlocks(LogRounds):
+    """Write which stage of which round is under way, and how many of its blocks are done.
+
+    Any callback with a method ``on_blocks(stage, done, total)`` is told of blocks in the same way,
+    where the fit runs on a `distributed.Client`. ``total`` counts the results of all blocks and
+    the one of their sums.
+
+    Parameters
+    ----------
+    stream : text stream, optional
+        Standard error by default.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        super().__init__(stream)
+        self.n_rounds = 0
+
+    def on_blocks(self, stage: str, done: int, total: int) -> None:
+        line = f"\rround {self.n_rounds + 1:3d}  {stage:<16s} {done:6d} / {total}"
+        (self.stream or sys.stderr).write(line + ("\n" if done == total else ""))
+
+    def __call__(self, round_: Any, _state: Any) -> None:
+        self.n_rounds = round_.iteration
+        super().__call__(round_, _state)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,22 +100,10 @@ class BlockCheckpoint:
     def read(
         self, fingerprint: dict[str, Any], n_blocks: int, runner: Runner
     ) -> SavedRounds | None:
-        """The last rounds that were kept of this fit, or None.
+        """The last rounds that were kept of this fit, or None; a CheckpointError if of another.
 
-        Parameters
-        ----------
-        fingerprint : dict
-            What a fit is told by, in what JSON knows.
-        n_blocks : int
-        runner : Runner
-
-        Raises
-        ------
-        CheckpointError
-            If the folder has another fit.
+        The ``fingerprint`` is what a fit is told by, in what JSON knows.
         """
-        from viewmend.distributed.files import block_paths, read_round, read_state
-
         if not (self.folder / TABLE).exists():
             return None
         table = json.loads((self.folder / TABLE).read_text())
@@ -102,7 +125,6 @@ class BlockCheckpoint:
         self, fingerprint: dict[str, Any], geometry: dict[str, np.ndarray], runner: Runner
     ) -> Callable[[BlockState], BlockState]:
         """What keeps a state every few rounds, and gives back one that begins with its files."""
-        from viewmend.distributed.files import block_paths, current_arrays, read_state, write_block
 
         def keep(state: BlockState) -> BlockState:
             if len(state.history) % self.every:
@@ -133,3 +155,59 @@ class BlockCheckpoint:
         for old in self.folder.glob("round-*"):
             if old != folder:
                 shutil.rmtree(old)
+
+
+def block_paths(folder: Path, n_blocks: int) -> list[Path]:
+    """Files of all blocks of a round."""
+    return [folder / f"block-{i:06d}.npz" for i in range(n_blocks)]
+
+
+def write_block(block: RowBlock, W: np.ndarray, path: Path, _shared: None) -> None:
+    """A block and its ``W`` in a file."""
+    arrays: dict[str, Any] = packed_arrays("Z", block.Z) | packed_arrays("P", block.P)
+    arrays |= {"observed": block.observed, "codes": block.codes, "F": block.F, "W": W}
+    with replacing(path) as stream:
+        np.savez(stream, **arrays)
+
+
+def read_block(path: Path, _shared: None) -> tuple[RowBlock, np.ndarray, dict[str, Any]]:
+    """What `write_block` was given, and no sums."""
+    try:
+        with np.load(path) as file:
+            arrays = dict(file)
+    except (OSError, ValueError) as error:
+        msg = (
+            f"the checkpoint lacks {path}, or it is broken ({error}); see that all workers reach "
+            f"the folder, or delete it and fit anew"
+        )
+        raise CheckpointError(msg) from error
+    Z, P = (unpacked_arrays(name, arrays) for name in ("Z", "P"))
+    return RowBlock(arrays["observed"], arrays["codes"], Z, P, arrays["F"]), arrays["W"], {}
+
+
+def current_arrays(state: BlockState) -> dict[str, np.ndarray]:
+    """What the client holds, by name."""
+    current = {name: np.asarray(getattr(state.current, name)) for name in OF_CURRENT}
+    return current | {name: np.asarray(state.answered[name]) for name in OF_ANSWER}
+
+
+def read_state(
+    paths: list[Path], arrays: dict[str, np.ndarray], history: tuple[Round, ...], runner: Runner
+) -> BlockState:
+    """The state whose blocks are in files, and read by the workers."""
+    # Here, because Dask is behind it, which not everybody has.
+    from viewmend.distributed.solver import BlockState
+
+    pending = runner.start(read_block, paths, shared=None, n_results=2)
+    pending.sums()
+    blocks, W = pending.results
+    values: dict[str, Any] = {name: arrays[name] for name in OF_CURRENT}
+    current = replace(GlobalState(**values), eta=float(arrays["eta"]))
+    answered = {name: arrays[name] for name in OF_ANSWER}
+    return BlockState(blocks, W, current, answered, history)
+
+
+def read_round(entry: dict[str, Any]) -> Round:
+    """A round from what `dataclasses.asdict` made of it."""
+    inner = tuple(InnerStep(**step) for step in entry["inner"])
+    return Round(**(entry | {"alpha": tuple(entry["alpha"]), "inner": inner}))
