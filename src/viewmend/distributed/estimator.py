@@ -55,23 +55,11 @@ AFTER_ROUNDS |= {"verbose", "view_sizes"}
 
 @dataclass(frozen=True, eq=False)
 class BlockInput:
-    """What a fit is given: checked rows in chunks, labels, a sample, and who runs the tasks.
-
-    Attributes
-    ----------
-    chunks : Chunks
-    labels : Labels
-        Of all samples.
-    codes : array (n_samples,) of int
-        Those of the labels, in as few bytes as they need.
-    sample : Sample
-    survey : Survey
-    runner : Runner
-    """
+    """What a fit is given: checked rows in chunks, labels, a sample, and who runs the tasks."""
 
     chunks: Chunks
-    labels: Labels
-    codes: np.ndarray
+    labels: Labels  # of all samples
+    codes: np.ndarray  # (n_samples,): those of the labels, in as few bytes as they need
     sample: Sample
     survey: Survey
     runner: Runner
@@ -84,25 +72,16 @@ class BlockInput:
 
 @dataclass(frozen=True, eq=False)
 class BlockFit:
-    """What a fit over blocks found.
+    """What a fit over blocks found."""
 
-    Attributes
-    ----------
-    result : Result
-        In the order of the data; ``P`` and ``Z`` are Dask arrays whose blocks stay where they are,
-        ``F`` and ``Q`` those of the labels that are given out.
-    induction : Induction
-    reachable : array (n_samples,) of bool
-    observed : array (n_samples, n_views) of bool
-    held_out : callable
-        Soft labels (n_held_out, n_classes) of labelled samples without their own label, by how
-        much the weights of the classes grow for the lack of it, and their codes.
-    """
-
+    # In the order of the data; ``P`` and ``Z`` are Dask arrays whose blocks stay where they are,
+    # ``F`` and ``Q`` those of the labels that are given out.
     result: Result
     induction: Induction
-    reachable: np.ndarray
-    observed: np.ndarray
+    reachable: np.ndarray  # (n_samples,) of bool
+    observed: np.ndarray  # (n_samples, n_views) of bool
+    # Gives soft labels (n_held_out, n_classes) of labelled samples without their own label, by how
+    # much the weights of the classes grow for the lack of it, and their codes.
     held_out: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
@@ -111,14 +90,8 @@ def gather_input(
 ) -> BlockInput:
     """Check everything once, and gather the sample that anchors are drawn from.
 
-    Parameters
-    ----------
-    parameters : AGFTIParameters
-    X, mask
-        As in `viewmend.distributed.inputs.lazy_views`.
-    y : array (n_samples,), in memory or of Dask
-        Labels as in a fit in memory.
-    callbacks : sequence of callable
+    ``X`` and ``mask`` are as in `viewmend.distributed.inputs.lazy_views`, ``y`` (n_samples,) is in
+    memory or of Dask.
     """
     _check_parameters(parameters, callbacks)
     chunks = as_chunks(X, mask, parameters.view_sizes, np.dtype(parameters.dtype))
@@ -142,15 +115,7 @@ def fit_blocks(
 ) -> BlockFit:
     """Algorithm 2 over blocks of rows, and the labels that are given out.
 
-    Parameters
-    ----------
-    parameters : AGFTIParameters
-    given : BlockInput
-    geometry : SampleGeometry
-        Of the sample.
-    problem : Problem
-        Of the sample.
-    callbacks : sequence of callable
+    Geometry and problem are those of the sample.
     """
     rows, start, keep = _start(parameters, given, geometry, callbacks)
     common = _shared_problem(parameters, problem, rows.waves)
@@ -221,7 +186,7 @@ def _start(
     saved = None if checkpoint is None else checkpoint.read(fingerprint, n_blocks, runner)
     start: BlockState | list[Any]
     if saved is not None:
-        _check_rounds_left(saved.state, parameters.max_iter)
+        _check_rounds_left(len(saved.state.history), parameters.max_iter)
         for callback in callbacks:
             if hasattr(callback, "on_resume"):
                 callback.on_resume(saved.state.history)
@@ -230,17 +195,15 @@ def _start(
         reading = Reading(given.chunks.layout, parameters.normalize)
         rng = np.random.default_rng(parameters.random_state)
         choices = reading, parameters.anchor_method, rng
-        rows = geometry_of_blocks(
-            given.chunks, given.codes, given.sample, geometry, choices, runner
-        )
+        samples = given.chunks, given.codes, given.sample
+        rows = geometry_of_blocks(*samples, geometry, choices, runner)
         start = rows.blocks
     if checkpoint is None:
         return rows, start, lambda state: state
     return rows, start, checkpoint.keeper(fingerprint, _geometry_arrays(rows), runner)
 
 
-def _check_rounds_left(state: BlockState, max_iter: int) -> None:
-    n_rounds = len(state.history)
+def _check_rounds_left(n_rounds: int, max_iter: int) -> None:
     if n_rounds >= max_iter:
         msg = (
             f"the checkpoint holds {n_rounds} rounds, but max_iter is {max_iter}; rounds cannot "
@@ -310,14 +273,13 @@ def _gathered_result(given: BlockInput, result: BlockResult, final: FinalLabels)
     current = result.current
     n_views, n_anchors = current.T.shape[:2]
     pairs = list(zip(result.blocks, given.chunks.sizes, strict=True))
+    dtype = current.T.dtype
     P = [
-        da.from_delayed(delayed(tasks.fused_rows)(block), (size, n_anchors), dtype=current.T.dtype)
+        da.from_delayed(delayed(tasks.fused_rows)(block), (size, n_anchors), dtype=dtype)
         for block, size in pairs
     ]
     Z = [
-        da.from_delayed(
-            delayed(tasks.view_rows)(block), (n_views, size, n_anchors), dtype=current.T.dtype
-        )
+        da.from_delayed(delayed(tasks.view_rows)(block), (n_views, size, n_anchors), dtype=dtype)
         for block, size in pairs
     ]
     return Result(

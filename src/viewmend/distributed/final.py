@@ -23,26 +23,15 @@ __all__ = ["FinalLabels", "held_out_labels", "spread_finally"]
 
 @dataclass(frozen=True, eq=False)
 class FinalLabels:
-    """What a fit gives out of its samples, in their order, and of its anchors.
+    """What a fit gives out of its samples, in their order, and of its anchors."""
 
-    Attributes
-    ----------
-    F : array (n_samples, n_classes)
-    reachable : array (n_samples,) of bool
-    observed : array (n_samples, n_views) of bool
-    Q, scaled_Q : array (n_anchors, n_classes)
-    sums : LabelSums
-    free : array (n_anchors,)
-        Column sums of ``P`` over the unlabelled samples.
-    """
-
-    F: np.ndarray
-    reachable: np.ndarray
-    observed: np.ndarray
-    Q: np.ndarray
-    scaled_Q: np.ndarray
+    F: np.ndarray  # (n_samples, n_classes)
+    reachable: np.ndarray  # (n_samples,) of bool
+    observed: np.ndarray  # (n_samples, n_views) of bool
+    Q: np.ndarray  # (n_anchors, n_classes)
+    scaled_Q: np.ndarray  # of the same shape
     sums: LabelSums
-    free: np.ndarray
+    free: np.ndarray  # column sums (n_anchors,) of ``P`` over the unlabelled samples
 
 
 def spread_finally(blocks: list[Delayed], common: SharedProblem, runner: Runner) -> FinalLabels:
@@ -64,24 +53,10 @@ def held_out_labels(
     common: SharedProblem,
     runner: Runner,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`viewmend.core.common.held_out.propagated_without_own` over blocks.
+    """`viewmend.core.agfti.held_out.propagated_without_own` over blocks that begin at ``starts``.
 
-    Parameters
-    ----------
-    result : BlockResult
-    starts : sequence of int
-        First row of every block.
-    labelled : arrays (n_labelled,), (n_labelled,) of int
-        Labelled samples in the order in which they are looked at, and their classes.
-    final : FinalLabels
-    common : SharedProblem
-        Of the labels that are given out.
-    runner : Runner
-
-    Returns
-    -------
-    F, growth : array (n_held_out, n_classes)
-    codes : array (n_held_out,) of int
+    ``labelled`` are the labelled samples (n_labelled,) in the order in which they are looked at,
+    and their classes. Returns ``F`` and growth (n_held_out, n_classes), and codes (n_held_out,).
     """
     picked = held_out_samples(_one_hot(labelled[1], common.n_classes))
     samples, codes = (array[picked] for array in labelled)

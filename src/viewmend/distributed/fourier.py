@@ -29,23 +29,10 @@ __all__ = ["shrunk_by_columns"]
 def shrunk_by_columns(
     Y: Sequence[Delayed], sizes: tuple[int, ...], like: np.ndarray, tau: float
 ) -> tuple[list[Delayed], Delayed]:
-    """`viewmend.core.agfti.tensor_nuclear.prox_tnn` of an array in blocks of rows.
+    """`viewmend.core.agfti.tensor_nuclear.prox_tnn` of an array in blocks of rows, and its norm.
 
-    Parameters
-    ----------
-    Y : sequence of Delayed
-        Arrays (n_views, n_rows, n_anchors).
-    sizes : tuple of int
-        Their rows.
-    like : array (n_views, 0, n_anchors)
-        Tells their other sizes and their type.
-    tau : float
-
-    Returns
-    -------
-    G : list of Delayed
-        As ``Y``; nothing is computed yet.
-    norm : Delayed of float
+    Arrays of ``Y``, as of the answer, are (n_views, n_rows, n_anchors), with rows as in ``sizes``
+    and the rest as in ``like`` (n_views, 0, n_anchors). Nothing is computed yet.
     """
     n_views, _, n_anchors = like.shape
     n_samples, dtype = sum(sizes), like.dtype
@@ -57,7 +44,8 @@ def shrunk_by_columns(
     # In tasks, for Dask to compute again what a lost worker had of them.
     with dask.config.set({"array.rechunk.method": "tasks"}):
         columns = da.concatenate(rows, axis=1).rechunk({1: -1, 2: width})
-        spectra = [delayed(transformed)(block) for block in columns.to_delayed().ravel()]
+        # Non-negative frequencies of every column.
+        spectra = [delayed(np.fft.rfft)(block, axis=1) for block in columns.to_delayed().ravel()]
         grams = tree([delayed(frequency_grams)(spectrum) for spectrum in spectra], total)
         mixing, norm = delayed(mixed_views, nout=2)(grams, tau, n_samples)
         back = [
@@ -70,11 +58,6 @@ def shrunk_by_columns(
         ]
         G = da.concatenate(back, axis=2).rechunk({1: sizes, 2: -1})
         return list(G.to_delayed().ravel()), norm
-
-
-def transformed(Y: np.ndarray) -> np.ndarray:
-    """Non-negative frequencies of every column."""
-    return np.fft.rfft(Y, axis=1)
 
 
 def total(parts: Sequence[np.ndarray]) -> np.ndarray:

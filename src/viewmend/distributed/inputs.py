@@ -42,19 +42,11 @@ class ChunkLayout:
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Rows of all views, chunk by chunk.
+    """Rows of all views, chunk by chunk."""
 
-    Attributes
-    ----------
-    parts : list of list of Delayed
-        Of every chunk, its rows in all views, then in the mask if there is one.
-    sizes : tuple of int
-        Rows of every chunk.
-    layout : ChunkLayout
-    """
-
+    # Of every chunk, its rows in all views, then in the mask if there is one: Delayed arrays.
     parts: list[list[Any]]
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # rows of every chunk
     layout: ChunkLayout
 
     @property
@@ -97,18 +89,8 @@ def lazy_views(
 ) -> tuple[dict[str, Any], Any | None]:
     """The views as Dask arrays by name, with one chunk of columns and aligned chunks of rows.
 
-    Parameters
-    ----------
-    X : list, tuple, dict or MultiViewData of Dask arrays or Dask data frames, or one of them
-        Arrays in memory may stand among them. One array is split by ``view_sizes``.
-    mask : array (n_samples, n_views) of bool, in memory or of Dask, optional
-    view_sizes : sequence of int, optional
-
-    Returns
-    -------
-    views : dict of str to dask.array.Array
-        None where a view was given as None.
-    mask : dask.array.Array or None
+    Views may be Dask arrays, Dask data frames, arrays in memory among them, and None, which stays
+    None. The mask (n_samples, n_views) may be in memory or of Dask.
     """
     import dask.array as da
 
@@ -149,13 +131,7 @@ def as_chunks(X: Any, mask: Any, view_sizes: Sequence[int] | None, dtype: DTypeL
 def read_chunk(
     parts: Sequence[np.ndarray], number: Number, layout: ChunkLayout
 ) -> tuple[MultiViewData, list[str]]:
-    """The checked rows of a chunk, and what there is to warn of.
-
-    Raises
-    ------
-    InvalidViewsError
-        Names the chunk and its rows.
-    """
+    """The checked rows of a chunk, and what there is to warn of; errors name chunk and rows."""
     n_views, (index, start) = len(layout.names), number
     views, mask = list(parts[:n_views]), parts[n_views] if len(parts) > n_views else None
     where = f"chunk {index} (rows {start} to {start + len(views[0]) - 1} of the data)"

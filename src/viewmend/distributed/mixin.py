@@ -1,19 +1,34 @@
-"""What makes an estimator take Dask collections; imports Dask only when it meets one."""
+"""What makes an estimator take Dask collections; imports Dask only when it meets one.
+
+Predictions are made chunk by chunk, and only when they are computed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.distributed.inputs import is_lazy
-from viewmend.exceptions import InvalidParameterError
+from viewmend.distributed.inputs import is_lazy, lazy_views
+from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 from viewmend.protocols import StateOfFit
 
 __all__ = ["DaskMixin"]
+
+# Fitted attributes with an entry per sample, and the axis of the samples.
+OF_SAMPLES = {
+    "transduction_": 0,
+    "label_distributions_": 0,
+    "confidence_": 0,
+    "unreachable_": 0,
+    "fused_graph_": 0,
+    "view_graphs_": 1,
+    "observed_": 0,
+}
 
 
 class DaskMixin:
@@ -42,9 +57,7 @@ class DaskMixin:
         """
         if not is_lazy(X):
             return super().predict(X, mask)  # type: ignore[misc]
-        from viewmend.distributed.prediction import predict_chunks
-
-        return predict_chunks(self, X, mask)
+        return _over_chunks(self, "predict", X, mask, (), self.classes_.dtype)
 
     def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> Any:
         """Class shares of new samples, seen through any subset of the views.
@@ -66,9 +79,7 @@ class DaskMixin:
         """
         if not is_lazy(X):
             return super().predict_proba(X, mask)  # type: ignore[misc]
-        from viewmend.distributed.prediction import predict_proba_chunks
-
-        return predict_proba_chunks(self, X, mask)
+        return _over_chunks(self, "predict_proba", X, mask, (len(self.classes_),), np.float64)
 
     def explain(self, samples: ArrayLike) -> Any:
         """Labels and views that classes come from; see `CalibratedMixin` of the models.
@@ -95,12 +106,61 @@ class DaskMixin:
             setattr(self, name, np.asarray(getattr(self, name)))
         return self
 
-    def for_prediction(self) -> Any:
+    def for_prediction(self) -> Self:
         """A copy that has forgotten the samples of ``fit``: small enough to send and to save.
 
         It predicts as the model itself, and `viewmend.save` takes it also where the graphs of
         the samples are Dask arrays. What it knows of samples is that there are none.
         """
-        from viewmend.distributed.prediction import without_samples
+        check_is_fitted(self)
+        light = copy.copy(self)
+        for name, axis in OF_SAMPLES.items():
+            if hasattr(self, name):
+                array = getattr(self, name)
+                shape = tuple(0 if i == axis else size for i, size in enumerate(array.shape))
+                setattr(light, name, np.empty(shape, dtype=array.dtype))
+        light.fitted_state_ = self.fitted_state_.without_samples()
+        light.set_callbacks()
+        return light
 
-        return without_samples(self)
+
+def _over_chunks(
+    model: DaskMixin, method: str, X: Any, mask: Any, columns: tuple[int, ...], dtype: Any
+) -> Any:
+    """A Dask array with the chunks of rows of ``X``: one call of a method per chunk."""
+    import dask.array as da
+    from dask.delayed import delayed
+
+    views, mask = lazy_views(X, mask, model.view_n_features_)
+    rows = next(iter(view for view in views.values() if view is not None)).chunks[0]
+    light = delayed(model.for_prediction(), traverse=False)
+    # By name where the model can tell the views by their names, else by position.
+    named = isinstance(X, Mapping) or set(views) == set(model.view_names_)
+    parts = {
+        name: [None] * len(rows) if view is None else view.to_delayed().ravel()
+        for name, view in views.items()
+    }
+    masks = [None] * len(rows) if mask is None else mask.to_delayed().ravel()
+    answers = []
+    for i, size in enumerate(rows):
+        chunk: Any = {name: part[i] for name, part in parts.items() if part[i] is not None}
+        if not named:
+            chunk = [part[i] for part in parts.values()]
+        answer = delayed(_answered)(light, method, chunk, masks[i], (i, columns, dtype))
+        answers.append(da.from_delayed(answer, (size, *columns), dtype=dtype))
+    return da.concatenate(answers, allow_unknown_chunksizes=True)
+
+
+def _answered(
+    light: DaskMixin, method: str, chunk: Any, mask: Any, place: tuple[int, tuple[int, ...], Any]
+) -> np.ndarray:
+    index, columns, dtype = place
+    arrays = chunk.values() if isinstance(chunk, dict) else chunk
+    n_rows = len(next(array for array in arrays if array is not None))
+    if n_rows == 0:
+        return np.empty((0, *columns), dtype=dtype)
+    try:
+        return getattr(light, method)(chunk, mask)
+    except InvalidViewsError as error:
+        msg = f"chunk {index}, of {n_rows} rows: {error}"
+        raise type(error)(msg) from error

@@ -24,60 +24,33 @@ MOST_NOTES = 3
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What is known of all rows after one pass.
+    """What is known of all rows after one pass."""
 
-    Attributes
-    ----------
-    observed : array (n_views,) of int
-        Samples that every view observed.
-    content : int
-        Hash of all that was observed, and of its order.
-    keys : array (at most sample_rows,) of uint64
-        The smallest hashes of samples, each once.
-    notes : list of str
-        What there is to warn of.
-    """
-
-    observed: np.ndarray
-    content: int
-    keys: np.ndarray
-    notes: list[str]
+    observed: np.ndarray  # samples (n_views,) that every view observed
+    content: int  # hash of all that was observed, and of its order
+    keys: np.ndarray  # the smallest hashes of samples, each once: at most sample_rows, of uint64
+    notes: list[str]  # what there is to warn of
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Samples in memory: all of them, in their order, or some, in that of their content.
-
-    Attributes
-    ----------
-    data : MultiViewData
-    codes : array (n_rows,) of int
-    complete : bool
-        Whether these are all.
-    labelled_hashes : array (n_labelled,) of uint64
-        Of the content of all labelled samples, in their order.
-    """
+    """Samples in memory: all of them, in their order, or some, in that of their content."""
 
     data: MultiViewData
-    codes: np.ndarray
-    complete: bool
-    labelled_hashes: np.ndarray
+    codes: np.ndarray  # (n_rows,)
+    complete: bool  # whether these are all
+    labelled_hashes: np.ndarray  # (n_labelled,): content of all labelled samples, in their order
 
 
 def survey_chunks(chunks: Chunks, sample_rows: int, runner: Runner) -> Survey:
     """Read and check every chunk once; warn of what its rows give cause to.
 
-    Raises
-    ------
-    InvalidViewsError
-        Names the chunk that cannot be used, or the view that no sample has.
+    Errors name the chunk that cannot be used, or the view that no sample has.
     """
     shared = chunks.layout, sample_rows
-    merge = partial(merged, sample_rows)
+    columns, merge = (chunks.parts, chunks.numbers), partial(merged, sample_rows)
     try:
-        survey: Survey = runner.sums(
-            surveyed, chunks.parts, chunks.numbers, shared=shared, combine=merge
-        )
+        survey: Survey = runner.sums(surveyed, *columns, shared=shared, combine=merge)
     except InvalidViewsError:
         raise
     except Exception as error:

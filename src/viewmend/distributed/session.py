@@ -31,25 +31,11 @@ class FitsBlocks(Protocol):
 def fitting_on(
     address: str | None, memory_limit: str | None = None
 ) -> Iterator[Callable[[Any, MultiViewData, Any], Any]]:
-    """What fits a model on data in memory, over the workers of a cluster.
+    """A callable (model, data, y) that fits on data in memory, over the workers of a cluster.
 
-    Parameters
-    ----------
-    address : str or None
-        Of a scheduler of Dask, or "local" for one process per core of this machine; None to fit
-        in this process.
-    memory_limit : str, optional
-        Of each process that is started here, as in "2GiB".
-
-    Yields
-    ------
-    callable (model, data, y) -> model
-        With its graphs in memory.
-
-    Raises
-    ------
-    InvalidParameterError
-        If there is no cluster to limit, or the model cannot be fitted on one.
+    The address is that of a scheduler of Dask, or "local" for one process per core of this
+    machine, each with a memory limit as in "2GiB"; None fits in this process. The model comes back
+    with its graphs in memory.
     """
     if memory_limit is not None and address != LOCAL:
         msg = (

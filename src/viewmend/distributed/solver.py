@@ -28,24 +28,12 @@ __all__ = ["BlockResult", "BlockState", "anchor_labels_of", "solve_blocks"]
 
 @dataclass
 class BlockState:
-    """Where Algorithm 2 stands, at the start of a round: ``Z`` is imputed and nothing fused.
+    """Where Algorithm 2 stands, at the start of a round: ``Z`` is imputed and nothing fused."""
 
-    Attributes
-    ----------
-    blocks : list of Delayed
-        Of `viewmend.distributed.blocks.RowBlock`.
-    W : list of Delayed
-        Of array (n_views, n_rows, n_anchors).
-    current : GlobalState
-    answered : dict of array
-        What Algorithm 1 was told at the weights it starts from.
-    history : tuple of Round
-    """
-
-    blocks: list[Delayed]
-    W: list[Delayed]
+    blocks: list[Delayed]  # of `viewmend.distributed.blocks.RowBlock`
+    W: list[Delayed]  # of arrays (n_views, n_rows, n_anchors)
     current: GlobalState
-    answered: dict[str, Any]
+    answered: dict[str, Any]  # what Algorithm 1 was told at the weights it starts from
     history: tuple[Round, ...]
 
 
@@ -68,21 +56,11 @@ def solve_blocks(
     callbacks: Iterable[Callable[..., bool | str | None]] = (),
     keep: Callable[[BlockState], BlockState] = lambda state: state,
 ) -> BlockResult:
-    """Run Algorithm 2; see `viewmend.core.solve`.
+    """Run Algorithm 2, as `viewmend.core.solve`, until ``stopping``: (max_iter, tol).
 
-    Parameters
-    ----------
-    start : BlockState or list of Delayed
-        A state to go on from, or blocks that have ``Z`` alone.
-    common : SharedProblem
-    sizes : tuple of int
-        Rows of every block.
-    stopping : (max_iter, tol)
-    runner : Runner
-    callbacks : iterable of callable
-        Called as ``callback(round, state)`` after a round, with a `BlockState`.
-    keep : BlockState -> BlockState
-        May save the state between two rounds, and let the next go on from what it saved.
+    It starts from a state, or from blocks that have ``Z`` alone; ``sizes`` are their rows.
+    Callbacks see a `BlockState` after each round. ``keep`` may save the state between two rounds,
+    and let the next go on from what it saved.
     """
     max_iter, tol = stopping
     with serial_blas():

@@ -54,14 +54,9 @@ def add_up(parts: Sequence[Mapping[str, Any]]) -> Sums:
 
 @dataclass
 class Pending:
-    """A stage under way: what stays with the workers, and the sums to wait for.
+    """A stage under way: what stays with the workers, and the sums to wait for."""
 
-    Attributes
-    ----------
-    results : tuple of list of Delayed
-        One list for every result of a task but its sums.
-    """
-
+    # One list for every result of a task but its sums.
     results: tuple[list[Delayed], ...]
     _total: Delayed
     _finish: Callable[[], AbstractContextManager[None]]
@@ -83,20 +78,14 @@ class Pending:
 
 @dataclass
 class Runner:
-    """Runs stages over blocks, tells who watches how far they are, and counts the passes.
+    """Runs stages over blocks, tells who watches how far they are, and counts the passes."""
 
-    Attributes
-    ----------
-    watch : callable (stage, n_done, n_blocks) or None
-        Called in this process whenever a block is done; needs a `distributed.Client`.
-    round : int
-        Shown by the dashboard in the names of the tasks.
-    passes : dict of str to int
-        How often every stage passed over the blocks.
-    """
-
+    # Called in this process as (stage, n_done, n_blocks) whenever a block is done, by a
+    # `distributed.Client` alone.
     watch: Callable[[str, int, int], None] | None = None
+    # Shown by the dashboard in the names of the tasks.
     round: int = 0
+    # How often every stage passed over the blocks.
     passes: dict[str, int] = field(default_factory=dict)
 
     def sums(
