@@ -32,6 +32,7 @@ from viewmend.core.agfti.propagation import label_distances, label_sums, sample_
 from viewmend.distributed.waves import wave_rows
 
 __all__ = [
+    "RESPONSE",
     "GlobalState",
     "Packed",
     "RowBlock",
@@ -41,7 +42,6 @@ __all__ = [
     "evaluate_weights",
     "final_labels",
     "final_sums",
-    "fused_rows",
     "held_rows",
     "pack",
     "packed_arrays",
@@ -50,10 +50,11 @@ __all__ = [
     "spread",
     "unpack",
     "unpacked_arrays",
-    "view_rows",
 ]
 
 Sums = dict[str, Any]
+# What Algorithm 1 is told at the weights it asks for.
+RESPONSE = ("cost", "size", "agreements", "spread")
 # The matrix, dense or sparse, and the shape of the array it was made of.
 Packed = tuple[np.ndarray | csr_array, tuple[int, ...]]
 
@@ -114,6 +115,9 @@ class GlobalState:
     eta: float
 
 
+Shared = tuple[SharedProblem, GlobalState]
+
+
 def pack(array: np.ndarray) -> Packed:
     """An array (..., n_columns) as a matrix, sparse where that is smaller."""
     matrix = array.reshape(-1, array.shape[-1])
@@ -148,9 +152,7 @@ def unpacked_arrays(name: str, arrays: dict[str, np.ndarray]) -> Packed:
     return csr_array(parts, shape=(int(np.prod(shape[:-1])), shape[-1])), shape
 
 
-def begin(
-    block: RowBlock, shared: tuple[SharedProblem, GlobalState]
-) -> tuple[RowBlock, np.ndarray, Sums]:
+def begin(block: RowBlock, shared: Shared) -> tuple[RowBlock, np.ndarray, Sums]:
     """Start of the first round: ``W = 0``, and ``G`` is zero or the start of ``Z``."""
     problem = shared[0].problem_of(block)
     W = np.zeros_like(problem.Z)
@@ -159,13 +161,13 @@ def begin(
     return block, W, sums
 
 
-def evaluate_weights(block: RowBlock, shared: tuple[SharedProblem, GlobalState]) -> Sums:
+def evaluate_weights(block: RowBlock, shared: Shared) -> Sums:
     """The sums that Algorithm 1 asks for at the weights ``alpha``."""
     common, current = shared
     return _response_sums(evaluate(_game(block, unpack(block.Z), common, current), current.alpha))
 
 
-def settle(block: RowBlock, shared: tuple[SharedProblem, GlobalState]) -> tuple[RowBlock, Sums]:
+def settle(block: RowBlock, shared: Shared) -> tuple[RowBlock, Sums]:
     """``P`` for the weights ``alpha``, and the sums that ``Q`` and ``T`` need of it."""
     common, current = shared
     problem = common.problem_of(block)
@@ -177,9 +179,7 @@ def settle(block: RowBlock, shared: tuple[SharedProblem, GlobalState]) -> tuple[
     return replace(block, P=pack(P)), _in_double(sums)
 
 
-def spread(
-    block: RowBlock, W: np.ndarray | None, shared: tuple[SharedProblem, GlobalState]
-) -> tuple[RowBlock, Sums]:
+def spread(block: RowBlock, W: np.ndarray | None, shared: Shared) -> tuple[RowBlock, Sums]:
     """``F`` from ``Q``; and the sums of the tensor step, where it needs no more than sums."""
     common, current = shared
     problem, P = common.problem_of(block), unpack(block.P)
@@ -195,9 +195,7 @@ def spread(
     return replace(block, F=F), _in_double(sums)
 
 
-def shifted_graphs(
-    block: RowBlock, W: np.ndarray, shared: tuple[SharedProblem, GlobalState]
-) -> np.ndarray:
+def shifted_graphs(block: RowBlock, W: np.ndarray, shared: Shared) -> np.ndarray:
     """``Z + W / eta``, from where the tensor step starts."""
     return dispatch.shifted(unpack(block.Z), W, 1 / shared[1].eta)
 
@@ -247,9 +245,7 @@ def final_labels(
     return F, (P[:, reached] > 0).any(axis=1) | (block.codes >= 0), block.observed
 
 
-def held_rows(
-    block: RowBlock, rows: np.ndarray, shared: tuple[SharedProblem, GlobalState]
-) -> tuple[np.ndarray, np.ndarray]:
+def held_rows(block: RowBlock, rows: np.ndarray, shared: Shared) -> tuple[np.ndarray, np.ndarray]:
     """Rows of ``P``, and what they would be without labels, both in double precision."""
     common, current = shared
     T, problem = current.T.astype(np.float64), common.problem
@@ -260,21 +256,11 @@ def held_rows(
     return unpack(block.P)[rows].astype(np.float64), unlabelled
 
 
-def fused_rows(block: RowBlock) -> np.ndarray:
-    """``P``, (n_rows, n_anchors)."""
-    return unpack(block.P)
-
-
-def view_rows(block: RowBlock) -> np.ndarray:
-    """``Z``, (n_views, n_rows, n_anchors)."""
-    return unpack(block.Z)
-
-
 def _open_round(
     block: RowBlock,
     problem: Problem,
     tensors: tuple[np.ndarray, np.ndarray],
-    shared: tuple[SharedProblem, GlobalState],
+    shared: Shared,
 ) -> tuple[RowBlock, Sums]:
     """Missing rows of ``Z`` (Eq. update_Z_v), and the first answer of Algorithm 1 to them."""
     common, current = shared
@@ -297,7 +283,7 @@ def _game(block: RowBlock, Z: np.ndarray, common: SharedProblem, current: Global
 
 
 def _response_sums(response: BestResponse) -> Sums:
-    return {name: getattr(response, name) for name in ("cost", "size", "agreements", "spread")}
+    return {name: getattr(response, name) for name in RESPONSE}
 
 
 def _waves_of(problem: Problem, common: SharedProblem) -> np.ndarray:

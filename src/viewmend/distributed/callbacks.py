@@ -18,7 +18,13 @@ import numpy as np
 
 from viewmend.callbacks.progress import LogRounds
 from viewmend.core.agfti.state import InnerStep, Round
-from viewmend.distributed.blocks import GlobalState, RowBlock, packed_arrays, unpacked_arrays
+from viewmend.distributed.blocks import (
+    RESPONSE,
+    GlobalState,
+    RowBlock,
+    packed_arrays,
+    unpacked_arrays,
+)
 from viewmend.exceptions import CheckpointError, InvalidParameterError
 from viewmend.storage.atomic import replacing
 
@@ -29,9 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["BlockCheckpoint", "LogBlocks", "SavedRounds"]
 
 TABLE = "checkpoint.json"
-# Fields of `GlobalState`, and of what Algorithm 1 was told, in the file of the client.
+# Fields of `GlobalState`, in the file of the client.
 OF_CURRENT = ("alpha", "T", "Q", "scaled_Q", "eta")
-OF_ANSWER = ("cost", "size", "agreements", "spread")
 
 
 class LogBlocks(LogRounds):
@@ -188,7 +193,7 @@ def read_block(path: Path, _shared: None) -> tuple[RowBlock, np.ndarray, dict[st
 def current_arrays(state: BlockState) -> dict[str, np.ndarray]:
     """What the client holds, by name."""
     current = {name: np.asarray(getattr(state.current, name)) for name in OF_CURRENT}
-    return current | {name: np.asarray(state.answered[name]) for name in OF_ANSWER}
+    return current | {name: np.asarray(state.answered[name]) for name in RESPONSE}
 
 
 def read_state(
@@ -203,7 +208,7 @@ def read_state(
     blocks, W = pending.results
     values: dict[str, Any] = {name: arrays[name] for name in OF_CURRENT}
     current = replace(GlobalState(**values), eta=float(arrays["eta"]))
-    answered = {name: arrays[name] for name in OF_ANSWER}
+    answered = {name: arrays[name] for name in RESPONSE}
     return BlockState(blocks, W, current, answered, history)
 
 

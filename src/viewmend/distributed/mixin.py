@@ -46,6 +46,7 @@ class DaskMixin:
     view_names_: tuple[str, ...]
     view_n_features_: tuple[int, ...]
     fitted_state_: StateOfFit
+    fit: Callable[..., Self]
     set_callbacks: Callable[..., Any]
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> Any:

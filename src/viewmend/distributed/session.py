@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any
 
 from viewmend.data.container import MultiViewData
+from viewmend.distributed.mixin import DaskMixin
 from viewmend.exceptions import InvalidParameterError
 
 __all__ = ["LOCAL", "fitting_on"]
@@ -14,17 +15,6 @@ __all__ = ["LOCAL", "fitting_on"]
 # What stands for an address where the processes are to be started here.
 LOCAL = "local"
 BLOCK_ROWS = 25_000
-
-
-@runtime_checkable
-class FitsBlocks(Protocol):
-    """A model that can be fitted on Dask collections."""
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on all samples."""
-
-    def load_graphs(self) -> Self:
-        """Take graphs that stayed with the workers into memory."""
 
 
 @contextmanager
@@ -60,7 +50,7 @@ def fitting_on(
 def _fit_in_blocks(model: object, data: MultiViewData, y: Any) -> Any:
     import dask.array as da
 
-    if not isinstance(model, FitsBlocks):
+    if not isinstance(model, DaskMixin):
         msg = (
             f"{type(model).__name__} cannot be fitted over workers, only AGFTIClassifier can; "
             f"choose AGF-TI, or fit without a cluster"

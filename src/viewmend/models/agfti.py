@@ -325,20 +325,19 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
             self._fit_blocks(X, labels, mask)
 
     def _fit_labels(self, geometry: AnchorGeometry, labels: Labels) -> None:
-        prior = check_class_prior(self.class_prior, labels)
-        if prior is None:
+        if check_class_prior(self.class_prior, labels) is None:
             warn_of_uneven_labels(labels)
         problem = make_problem(self, geometry, labels)
         result = solve_problem(self, problem, self._all_callbacks())
         for_new = induction(problem, result, geometry.anchors, geometry.n_neighbors)
+        for_new = for_new.converted(to_numpy)
         restored = geometry.restored(result).converted(to_numpy)
-        self._store_graphs(restored)
+        self._store_graphs(restored, for_new.anchors)
         reachable = reachable_samples(restored.P, labels.labelled)
         # Also the weights are found in the order of the geometry, and so depend on no other.
         soft = np.where(reachable[geometry.order, None], to_numpy(result.F), 0)
-        state = make_state(labels, prior, soft, for_new.converted(to_numpy))
+        state = make_state(self.class_prior, labels, soft, for_new)
         scores = (soft * state.class_weights)[np.argsort(geometry.order)]
-        self.anchors_ = state.induction.anchors
         hold_out = hold_outs(self, state, geometry, labels)
         self._store_calibrated(scores, labels, reachable, state, hold_out)
 
@@ -353,11 +352,9 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         fit = fit_blocks(self, given, geometry, problem, callbacks)
         layout, labels = given.chunks.layout, given.labels
         self._remember_layout(ViewLayout(layout.names, layout.n_features, fit.observed), labels)
-        self._store_graphs(fit.result)
-        prior = check_class_prior(self.class_prior, labels)
+        self._store_graphs(fit.result, fit.induction.anchors)
         soft = np.where(fit.reachable[:, None], fit.result.F, 0)
-        state = make_state(labels, prior, soft, fit.induction)
-        self.anchors_ = state.induction.anchors
+        state = make_state(self.class_prior, labels, soft, fit.induction)
 
         def hold_out() -> tuple[np.ndarray, np.ndarray]:
             F, growth, codes = fit.held_out()
@@ -383,7 +380,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
     def _round_parameters(self) -> dict[str, str]:
         return round_parameters(self)
 
-    def _store_graphs(self, result: Result) -> None:
+    def _store_graphs(self, result: Result, anchors: tuple[np.ndarray, ...]) -> None:
         """Symbols become words again."""
         self.view_weights_ = result.alpha
         self.fused_graph_ = result.P
@@ -392,6 +389,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         self.n_iter_ = result.n_iter
         self.status_ = result.status
         self.history_ = result.history
+        self.anchors_ = anchors
         if result.status == "max_iter":
             msg = (
                 f"AGFTIClassifier stopped at max_iter={result.n_iter} with a change of "

@@ -22,13 +22,13 @@ from viewmend.core.agfti.induction import Induction
 from viewmend.core.agfti.propagation import damping_diagonals, propagate_labels
 from viewmend.core.common.class_shares import class_weights
 from viewmend.core.common.held_out import held_out_samples
-from viewmend.data.labels import Labels
+from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import DataWarning
 from viewmend.models.agfti_geometry import AnchorGeometry
 from viewmend.models.base import TwoStepClassifier
 from viewmend.models.cross_fit import HoldOut, cross_fitted
 from viewmend.models.fitted_state import AGFTIState, FittedAGFTI
-from viewmend.protocols import AGFTIParameters
+from viewmend.protocols import AGFTIParameters, ClassPrior
 
 __all__ = [
     "final_diagonals",
@@ -142,9 +142,10 @@ def warn_of_uneven_labels(labels: Labels) -> None:
 
 
 def make_state(
-    labels: Labels, prior: np.ndarray | None, soft: np.ndarray, for_new: Induction
+    class_prior: ClassPrior, labels: Labels, soft: np.ndarray, for_new: Induction
 ) -> AGFTIState:
     """What is kept of a fit, with classes weighted so that the soft labels meet the prior."""
+    prior = check_class_prior(class_prior, labels)
     weights = 1.0 if prior is None else class_weights(soft, prior)
     return AGFTIState(labels.codes, labels.shares(), weights, for_new)
 
