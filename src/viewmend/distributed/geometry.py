@@ -76,15 +76,6 @@ class BlockGeometry:
     waves: np.ndarray | None  # basis of the waves (n_anchors, n_frequencies)
 
 
-@dataclass(frozen=True, eq=False)
-class _Space:
-    """The common space of all views: waves, their eigenvalues, and the centres in it."""
-
-    waves: np.ndarray
-    mu: np.ndarray
-    centres: np.ndarray
-
-
 def geometry_of_blocks(
     chunks: Chunks,
     codes: np.ndarray,
@@ -139,12 +130,12 @@ def _corresponding(
     views = [NORMALIZERS[reading.normalize](view) for view in sample.data.views]
     N = summed_graph(anchor_graphs(views, sample.data.observed, anchors, k), sample.data.observed)
     centres = ANCHOR_METHODS[method](places(N, waves, mu), len(anchors[0]), rng)
-    space = _Space(waves, mu, centres)
+    # The common space of all views: waves, their eigenvalues, and the centres in it.
+    space = waves, mu, centres
     commons, sums = runner.both(grouped, *columns, graphs, shared=(reading, space, k))
     anchors = _means(sums, anchors)
-    blocks = runner.blocks(
-        start_together, *columns, chunks.split(codes), commons, shared=(reading, anchors, k)
-    )
+    of_rows = *columns, chunks.split(codes), commons
+    blocks = runner.blocks(first_block, *of_rows, shared=(reading, anchors, k))
     waves, _ = found_waves(_sums_over(blocks, runner), len(anchors[0]))
     return BlockGeometry(blocks, anchors, waves)
 
@@ -163,7 +154,8 @@ def _own(
     for _ in range(0 if method == "random" else LLOYD_ROUNDS):
         sums = runner.sums(nearest_sums, *columns, shared=(reading, anchors))
         anchors = _means(sums, anchors)
-    blocks = runner.blocks(start_apart, *columns, chunks.split(codes), shared=(reading, anchors, k))
+    of_rows = *columns, chunks.split(codes), [None] * len(chunks.parts)
+    blocks = runner.blocks(first_block, *of_rows, shared=(reading, anchors, k))
     return BlockGeometry(blocks, anchors, None)
 
 
@@ -178,9 +170,9 @@ def grouped(
     parts: Any, number: Number, graph: Packed, shared: Any
 ) -> tuple[Packed, dict[str, np.ndarray]]:
     """Rows in the common space, and sums of those of every group of it, view by view."""
-    reading, space, k = shared
+    reading, (waves, mu, centres), k = shared
     views, observed = reading.rows(parts, number)
-    common = anchor_graph(places(unpack(graph), space.waves, space.mu), space.centres, k)
+    common = anchor_graph(places(unpack(graph), waves, mu), centres, k)
     sums = _weighted_sums(views, observed, [group_weights(common)] * len(views))
     return pack(common.astype(views[0].dtype, copy=False)), sums
 
@@ -197,21 +189,16 @@ def nearest_sums(parts: Any, number: Number, shared: Any) -> dict[str, np.ndarra
     return _weighted_sums(views, observed, weights)
 
 
-def start_together(
-    parts: Any, number: Number, codes: np.ndarray, common: Packed, shared: Any
+def first_block(
+    parts: Any, number: Number, codes: np.ndarray, common: Packed | None, shared: Any
 ) -> RowBlock:
-    """Graphs of some rows, missing ones from the common space."""
+    """Graphs of some rows, missing ones as in the common space, or uniform where there is none."""
     reading, anchors, k = shared
     views, observed = reading.rows(parts, number)
     Z = anchor_graphs(views, observed, anchors, k)
-    return RowBlock(observed, codes, pack(np.where(observed.T[:, :, None], Z, unpack(common))))
-
-
-def start_apart(parts: Any, number: Number, codes: np.ndarray, shared: Any) -> RowBlock:
-    """Graphs of some rows, missing ones uniform."""
-    reading, anchors, k = shared
-    views, observed = reading.rows(parts, number)
-    return RowBlock(observed, codes, pack(anchor_graphs(views, observed, anchors, k)))
+    if common is not None:
+        Z = np.where(observed.T[:, :, None], Z, unpack(common))
+    return RowBlock(observed, codes, pack(Z))
 
 
 def sum_of_graph(block: RowBlock | Packed, shared: Any) -> dict[str, np.ndarray]:

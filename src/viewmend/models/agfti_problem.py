@@ -36,6 +36,7 @@ __all__ = [
     "hold_outs",
     "make_problem",
     "make_state",
+    "prior_weights",
     "reweighted",
     "round_parameters",
     "solve_problem",
@@ -145,9 +146,14 @@ def make_state(
     class_prior: ClassPrior, labels: Labels, soft: np.ndarray, for_new: Induction
 ) -> AGFTIState:
     """What is kept of a fit, with classes weighted so that the soft labels meet the prior."""
-    prior = check_class_prior(class_prior, labels)
-    weights = 1.0 if prior is None else class_weights(soft, prior)
+    weights = prior_weights(class_prior, labels, soft)
     return AGFTIState(labels.codes, labels.shares(), weights, for_new)
+
+
+def prior_weights(class_prior: ClassPrior, labels: Labels, soft: np.ndarray) -> np.ndarray | float:
+    """Weights (n_classes,) with which the soft labels meet a prior; 1 where there is none."""
+    prior = check_class_prior(class_prior, labels)
+    return 1.0 if prior is None else class_weights(soft, prior)
 
 
 def hold_outs(

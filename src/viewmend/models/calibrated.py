@@ -20,7 +20,7 @@ from viewmend.models.explanation import Explanation
 from viewmend.models.fitted_state import FittedState
 from viewmend.parameters import OneOf, Real, Rule, short
 
-__all__ = ["CALIBRATION", "CalibratedMixin", "Decision", "calibrated_shares"]
+__all__ = ["CALIBRATION", "CalibratedMixin", "Decision"]
 
 # What the parameter ``calibration`` may be.
 CALIBRATION: Rule = OneOf("leave_one_out", "cross_fit", None)
@@ -160,20 +160,14 @@ class CalibratedMixin:
             scores, held_out_codes = hold_out[self.calibration]()
             held_out = scaled_shares(scores, state.labelled_shares)
             calibration = calibrate(held_out, held_out_codes, self._temperature_spread)
-            shares = calibrated_shares(soft, state.labelled_shares, calibration.temperature)
         self.fitted_state_, self.calibration_ = state, calibration
+        if self.calibration is not None:
+            shares = self._distributions(soft)
         self._store_shares(shares, codes, reachable)
         self.confidence_ = shares[np.arange(len(codes)), codes]
 
     def _distributions(self, soft: np.ndarray) -> np.ndarray:
-        state, temperature = self.fitted_state_, self.calibration_.temperature
-        return calibrated_shares(soft, state.labelled_shares, temperature)
-
-
-def calibrated_shares(
-    soft: np.ndarray, labelled_shares: np.ndarray, temperature: float
-) -> np.ndarray:
-    """`scaled_shares` at a temperature, which leaves those of rows without any soft label alone."""
-    shares = scaled_shares(soft, labelled_shares)
-    scored = np.any(soft > 0, axis=1, keepdims=True)
-    return np.where(scored, tempered(shares, temperature), shares)
+        """`scaled_shares` at the temperature; rows without any soft label are left alone."""
+        shares = scaled_shares(soft, self.fitted_state_.labelled_shares)
+        scored = np.any(soft > 0, axis=1, keepdims=True)
+        return np.where(scored, tempered(shares, self.calibration_.temperature), shares)

@@ -17,12 +17,16 @@ from sklearn.base import clone
 
 from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.core.agfti.propagation import propagate_labels
-from viewmend.core.common.class_shares import class_weights
 from viewmend.data.container import MultiViewData
-from viewmend.data.labels import Labels, check_class_prior
+from viewmend.data.labels import Labels
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.agfti_geometry import AnchorGeometry
-from viewmend.models.agfti_problem import final_diagonals, make_problem, solve_problem
+from viewmend.models.agfti_problem import (
+    final_diagonals,
+    make_problem,
+    prior_weights,
+    solve_problem,
+)
 from viewmend.models.base import TwoStepClassifier
 from viewmend.models.cross_fit import fit_silently, labels_without, silent
 
@@ -314,8 +318,7 @@ def classes_found(soft: np.ndarray, labels: Labels, model: AGFTIClassifier) -> n
 
     Samples that no label reaches have zero rows, and get the largest class of the labels.
     """
-    prior = check_class_prior(model.class_prior, labels)
-    weights = 1.0 if prior is None else class_weights(soft, prior)
+    weights = prior_weights(model.class_prior, labels, soft)
     reached = soft.any(axis=1, keepdims=True)
     return np.argmax(np.where(reached, soft * weights, labels.shares()), axis=1)
 
