@@ -42,6 +42,7 @@ __all__ = [
     "evaluate_weights",
     "final_labels",
     "final_sums",
+    "fused_rows",
     "held_rows",
     "pack",
     "packed_arrays",
@@ -50,6 +51,7 @@ __all__ = [
     "spread",
     "unpack",
     "unpacked_arrays",
+    "view_rows",
 ]
 
 Sums = dict[str, Any]
@@ -254,6 +256,16 @@ def held_rows(block: RowBlock, rows: np.ndarray, shared: Shared) -> tuple[np.nda
         A, block.observed[rows], current.alpha, problem.lam, problem.beta
     )
     return unpack(block.P)[rows].astype(np.float64), unlabelled
+
+
+def fused_rows(block: RowBlock) -> np.ndarray:
+    """``P``, (n_rows, n_anchors)."""
+    return unpack(block.P)
+
+
+def view_rows(block: RowBlock) -> np.ndarray:
+    """``Z``, (n_views, n_rows, n_anchors)."""
+    return unpack(block.Z)
 
 
 def _open_round(

@@ -18,7 +18,8 @@ from viewmend.core.agfti.induction import Induction
 from viewmend.core.agfti.propagation import damping_diagonals
 from viewmend.core.common.content_order import row_hashes
 from viewmend.data.labels import Labels, check_class_prior, check_labels
-from viewmend.distributed.blocks import SharedProblem, unpack
+from viewmend.distributed import blocks as tasks
+from viewmend.distributed.blocks import SharedProblem
 from viewmend.distributed.callbacks import BlockCheckpoint
 from viewmend.distributed.final import FinalLabels, held_out_labels, spread_finally
 from viewmend.distributed.geometry import (
@@ -274,11 +275,11 @@ def _gathered_result(given: BlockInput, result: BlockResult, final: FinalLabels)
     pairs = list(zip(result.blocks, given.chunks.sizes, strict=True))
     dtype = current.T.dtype
     P = [
-        da.from_delayed(delayed(unpack)(block.P), (size, n_anchors), dtype=dtype)
+        da.from_delayed(delayed(tasks.fused_rows)(block), (size, n_anchors), dtype=dtype)
         for block, size in pairs
     ]
     Z = [
-        da.from_delayed(delayed(unpack)(block.Z), (n_views, size, n_anchors), dtype=dtype)
+        da.from_delayed(delayed(tasks.view_rows)(block), (n_views, size, n_anchors), dtype=dtype)
         for block, size in pairs
     ]
     return Result(
