@@ -252,9 +252,9 @@ def test_excerpts_are_cut_from_the_source_and_unknown_names_refused():
     exceptions = pytest.importorskip("mkdocs.exceptions", reason="the site is made by MkDocs")
     excerpts = load_hook("excerpts")
     page = excerpts.on_page_markdown(
-        "before\n<!-- code: core/common/simplex.py::__all__ -->\nafter"
+        "before\n<!-- code: core/common/simplex.py::project_simplex -->\nafter"
     )
-    assert "    __all__ = [" in page
+    assert "    def project_simplex(B: Array) -> Array:" in page
     assert page.startswith("before\n")
     method = excerpts.excerpt("data/container.py", "MultiViewData.stacked")
     assert method.splitlines()[0] == "    def stacked(self) -> np.ndarray:"

@@ -34,7 +34,6 @@ from viewmend.plot import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["DemoResult", "MethodScore", "draw_demo", "run_demo", "run_on_task"]
 
 RIVALS: dict[str, Callable[[], Any]] = {
     "Mend": MendClassifier,

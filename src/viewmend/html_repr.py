@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
-__all__ = ["HTMLReprMixin", "card", "share_bar"]
-
 # Classes named before the rest is only counted.
 MOST_CLASSES = 8
 

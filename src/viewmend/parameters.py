@@ -20,19 +20,6 @@ import numpy as np
 
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = [
-    "AnyOf",
-    "Each",
-    "HasParameters",
-    "Integer",
-    "OneOf",
-    "Real",
-    "Rule",
-    "check_parameters",
-    "choose",
-    "short",
-]
-
 Row = TypeVar("Row")
 
 

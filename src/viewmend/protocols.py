@@ -12,19 +12,6 @@ from scipy.sparse import csr_array
 from viewmend.core.common.calibration import Calibration
 from viewmend.parameters import HasParameters
 
-__all__ = [
-    "AGFTIParameters",
-    "CalibratedClassifier",
-    "ClassPrior",
-    "Damping",
-    "FittedClassifier",
-    "FittedSearch",
-    "HasImputedGraphs",
-    "HasSampleGraph",
-    "Seed",
-    "StateOfFit",
-]
-
 ClassPrior = str | Mapping[Any, float] | ArrayLike | None
 # Of samples and anchors alike, or of each.
 Damping = float | Sequence[float]

@@ -22,8 +22,6 @@ from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
 from viewmend.parameters import Rule
 
-__all__ = ["AMGLClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class AMGLClassifier(CompleteViewClassifier):

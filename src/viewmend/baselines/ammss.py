@@ -24,8 +24,6 @@ from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
 from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 
-__all__ = ["AMMSSClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class AMMSSClassifier(CompleteViewClassifier):

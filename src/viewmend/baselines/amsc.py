@@ -22,8 +22,6 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 
-__all__ = ["AMSCClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class AMSCClassifier(BaselineClassifier):

@@ -24,8 +24,6 @@ from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
 from viewmend.parameters import Real, Rule
 
-__all__ = ["AMUSEClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class AMUSEClassifier(CompleteViewClassifier):

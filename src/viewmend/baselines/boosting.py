@@ -20,8 +20,6 @@ from viewmend.data.labels import Labels
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 
-__all__ = ["NaNBoostingClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):

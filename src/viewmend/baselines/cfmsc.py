@@ -28,8 +28,6 @@ from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
 from viewmend.parameters import Real, Rule
 
-__all__ = ["CFMSCClassifier"]
-
 # Pull of the labelled rows to their labels, and of the others to zero.
 LABELLED_WEIGHT = 1e4
 UNLABELLED_WEIGHT = 1e-4

@@ -26,9 +26,6 @@ from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
 from viewmend.parameters import OneOf, Real, Rule
 
-__all__ = ["ERLMVSCClassifier"]
-
-
 # Where the released code and the stated objective part: for (beta, delta) the factor of M + M^T in
 # the step of the labels, and that of Y Y^T in the step of the embedding.
 VARIANTS: dict[str, Callable[[float, float], tuple[float, float]]] = {

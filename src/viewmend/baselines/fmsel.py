@@ -30,8 +30,6 @@ from viewmend.impute.base import ViewImputer
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Real, Rule
 
-__all__ = ["FMSELClassifier"]
-
 # Weight that holds the labelled rows at their labels.
 LABEL_WEIGHT = 1e6
 

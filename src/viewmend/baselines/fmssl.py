@@ -28,8 +28,6 @@ from viewmend.exceptions import InvalidParameterError
 from viewmend.impute.base import ViewImputer
 from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 
-__all__ = ["FMSSLClassifier"]
-
 # The paper takes 256 anchors, and 1024 from 10 000 samples on.
 MANY_SAMPLES, FEW_ANCHORS, MANY_ANCHORS = 10_000, 256, 1024
 # Rounds before the stopping rule is asked.

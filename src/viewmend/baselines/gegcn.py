@@ -24,8 +24,6 @@ from viewmend.exceptions import InvalidParameterError
 from viewmend.impute.base import ViewImputer
 from viewmend.parameters import Integer, OneOf, Real, Rule
 
-__all__ = ["GEGCNClassifier"]
-
 # Fewest common neighbours of two samples whose edge stays.
 MIN_COMMON = 2
 

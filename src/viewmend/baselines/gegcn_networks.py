@@ -11,8 +11,6 @@ from scipy.sparse import csr_array, csr_matrix
 
 from viewmend.baselines.torch_support import Tensor, TorchRun
 
-__all__ = ["GraphTask", "Networks", "Weights", "first_weights", "shrink"]
-
 # Where theta starts, of which the sigmoid is twice the threshold.
 FIRST_THRESHOLD = -1.5
 # The ramp of the shrinkage begins at the threshold and is as long as this.

@@ -26,8 +26,6 @@ from viewmend.impute.base import ViewImputer
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Each, Integer, OneOf, Real, Rule
 
-__all__ = ["IMvGCNClassifier"]
-
 # Keeps the Cholesky factor of nearly dependent weights finite.
 RIDGE = 1e-4
 

@@ -15,8 +15,6 @@ from viewmend.data.labels import Labels
 from viewmend.impute import ColumnMeanImputer
 from viewmend.parameters import Integer, Real, Rule
 
-__all__ = ["MeanImputedLabelSpreading"]
-
 
 @dataclass(eq=False, repr=False)
 class MeanImputedLabelSpreading(BaselineClassifier):

@@ -28,8 +28,6 @@ from viewmend.exceptions import InvalidViewsError
 from viewmend.impute.base import ViewImputer
 from viewmend.parameters import AnyOf, OneOf, Real, Rule
 
-__all__ = ["MLANClassifier"]
-
 # New weights (n_views,) from the old ones and the spreads <D_v, S>. The released code rescales
 # distances that already carry the weight of the round before; its fixed point is 1 / (4 spread).
 WEIGHTINGS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {

@@ -22,8 +22,6 @@ from viewmend.impute.base import ViewImputer
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 
-__all__ = ["MVARClassifier"]
-
 # Rounds over which the objective must stand still.
 WINDOW = 6
 

@@ -25,8 +25,6 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.parameters import Integer, OneOf, Real, Rule
 
-__all__ = ["PoissonClassifier", "PoissonMBOClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class PoissonClassifier(BaselineClassifier):

@@ -23,8 +23,6 @@ from viewmend.impute import ColumnMeanImputer
 from viewmend.models.base import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 
-__all__ = ["SelfTrainingLogistic"]
-
 
 @dataclass(eq=False, repr=False)
 class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):

@@ -20,8 +20,6 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.parameters import Integer, Real, Rule
 
-__all__ = ["SimilarityFusionClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class SimilarityFusionClassifier(BaselineClassifier):

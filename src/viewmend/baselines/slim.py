@@ -22,8 +22,6 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.parameters import Real, Rule
 
-__all__ = ["SLIMClassifier"]
-
 # Coefficients (n_features, n_classes) and intercepts (n_classes,) of a view.
 Model: TypeAlias = tuple[np.ndarray, np.ndarray]
 # Under the root of the norm of a row, which has no derivative at zero otherwise.

@@ -18,8 +18,6 @@ from sklearn.preprocessing import normalize
 from viewmend.backend.torch_gpu import import_torch
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["DEVICES", "SparseConstant", "Tensor", "TorchRun", "binary_graph"]
-
 # Of PyTorch, whose classes cannot be named where it need not be installed.
 Tensor: TypeAlias = Any
 

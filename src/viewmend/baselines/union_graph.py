@@ -16,8 +16,6 @@ from viewmend.data.labels import check_class_prior
 from viewmend.models.base import MultiViewClassifier
 from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters
 
-__all__ = ["UnionGraphClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class UnionGraphClassifier(MultiViewClassifier):

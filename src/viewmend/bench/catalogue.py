@@ -18,8 +18,6 @@ from viewmend.bench.tables import runs as run_tables
 from viewmend.bench.tables.table import Table
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["FIGURES", "TABLES", "Catalogue", "Kind"]
-
 Runs = Sequence[Record]
 Suits = Callable[[Runs, Look], bool]
 Shown = TypeVar("Shown", bound=Table | Chart)

@@ -26,8 +26,6 @@ from viewmend.bench.summaries import METRICS, by_protocol
 from viewmend.bench.tables.table import FORMATS, write_table
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["app"]
-
 app = typer.Typer(no_args_is_help=True, help="Run experiments, and make tables of the results.")
 
 ExperimentFile = Annotated[Path, typer.Argument(help="TOML file, as in benchmarks/paper.")]

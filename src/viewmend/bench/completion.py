@@ -30,8 +30,6 @@ from viewmend.datasets.catalogue import digest
 from viewmend.impute import DeepMatrixFactorization
 from viewmend.storage.atomic import replacing
 
-__all__ = ["Completion", "FixedCompletion", "completed", "imputer_of", "timed"]
-
 Made = TypeVar("Made")
 
 # What reading a file that is not whole may raise.

@@ -15,8 +15,6 @@ from typing import Any
 import viewmend
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["check_publishable", "environment"]
-
 UNKNOWN, DIRTY = "unknown", "-dirty"
 
 # What `git describe --always --dirty` says, for copies of a checkout on machines without it.

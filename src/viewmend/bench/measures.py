@@ -30,8 +30,6 @@ from viewmend.datasets.catalogue import load
 from viewmend.exceptions import InvalidParameterError
 from viewmend.parameters import choose
 
-__all__ = ["MEASURES", "Measure", "RunFolders", "measure"]
-
 # What was found, the same on every run of a key, and what it cost.
 Measured = tuple[dict[str, Any], dict[str, float]]
 SIZES = ("n", "V", "m")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics import precision_recall_fscore_support
 
-__all__ = ["METRICS", "scores"]
-
 # Names in records.
 METRICS = ("accuracy", "macro_precision", "macro_recall", "macro_f1")
 

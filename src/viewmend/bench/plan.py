@@ -18,8 +18,6 @@ from viewmend.bench.methods import Contestant, contestant
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, RunKey, Setting, setting_of
 
-__all__ = ["Count", "Plan", "RunGroup", "run_groups"]
-
 # What runs that choose a setting measure, whatever the experiment does.
 TUNING_MEASURE = "fit"
 

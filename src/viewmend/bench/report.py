@@ -17,8 +17,6 @@ from viewmend.bench.summaries import METRICS, by_protocol, grouped, setting_text
 from viewmend.bench.tables.table import HEADS, Entry, Line, Table, heads_of, to_html
 from viewmend.report.html import facts_html, folded, joined, page_html, paragraph, write_page
 
-__all__ = ["ReportContents", "report_html", "write_report"]
-
 RUN = ("protocol", *HEADS, "method", "setting", "run")
 
 

@@ -21,8 +21,6 @@ from viewmend.storage.errors import ModelFileError, expect
 from viewmend.storage.tree import Reader, Vocabulary, Writer
 from viewmend.storage.types import check_types
 
-__all__ = ["Checkpoint"]
-
 # In the place of the class of a model in the archive.
 KIND = "Checkpoint"
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["HistoryCSV", "LogRounds", "ProgressBar"]
-
 
 class LogRounds:
     """Write one line per round.

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = ["Callback", "Fit", "LoopProgress", "ResumableProblem", "RoundRecord", "StepRecord"]
-
 # Called after each round with what it did and its live state. A true answer stops the loop, and a
 # string is the status with which it stops.
 Callback = Callable[..., bool | str | None]

@@ -13,8 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from viewmend.callbacks.protocol import Fit, RoundRecord
 
-__all__ = ["EarlyStop", "StopOnInterrupt", "TimeLimit"]
-
 
 class TimeLimit:
     """Stop after the first round that ends ``seconds`` or more after the fit began.

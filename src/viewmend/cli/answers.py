@@ -18,17 +18,6 @@ from viewmend.storage.errors import ModelFileError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Answers",
-    "KnownModel",
-    "answer",
-    "load_model",
-    "origin_for",
-    "prediction_table",
-    "read_for",
-    "write_predictions",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class KnownModel:

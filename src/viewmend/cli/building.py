@@ -14,8 +14,6 @@ from viewmend.exceptions import InvalidParameterError
 from viewmend.parameters import short
 from viewmend.persistence.registry import LAYOUTS
 
-__all__ = ["build_model", "can_be_saved", "find_method", "watch"]
-
 
 def find_method(name: str) -> Method:
     """A method by its name or class, whatever the capitals."""

@@ -16,8 +16,6 @@ from viewmend.cli.predict import predict
 from viewmend.cli.report import report
 from viewmend.version import __version__
 
-__all__ = ["app"]
-
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 

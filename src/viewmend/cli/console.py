@@ -23,17 +23,6 @@ from viewmend.exceptions import (
 )
 from viewmend.storage.errors import ModelFileError
 
-__all__ = [
-    "check_table",
-    "check_writable",
-    "json_label",
-    "refusals",
-    "say",
-    "short_warnings",
-    "show_table",
-    "write_json",
-]
-
 # What users can put right themselves: told in a sentence, without a traceback.
 USER_ERRORS = (
     ImportError,

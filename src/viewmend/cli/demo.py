@@ -16,8 +16,6 @@ from viewmend.datasets import realised_completeness
 from viewmend.demo import DemoResult, draw_demo, run_demo
 from viewmend.plot.style import require_matplotlib
 
-__all__ = ["demo"]
-
 # Field of MethodScore, heading, decimals, and which value is best.
 COLUMNS: tuple[tuple[str, str, int, Callable[..., float]], ...] = (
     ("accuracy", "accuracy", 3, max),

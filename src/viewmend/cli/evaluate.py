@@ -18,8 +18,6 @@ from viewmend.data.labels import labelled_part
 from viewmend.exceptions import InvalidLabelsError
 from viewmend.parameters import short
 
-__all__ = ["evaluate"]
-
 HEADLINES = {
     "accuracy": "accuracy",
     "macro_f1": "macro F1",

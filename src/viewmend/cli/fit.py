@@ -34,8 +34,6 @@ from viewmend.inspection import inspect_data
 from viewmend.persistence import save
 from viewmend.report import write_report
 
-__all__ = ["fit"]
-
 
 def fit(
     data: options.Data,

@@ -16,8 +16,6 @@ from viewmend.cli.console import json_label, refusals, short_warnings, show_tabl
 from viewmend.data import read_view_tables
 from viewmend.inspection import Inspection, inspect_data
 
-__all__ = ["inspect"]
-
 # Of the sets of views that occur together, the most frequent are shown.
 MOST_PATTERNS = 10
 STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}

@@ -12,8 +12,6 @@ from viewmend.cli import options
 from viewmend.cli.building import can_be_saved
 from viewmend.cli.console import show_table, write_json
 
-__all__ = ["methods"]
-
 # Columns of a terminal that has room for the names of classes.
 WIDE = 110
 # Words for what a row says a method does.

@@ -9,18 +9,6 @@ import typer
 
 from viewmend.data import Request
 
-__all__ = [
-    "AsJson",
-    "Data",
-    "IdColumn",
-    "Labels",
-    "LeaveOut",
-    "ModelFile",
-    "Unlabelled",
-    "Views",
-    "request_for",
-]
-
 Data = Annotated[
     Path,
     typer.Argument(

@@ -18,8 +18,6 @@ from viewmend.data import MultiViewData, ViewTables
 from viewmend.storage.atomic import replacing
 from viewmend.storage.errors import ModelFileError
 
-__all__ = ["Origin", "fingerprints", "origin_of", "origin_path", "read_origin", "write_origin"]
-
 FORMAT = "viewmend origin 1"
 
 

@@ -12,8 +12,6 @@ from viewmend.cli import options
 from viewmend.cli.answers import answer, load_model, prediction_table, read_for, write_predictions
 from viewmend.cli.console import check_table, refusals, say, short_warnings, write_json
 
-__all__ = ["predict"]
-
 
 def predict(
     model: options.ModelFile,

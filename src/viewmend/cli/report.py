@@ -17,8 +17,6 @@ from viewmend.data import MultiViewData
 from viewmend.exceptions import InvalidViewsError
 from viewmend.report import write_report
 
-__all__ = ["report"]
-
 
 def report(
     model: options.ModelFile,

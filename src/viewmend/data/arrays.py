@@ -15,8 +15,6 @@ from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_table", "from_arrays"]
-
 
 def from_arrays(
     arrays: Mapping[str, Any],

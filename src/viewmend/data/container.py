@@ -13,8 +13,6 @@ from viewmend.data.labels import as_label_array, find_unlabelled
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.html_repr import card
 
-__all__ = ["MultiViewData"]
-
 
 @dataclass(frozen=True, eq=False)
 class MultiViewData:

@@ -21,7 +21,6 @@ from viewmend.parameters import short
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["from_frames"]
 
 # Types of polars that NumPy has no empty cell for, and those of pandas that have one.
 NULLABLE = {

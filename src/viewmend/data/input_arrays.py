@@ -13,21 +13,6 @@ from viewmend.data.container import MultiViewData
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import Each, Integer
 
-__all__ = [
-    "as_dense",
-    "as_mask",
-    "as_matrices",
-    "as_matrix",
-    "common_rows",
-    "is_one_array",
-    "named_arrays",
-    "some_of",
-    "split_columns",
-    "view_title",
-    "width",
-    "with_blank_rows",
-]
-
 _SIZES = Each(Integer(1))
 
 

@@ -22,16 +22,6 @@ from viewmend.parameters import short
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "all_ids",
-    "check_room",
-    "column_labels",
-    "identifiers",
-    "in_layout",
-    "join",
-    "labels_by_id",
-    "without_columns",
-]
 
 # Numbers are compared by value, so that 1 and 1.0 are the same identifier.
 _SAME_KIND = {"floating": "integer", "mixed-integer-float": "integer"}

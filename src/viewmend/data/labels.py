@@ -16,16 +16,6 @@ from sklearn.exceptions import DataConversionWarning
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
 from viewmend.parameters import short
 
-__all__ = [
-    "UNLABELLED",
-    "Labels",
-    "as_label_array",
-    "check_class_prior",
-    "check_labels",
-    "find_unlabelled",
-    "labelled_part",
-]
-
 # Integer code of samples without label.
 UNLABELLED = -1
 _NUMBERS = (int, float, np.number, np.bool_)

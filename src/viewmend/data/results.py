@@ -15,8 +15,6 @@ from viewmend.exceptions import InvalidViewsError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["result_frame"]
-
 
 def result_frame(
     model: Any, ids: Sequence[Any] | np.ndarray | None = None, *, new: MultiViewData | None = None

@@ -18,7 +18,6 @@ from viewmend.parameters import short
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MAIN_MATRIX", "annotated_tables", "from_anndata", "from_mudata", "write_back"]
 
 # Name of the matrix of an AnnData itself, beside those of its ``obsm``.
 MAIN_MATRIX = "X"

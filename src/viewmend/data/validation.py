@@ -24,8 +24,6 @@ from viewmend.data.input_arrays import (
 )
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 
-__all__ = ["check_complete_data", "check_new_views", "check_views"]
-
 # Warnings come from three calls below the public functions.
 _STACKLEVEL = 4
 

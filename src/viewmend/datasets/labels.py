@@ -14,8 +14,6 @@ import numpy as np
 
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["LABEL_PROTOCOLS", "most_complete_first", "random_stratified"]
-
 LabelProtocol = Callable[[np.ndarray, float, np.ndarray, np.random.Generator], np.ndarray]
 
 

@@ -15,14 +15,6 @@ import numpy as np
 
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = [
-    "MISSING_PROTOCOLS",
-    "Completeness",
-    "drop_from_samples",
-    "drop_independently",
-    "realised_completeness",
-]
-
 MissingProtocol = Callable[[int, int, float, np.random.Generator], np.ndarray]
 
 

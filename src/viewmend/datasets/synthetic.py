@@ -10,8 +10,6 @@ from viewmend.data.container import MultiViewData
 from viewmend.datasets.task import Task, make_task
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["make_broken_moons", "make_multiview_blobs"]
-
 # Where along the moons, from 0 to 1, the missing stretch of each view has its middle.
 GAP_MIDDLES = (1 / 3, 2 / 3)
 # Beyond this no sample between the gaps would be seen in both views, and nothing would join them.

@@ -16,8 +16,6 @@ from viewmend.datasets.missing import MISSING_PROTOCOLS
 from viewmend.exceptions import InvalidParameterError
 from viewmend.parameters import choose
 
-__all__ = ["Task", "hide"]
-
 
 @dataclass(frozen=True, eq=False)
 class Task:

@@ -10,8 +10,6 @@ import numpy as np
 from viewmend.data.container import MultiViewData
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["load_uci_digits"]
-
 VIEW_CONTENTS = {
     "fou": "Fourier coefficients of the character shapes",
     "fac": "profile correlations",

@@ -31,29 +31,6 @@ from viewmend.core.agfti.objective import sample_gain
 from viewmend.core.agfti.propagation import label_distances, label_sums, sample_labels
 from viewmend.distributed.waves import wave_rows
 
-__all__ = [
-    "RESPONSE",
-    "GlobalState",
-    "Packed",
-    "RowBlock",
-    "SharedProblem",
-    "advance",
-    "begin",
-    "evaluate_weights",
-    "final_labels",
-    "final_sums",
-    "fused_rows",
-    "held_rows",
-    "pack",
-    "packed_arrays",
-    "settle",
-    "shifted_graphs",
-    "spread",
-    "unpack",
-    "unpacked_arrays",
-    "view_rows",
-]
-
 Sums = dict[str, Any]
 # What Algorithm 1 is told at the weights it asks for.
 RESPONSE = ("cost", "size", "agreements", "spread")

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from viewmend.distributed.solver import BlockState
     from viewmend.distributed.stages import Runner
 
-__all__ = ["BlockCheckpoint", "LogBlocks", "SavedRounds"]
 
 TABLE = "checkpoint.json"
 # Fields of `GlobalState`, in the file of the client.

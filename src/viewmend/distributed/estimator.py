@@ -35,8 +35,6 @@ from viewmend.distributed.stages import Runner
 from viewmend.exceptions import CheckpointError, InvalidParameterError
 from viewmend.protocols import AGFTIParameters, Damping
 
-__all__ = ["BlockFit", "BlockInput", "fit_blocks", "gather_input"]
-
 # Samples that anchors are drawn from, unless Dask's configuration names another number.
 SAMPLE_ROWS = 30_000
 

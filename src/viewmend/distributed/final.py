@@ -18,8 +18,6 @@ from viewmend.distributed.blocks import SharedProblem
 from viewmend.distributed.solver import BlockResult, anchor_labels_of
 from viewmend.distributed.stages import Runner
 
-__all__ = ["FinalLabels", "held_out_labels", "spread_finally"]
-
 
 @dataclass(frozen=True, eq=False)
 class FinalLabels:

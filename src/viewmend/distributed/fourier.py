@@ -23,8 +23,6 @@ from viewmend.core.agfti.tensor_nuclear import (
 )
 from viewmend.distributed.stages import tree
 
-__all__ = ["shrunk_by_columns"]
-
 
 def shrunk_by_columns(
     Y: Sequence[Delayed], sizes: tuple[int, ...], like: np.ndarray, tau: float

@@ -27,8 +27,6 @@ from viewmend.distributed.sampling import Sample
 from viewmend.distributed.stages import Runner
 from viewmend.distributed.waves import found_waves, known_waves, places
 
-__all__ = ["BlockGeometry", "Reading", "SampleGeometry", "geometry_of_blocks"]
-
 LLOYD_ROUNDS = 3
 
 

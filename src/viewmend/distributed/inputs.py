@@ -17,16 +17,6 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.validation import check_new_views
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
-__all__ = [
-    "ChunkLayout",
-    "Chunks",
-    "as_chunks",
-    "is_lazy",
-    "lazy_views",
-    "open_views",
-    "read_chunk",
-]
-
 # Number of a chunk and of its first row.
 Number = tuple[int, int]
 

@@ -17,8 +17,6 @@ from viewmend.distributed.inputs import is_lazy, lazy_views
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 from viewmend.protocols import StateOfFit
 
-__all__ = ["DaskMixin"]
-
 # Fitted attributes with an entry per sample, and the axis of the samples.
 OF_SAMPLES = {
     "transduction_": 0,

@@ -16,8 +16,6 @@ from viewmend.distributed.inputs import ChunkLayout, Chunks, Number, read_chunk
 from viewmend.distributed.stages import Runner
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
-__all__ = ["Sample", "Survey", "gather_sample", "survey_chunks"]
-
 # Notes of the chunks that are passed on as warnings.
 MOST_NOTES = 3
 

@@ -10,8 +10,6 @@ from viewmend.data.container import MultiViewData
 from viewmend.distributed.mixin import DaskMixin
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["LOCAL", "fitting_on"]
-
 # What stands for an address where the processes are to be started here.
 LOCAL = "local"
 BLOCK_ROWS = 25_000

@@ -23,8 +23,6 @@ from viewmend.distributed.blocks import GlobalState, SharedProblem
 from viewmend.distributed.fourier import shrunk_by_columns
 from viewmend.distributed.stages import Runner
 
-__all__ = ["BlockResult", "BlockState", "anchor_labels_of", "solve_blocks"]
-
 
 @dataclass
 class BlockState:

@@ -23,8 +23,6 @@ from dask.delayed import Delayed, delayed
 from viewmend.backend.threads import parallel_map
 from viewmend.exceptions import LostFitError
 
-__all__ = ["Pending", "Runner", "add_up", "tree"]
-
 # Results that one task of a tree takes together.
 FAN_IN = 8
 

@@ -22,8 +22,6 @@ from viewmend.core.agfti.graph_fourier import (
 )
 from viewmend.core.agfti.propagation import inverse_roots
 
-__all__ = ["found_waves", "known_waves", "places", "wave_rows"]
-
 # Sum over the blocks of what a task makes of their rows of N and of what it is told.
 SumOf = Callable[[Callable[..., np.ndarray], object], np.ndarray]
 

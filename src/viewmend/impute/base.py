@@ -16,8 +16,6 @@ from viewmend.data.validation import check_new_views, check_views
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.parameters import Rule, check_parameters
 
-__all__ = ["ViewImputer"]
-
 
 class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
     """Base of the imputers.

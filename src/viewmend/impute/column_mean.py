@@ -10,8 +10,6 @@ import numpy as np
 from viewmend.data.container import MultiViewData
 from viewmend.impute.base import ViewImputer
 
-__all__ = ["ColumnMeanImputer"]
-
 
 @dataclass(eq=False, repr=False)
 class ColumnMeanImputer(ViewImputer):

@@ -19,8 +19,6 @@ from viewmend.impute.base import ViewImputer
 from viewmend.impute.irprop import Function, IRpropResult, minimise_irprop
 from viewmend.parameters import Integer, OneOf, Real, Rule
 
-__all__ = ["DeepMatrixFactorization"]
-
 # The scaled tanh of LeCun: a * tanh(b * t).
 _A, _B = 1.7159, 2 / 3
 # A fit this close is good enough, whatever its gradient.

@@ -13,8 +13,6 @@ import numpy as np
 
 from viewmend.backend.numba_networks import move_by_signs
 
-__all__ = ["Function", "IRpropResult", "minimise_irprop"]
-
 Function = Callable[[list[np.ndarray]], tuple[float, Sequence[np.ndarray]]]
 
 # Factors and bounds of the steps, as in the paper; the first step is that of Fan and Cheng.

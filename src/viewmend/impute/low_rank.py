@@ -19,8 +19,6 @@ from viewmend.impute.base import ViewImputer
 from viewmend.impute.column_mean import column_means
 from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 
-__all__ = ["LowRankImputer"]
-
 
 @dataclass(eq=False, repr=False)
 class LowRankImputer(ViewImputer):

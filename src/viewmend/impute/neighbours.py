@@ -13,8 +13,6 @@ from viewmend.impute.base import ViewImputer
 from viewmend.impute.column_mean import column_means
 from viewmend.parameters import Integer, Rule
 
-__all__ = ["NeighbourImputer"]
-
 # Distances held at once: 128 MiB.
 _CHUNK = 2**24
 

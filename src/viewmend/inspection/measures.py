@@ -14,8 +14,6 @@ from viewmend.core.common.scaling import unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 
-__all__ = ["Finding", "Inspection", "Order", "Pattern", "ViewSummary", "measure"]
-
 Severity = Literal["info", "warning", "error"]
 
 # Expected number of columns that tell the classes by chance, above which none is suspected.

@@ -8,8 +8,6 @@ from typing import TypeGuard
 from viewmend.data.input_arrays import some_of
 from viewmend.inspection.measures import Finding, Inspection, Order, Severity
 
-__all__ = ["RULES", "judge"]
-
 SEVERITIES = ("error", "warning", "info")
 
 # An order of the rows is told from chance by how sure it is, and by how strong it is: by the share

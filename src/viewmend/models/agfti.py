@@ -48,8 +48,6 @@ from viewmend.models.fitted_state import AGFTIState
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 from viewmend.protocols import ClassPrior, Damping, Seed
 
-__all__ = ["AGFTIClassifier"]
-
 # What `AGFTIClassifier.from_paper` sets.
 PAPER: dict[str, Any] = {
     "imputation": "fourier",

@@ -21,18 +21,6 @@ from viewmend.data.container import MultiViewData
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.protocols import Seed
 
-__all__ = [
-    "IMPUTATIONS",
-    "AnchorGeometry",
-    "GraphSize",
-    "check_device",
-    "check_graph_size",
-    "fourier_geometry",
-    "graph_geometry",
-    "on_host",
-]
-
-
 # Penalty at which a good start of the missing rows is left: the fused graph then pulls at a row
 # with a tenth of its weight, where the paper's penalty would let it replace the row at once.
 WARM_PENALTY = 10.0

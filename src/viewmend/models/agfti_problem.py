@@ -30,19 +30,6 @@ from viewmend.models.cross_fit import HoldOut, cross_fitted
 from viewmend.models.fitted_state import AGFTIState, FittedAGFTI
 from viewmend.protocols import AGFTIParameters, ClassPrior
 
-__all__ = [
-    "final_diagonals",
-    "held_out_scores",
-    "hold_outs",
-    "make_problem",
-    "make_state",
-    "prior_weights",
-    "reweighted",
-    "round_parameters",
-    "solve_problem",
-    "warn_of_uneven_labels",
-]
-
 # Parameters that change no round: how long, how loud, where, what comes after the last one; and
 # those of which only the outcome counts, which a checkpoint compares.
 WITHOUT_EFFECT_ON_ROUNDS = {

@@ -28,15 +28,6 @@ from viewmend.exceptions import DataWarning
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.parameters import Rule, check_parameters
 
-__all__ = [
-    "InductiveMixin",
-    "MultiViewClassifier",
-    "TwoStepClassifier",
-    "ViewLayout",
-    "scaled_shares",
-    "score_labelled",
-]
-
 
 class Predictor(Protocol):
     """What finds classes of new samples."""

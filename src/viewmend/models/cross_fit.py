@@ -15,8 +15,6 @@ from viewmend.data.labels import Labels
 from viewmend.exceptions import DataWarning, InvalidLabelsError
 from viewmend.models.base import TwoStepClassifier, ViewLayout
 
-__all__ = ["HoldOut", "cross_fitted", "fit_silently", "label_folds", "labels_without", "silent"]
-
 N_FOLDS = 5
 
 # Gives scores (n_held_out, n_classes) of labelled samples without their own label, and their codes

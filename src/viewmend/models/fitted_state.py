@@ -12,8 +12,6 @@ from viewmend.core.agfti.induction import Induction
 from viewmend.core.mend.induction import MendInduction
 from viewmend.protocols import AGFTIParameters, CalibratedClassifier, ClassPrior
 
-__all__ = ["AGFTIState", "FittedAGFTI", "FittedMend", "FittedState", "MendState"]
-
 
 @dataclass(frozen=True, eq=False)
 class FittedState:

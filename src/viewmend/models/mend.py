@@ -36,8 +36,6 @@ from viewmend.models.mend_problem import (
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 from viewmend.protocols import ClassPrior, Seed
 
-__all__ = ["MendClassifier"]
-
 
 class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     """Classify samples of which most have no label and many miss some of the views.

@@ -15,14 +15,6 @@ from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import InvalidParameterError
 from viewmend.protocols import ClassPrior, Seed
 
-__all__ = [
-    "MendParameters",
-    "make_geometry_settings",
-    "make_labelling",
-    "make_settings",
-    "representation_names",
-]
-
 
 class MendParameters(Protocol):
     """Parameters of `viewmend.MendClassifier` that its stages depend on."""

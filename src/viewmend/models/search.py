@@ -35,8 +35,6 @@ from viewmend.models.search_contests import (
 )
 from viewmend.parameters import Integer, Real, Rule, check_parameters
 
-__all__ = ["Comparison", "LabelSearchCV"]
-
 # Parameters that decide how the data is read, which happens once.
 READING = ("dtype", "view_sizes")
 # What the search takes over from the best estimator.

@@ -30,22 +30,6 @@ from viewmend.models.agfti_problem import (
 from viewmend.models.base import TwoStepClassifier
 from viewmend.models.cross_fit import fit_silently, labels_without, silent
 
-__all__ = [
-    "CommonGraphs",
-    "Contest",
-    "Point",
-    "Run",
-    "SharedGeometry",
-    "ShortFits",
-    "content",
-    "contest_for",
-    "leader",
-    "share",
-    "short_limits",
-    "still_racing",
-    "surely_better",
-]
-
 # Values by name of parameter.
 Point = Mapping[str, Any]
 

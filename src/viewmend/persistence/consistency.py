@@ -19,8 +19,6 @@ from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.mend import MendClassifier
 from viewmend.storage.errors import expect
 
-__all__ = ["check_model"]
-
 SavedModel = AGFTIClassifier | MendClassifier
 
 

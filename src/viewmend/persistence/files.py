@@ -20,8 +20,6 @@ from viewmend.storage.errors import DAMAGED, ModelFileError, expect
 from viewmend.storage.tree import Reader, Writer
 from viewmend.storage.types import check_types
 
-__all__ = ["load", "save"]
-
 
 def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] | BinaryIO) -> None:
     """Write a fitted model to a file that `load` reads, and that holds no code.

@@ -28,8 +28,6 @@ from viewmend.models.fitted_state import AGFTIState, MendState
 from viewmend.models.mend import MendClassifier
 from viewmend.storage.tree import Vocabulary
 
-__all__ = ["LAYOUTS", "VOCABULARY", "FileLayout"]
-
 VOCABULARY = Vocabulary(
     records=(
         AGFTIState,

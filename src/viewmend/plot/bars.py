@@ -14,8 +14,6 @@ from viewmend.plot.style import GREY, PALETTE, axes_or_new, label_texts, name_ti
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_class_counts", "plot_weight_bars"]
-
 
 @styled
 def plot_weight_bars(weights: ArrayLike, view_names: Sequence[str], ax: Axes | None = None) -> Axes:

@@ -17,13 +17,6 @@ from viewmend.plot.style import GREY, PALETTE, axes_or_new, label_texts, name_ti
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "Reliability",
-    "plot_class_confidence",
-    "plot_confidence",
-    "plot_reliability",
-    "reliability",
-]
 
 RIGHT, WRONG = PALETTE[0], PALETTE[1]
 # Shares of a class that sum to one but for rounding may exceed it.

@@ -17,8 +17,6 @@ from viewmend.plot.tiles import draw_tiles
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["class_positions", "confusion_shares", "plot_confusion"]
-
 
 def confusion_shares(
     y_true: Iterable[Any],

@@ -15,7 +15,6 @@ from viewmend.plot.tiles import draw_tiles
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_coverage", "plot_overlap", "view_patterns"]
 
 MISSING = "#e4e4e4"
 # Length of the longest bar of counts, as a share of the width of the matrix.

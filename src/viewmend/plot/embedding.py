@@ -25,15 +25,6 @@ from viewmend.protocols import HasImputedGraphs, HasSampleGraph
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "anchor_class_shares",
-    "embed_graph",
-    "embed_rows",
-    "plot_graph_embedding",
-    "plot_imputation",
-    "plot_sample_graph",
-    "rows_before_imputation",
-]
 
 # Class names stand this much outside the outermost sample.
 NAME_RADIUS = 1.1

@@ -23,7 +23,6 @@ from viewmend.plot.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_convergence", "plot_view_weights"]
 
 # Room above and below the lines of a log axis, as a factor.
 LOG_MARGIN = 3.0

@@ -15,7 +15,6 @@ from viewmend.plot.tiles import draw_tiles
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_sensitivity", "varying_parameters"]
 
 PREFIX = "param_"
 

@@ -13,19 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "GREY",
-    "INK",
-    "PALETTE",
-    "axes_or_new",
-    "label_line_ends",
-    "label_texts",
-    "name_ticks",
-    "plot_style",
-    "points_per_unit",
-    "require_matplotlib",
-    "styled",
-]
 
 # Paul Tol's "muted" scheme, told apart by colour-blind readers; ordered so that neighbours differ
 # in lightness too, and with a darker grey than his, which vanishes as a thin line.

@@ -12,7 +12,6 @@ from viewmend.plot.style import LETTER, label_texts, name_ticks, points_per_unit
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_tiles"]
 
 # Tiles darker than this have white numbers; numbers smaller than this many points are left out.
 DARK = 0.5

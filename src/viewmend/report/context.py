@@ -20,8 +20,6 @@ from viewmend.parameters import short
 from viewmend.plot.confusion import class_positions
 from viewmend.protocols import FittedClassifier, FittedSearch
 
-__all__ = ["THRESHOLD", "Case", "make_case"]
-
 # Confidence from which predictions are given out; the default of ``decide``.
 THRESHOLD = 0.8
 

@@ -10,20 +10,6 @@ from math import isfinite
 from pathlib import Path
 from string import Template
 
-__all__ = [
-    "LONG",
-    "Cell",
-    "advice",
-    "facts_html",
-    "folded",
-    "joined",
-    "page_html",
-    "paragraph",
-    "table_html",
-    "tag",
-    "write_page",
-]
-
 # Letters from which on a cell may be cut off; pointing at it shows the whole.
 LONG = 36
 

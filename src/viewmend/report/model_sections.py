@@ -23,15 +23,6 @@ from viewmend.report.html import Cell, advice, facts_html, joined, paragraph, ta
 from viewmend.report.pictures import WIDE, picture, side_by_side
 from viewmend.version import __version__
 
-__all__ = [
-    "convergence_section",
-    "data_section",
-    "graph_section",
-    "headline",
-    "model_section",
-    "weights_section",
-]
-
 # Captions of what is told of the views round by round, by the type of the records.
 TRACES = {
     Round: "The same over the rounds.",

@@ -22,8 +22,6 @@ from viewmend.report.model_sections import (
 from viewmend.report.prediction_sections import classes_section, confidence_section, scores_section
 from viewmend.report.search import search_section
 
-__all__ = ["SECTIONS", "report_html", "write_report"]
-
 # By the id of the section.
 SECTIONS: dict[str, tuple[str, Callable[[Case], str]]] = {
     "model": ("Model", model_section),

@@ -15,7 +15,6 @@ from viewmend.report.html import tag
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["WIDE", "inline_svg", "page_colour", "picture", "side_by_side", "svg_text"]
 
 # Width and height in inches.
 USUAL = (5.4, 3.9)

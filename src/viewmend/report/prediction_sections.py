@@ -15,8 +15,6 @@ from viewmend.report.context import THRESHOLD, Case
 from viewmend.report.html import Cell, advice, facts_html, joined, paragraph, table_html, tag
 from viewmend.report.pictures import picture, side_by_side
 
-__all__ = ["classes_section", "confidence_section", "scores_section"]
-
 # Least certain samples shown, and confidences below which predictions might be withheld.
 N_UNCERTAIN = 25
 # Samples that a dot of a small reliability diagram stands for at least.

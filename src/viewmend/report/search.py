@@ -11,8 +11,6 @@ from viewmend.report.context import Case
 from viewmend.report.html import Cell, advice, joined, paragraph, table_html
 from viewmend.report.pictures import picture, side_by_side
 
-__all__ = ["search_section"]
-
 
 def search_section(case: Case) -> str:
     """Points of the grid and their scores, where the model comes from a search."""

@@ -16,8 +16,6 @@ import numpy as np
 from viewmend.storage.arrays import ArraySpec, array_bytes, array_from_bytes, spec_of
 from viewmend.storage.errors import DAMAGED, ModelFileError, expect
 
-__all__ = ["FORMAT", "SCHEMA", "Document", "read_archive", "write_archive"]
-
 FORMAT = "viewmend model"
 # Raised whenever an older reader could not make sense of a newer file; 1 is that of version 0.1.
 SCHEMA = 2

@@ -13,8 +13,6 @@ import numpy as np
 
 from viewmend.storage.errors import ModelFileError, expect
 
-__all__ = ["ArraySpec", "array_bytes", "array_from_bytes", "spec_of"]
-
 # Nothing that holds Python objects, and nothing whose width depends on the machine.
 ALLOWED_DTYPE = re.compile(
     r"\|b1|\|[iu]1|[<>][iu][248]|[<>]f[48]|\|S\d{1,6}|[<>]U\d{1,6}|[<>][Mm]8(\[[0-9a-zA-Z]{1,8}\])?"

@@ -11,8 +11,6 @@ from uuid import uuid4
 
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["check_folder", "replacing"]
-
 
 def check_folder(path: Path) -> None:
     """Raise unless there is a folder for the file: better before the work than after it."""

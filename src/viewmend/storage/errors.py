@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from viewmend.parameters import short
 
-__all__ = ["DAMAGED", "ModelFileError", "expect"]
-
 # Remedy of most errors: nothing in the file can be trusted then.
 DAMAGED = "the file is damaged or was not written by viewmend; save the model again"
 

@@ -23,8 +23,6 @@ from viewmend.storage.arrays import spec_of
 from viewmend.storage.errors import ModelFileError, expect
 from viewmend.storage.types import check_types, record_types
 
-__all__ = ["Reader", "Vocabulary", "Writer"]
-
 PLAIN = (type(None), bool, int, str)
 # Of sparse arrays, whose compiled code knows the byte order of the machine only.
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))

@@ -12,8 +12,6 @@ import numpy as np
 
 from viewmend.storage.errors import expect
 
-__all__ = ["check_types", "record_types"]
-
 
 @cache
 def record_types(record: Any) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from scipy.sparse import csr_array, diags_array
 from viewmend.core.agfti.bipartite import anchor_graph
 from viewmend.core.agfti.propagation import anchor_scale
 
-__all__ = ["scaled_anchor_graph", "smoothness", "solve_anchored"]
-
 # Added to systems that are singular where no label reaches an anchor.
 RIDGE = 1e-10
 

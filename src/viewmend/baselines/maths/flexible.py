@@ -25,8 +25,6 @@ from viewmend.core.common.linear_systems import column_ratio
 from viewmend.core.common.simplex import simplex_qp
 from viewmend.core.graphs.spreading import label_gaps, laplacian
 
-__all__ = ["FlexibleProblem", "FlexibleResult", "minimise_flexible"]
-
 Apply = Callable[[np.ndarray], np.ndarray]
 
 

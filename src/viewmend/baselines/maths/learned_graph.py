@@ -10,8 +10,6 @@ from scipy.sparse import csr_array
 from viewmend.core.common.simplex import project_support
 from viewmend.core.graphs.spreading import label_gaps
 
-__all__ = ["learn_graph", "on_common_support", "with_entries"]
-
 
 def on_common_support(graphs: Sequence[csr_array]) -> tuple[csr_array, np.ndarray]:
     """The union of the graphs' stored entries, and the entries (n_graphs, n_stored) on it."""

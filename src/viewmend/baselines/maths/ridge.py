@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-__all__ = ["RegressionResidual", "regression_residual", "ridge_coefficients"]
-
 
 def ridge_coefficients(X: np.ndarray, F: np.ndarray, ridge: float) -> np.ndarray:
     """Argmin over ``W`` of ``|X W - F|^2 + ridge |W|^2``, by the smaller Gram matrix.

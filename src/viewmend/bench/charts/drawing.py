@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Meaning", "Sheet", "draw_chart", "draw_panel", "panel_size"]
 
 GUIDE = "#e4e4e4"
 PRINTED = "printed in the paper"

@@ -12,8 +12,6 @@ from viewmend.plot.style import plot_style
 from viewmend.report.html import tag
 from viewmend.report.pictures import inline_svg, page_colour, svg_text
 
-__all__ = ["chart_html"]
-
 
 def chart_html(chart: Chart, name: str) -> str:
     """A chart as a ``figure`` element: a key per series, a picture per panel, a tip per mark.

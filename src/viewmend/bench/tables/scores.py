@@ -23,8 +23,6 @@ from viewmend.bench.summaries import (
 )
 from viewmend.bench.tables.table import GAP, HEADS, Entry, Line, Table, condition_table, heads_of
 
-__all__ = ["differences_table", "problem_scores", "ranks_table", "scores_table"]
-
 Entries = Mapping[Condition, Mapping[str, Entry]]
 
 DEVIATION = "± is the standard deviation over the runs, divided by their number as in the paper."

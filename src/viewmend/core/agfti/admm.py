@@ -30,16 +30,6 @@ from viewmend.core.agfti.state import (
 )
 from viewmend.core.agfti.tensor_nuclear import prox_tnn
 
-__all__ = [
-    "COMPATIBILITY",
-    "Callback",
-    "Steps",
-    "impute_graphs",
-    "initialise",
-    "solve",
-    "steps_for",
-]
-
 # Called after each round with what the round did and the live state; True, or a word for the
 # status, stops the solver.
 Callback = Callable[[Round, State], bool | str | None]

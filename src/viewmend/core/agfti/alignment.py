@@ -6,8 +6,6 @@ from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.agfti.fusion import agreements
 
-__all__ = ["align_anchors", "align_products", "keep_anchors"]
-
 
 def align_anchors(Z: Array, P: Array) -> tuple[Array, Array]:
     """Per view, argmax ``tr(T_v^T Z_v^T P)`` subject to ``T_v^T T_v = I`` (Eq. update_T).

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["graph_size", "largest_power_of_two"]
-
 # Anchors where the user names no number: a quarter of the rows, as the paper's numbers are, but
 # not so few that hardly any neighbour is left.
 AUTO_SHARE, AUTO_LEAST = 4, 8

@@ -17,15 +17,6 @@ from viewmend.core.agfti.graph_fourier import (
     summed_graph,
 )
 
-__all__ = [
-    "ANCHOR_METHODS",
-    "balanced_hierarchical",
-    "corresponding_anchors",
-    "group_weights",
-    "kmeans_anchors",
-    "random_anchors",
-]
-
 Select = Callable[[Array, int, np.random.Generator], Array]
 
 # The first round starts from anchors that do not correspond, which a second improves on; a third

@@ -8,8 +8,6 @@ from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.backend.threads import blocks_for, for_each
 
-__all__ = ["anchor_graph", "anchor_graphs"]
-
 
 def anchor_graph(X_v: Array, anchors_v: Array, k: int) -> Array:
     """Closed-form bipartite graph (n_rows, n_anchors) of one view (Eq. anchor_construction).

@@ -8,8 +8,6 @@ from viewmend.core.agfti.propagation import propagate_labels
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.held_out import unit_columns
 
-__all__ = ["fusion_shares", "propagation_influence"]
-
 
 def propagation_influence(
     P: np.ndarray,

@@ -25,24 +25,6 @@ from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.agfti.state import InnerStep
 from viewmend.core.common.simplex import simplex_qp
 
-__all__ = [
-    "NOT_FINITE",
-    "BestResponse",
-    "Fusion",
-    "Game",
-    "agreements",
-    "aligned_graphs",
-    "best_response",
-    "curvature",
-    "evaluate",
-    "fuse",
-    "gradient",
-    "inner_step",
-    "newton_step",
-    "target",
-    "weighted_graph",
-]
-
 # Share of the decrease promised by the slope that a step must keep.
 SUFFICIENT = 1e-4
 

@@ -40,23 +40,6 @@ from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.backend.threads import blocks_for, for_each
 from viewmend.core.agfti.propagation import anchor_scale
 
-__all__ = [
-    "Shrunk",
-    "Spectrum",
-    "diffusion_coordinates",
-    "graph_norm",
-    "graph_spectrum",
-    "leading_waves",
-    "normalised_graph",
-    "prox_graph_norm",
-    "restored",
-    "shrink_waves",
-    "shrinkage",
-    "stacked_graph",
-    "summed_graph",
-    "wave_sums",
-]
-
 # Frequencies whose share of the largest is below this are rounding, not data.
 SMALLEST_FREQUENCY = 1e-9
 

@@ -14,8 +14,6 @@ from viewmend.core.agfti.fusion import Game, best_response
 from viewmend.core.agfti.propagation import LabelSums, anchor_labels, inverse_roots, label_sums
 from viewmend.core.common.class_shares import normalise_rows
 
-__all__ = ["HeldOut", "labels_without_own", "propagated_without_own", "rows_without_labels"]
-
 
 def rows_without_labels(
     A: np.ndarray, observed: np.ndarray, alpha: np.ndarray, lam: float, beta: float

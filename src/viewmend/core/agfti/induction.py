@@ -13,8 +13,6 @@ from viewmend.core.agfti.fusion import Game, best_response
 from viewmend.core.agfti.propagation import anchor_scale
 from viewmend.core.agfti.state import Problem, Result
 
-__all__ = ["Induction", "fused_rows", "induce_labels", "induction"]
-
 
 @dataclass(frozen=True, eq=False)
 class Induction:

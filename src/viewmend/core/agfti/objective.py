@@ -11,15 +11,6 @@ from viewmend.backend.namespace import Array, to_numpy
 from viewmend.core.agfti.propagation import anchor_scale
 from viewmend.core.agfti.state import Problem, State
 
-__all__ = [
-    "RoundSums",
-    "anchor_loss",
-    "gain_of",
-    "named_terms",
-    "objective_sums",
-    "sample_gain",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class RoundSums:

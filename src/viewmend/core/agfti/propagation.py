@@ -12,20 +12,6 @@ from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.graphs.spreading import joined_to_label
 
-__all__ = [
-    "LabelSums",
-    "anchor_labels",
-    "anchor_scale",
-    "damping_diagonals",
-    "inverse_roots",
-    "label_distances",
-    "label_sums",
-    "propagate_labels",
-    "reachable_samples",
-    "sample_labels",
-    "soft_label_distances",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class LabelSums:

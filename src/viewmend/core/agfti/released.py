@@ -32,16 +32,6 @@ from viewmend.core.agfti.fusion import (
 from viewmend.core.agfti.propagation import anchor_scale, soft_label_distances
 from viewmend.core.agfti.state import InnerStep, Problem, State
 
-__all__ = [
-    "descent_direction",
-    "fuse",
-    "golden_section",
-    "imputed_rows",
-    "largest_step",
-    "project_positive",
-    "prox_tnn",
-]
-
 GOLDEN = (5**0.5 + 1) / 2
 SEARCH_PRECISION = 1e-3
 SMALLEST_WEIGHT = 1e-16

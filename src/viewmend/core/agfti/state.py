@@ -12,17 +12,6 @@ import numpy as np
 from viewmend.backend.namespace import Array, array_namespace, row_selector
 from viewmend.backend.threads import blocks_for
 
-__all__ = [
-    "ABLATIONS",
-    "InnerStep",
-    "Problem",
-    "Progress",
-    "Result",
-    "Round",
-    "State",
-    "has_converged",
-]
-
 # Parts of the method that the paper's ablation study leaves out.
 ABLATIONS = ("alignment", "weights", "imputation")
 

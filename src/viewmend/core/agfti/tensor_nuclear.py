@@ -13,8 +13,6 @@ from typing import Any
 from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 
-__all__ = ["filtered_columns", "frequency_grams", "mean_over_frequencies", "prox_tnn", "tnn"]
-
 
 def tnn(Y: Array) -> float:
     """Tensor nuclear norm ``(1/n) sum_k sum_i sigma_i(Y_hat_k)`` (Definition 1)."""

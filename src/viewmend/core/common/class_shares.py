@@ -6,14 +6,6 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-__all__ = [
-    "balance_classes",
-    "class_weights",
-    "log_shares",
-    "normalise_columns",
-    "normalise_rows",
-]
-
 # From soft shares to the shares of the largest class of each row; every solution is the start of
 # the next. In units of the spread of the log soft labels.
 SHARPNESSES = (1.0, 8.0, 64.0)

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["bottom_rows", "canonical_order", "row_hashes", "sample_hashes"]
-
 # Of the finaliser of splitmix64 (Steele, Lea, Flood 2014): every input bit reaches every output
 # bit. Arithmetic of unsigned integers wraps around, which is what a hash wants.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

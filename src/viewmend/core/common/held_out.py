@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["held_out_samples", "unit_columns"]
-
 # A temperature is one number: more labels than this would not change it noticeably.
 MOST_SAMPLES = 256
 

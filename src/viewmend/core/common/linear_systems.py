@@ -7,8 +7,6 @@ import scipy.linalg
 import scipy.sparse
 from scipy.sparse import issparse, sparray
 
-__all__ = ["block_cg", "column_ratio", "harmonic_labels"]
-
 
 def block_cg(A: sparray, B: np.ndarray, tol: float = 1e-6, max_iter: int = 1000) -> np.ndarray:
     """Solution of ``A X = B`` by conjugate gradients, all columns in one pass over ``A``.

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["NORMALIZERS", "standardise_rows", "unit_rows"]
-
 
 def unit_rows(X_v: np.ndarray) -> np.ndarray:
     """Rows scaled to unit Euclidean length; zero rows stay zero, and missing ones NaN."""

@@ -8,8 +8,6 @@ from scipy.sparse import csr_array
 from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array
 
-__all__ = ["power_weights", "project_simplex", "project_support", "simplex_qp"]
-
 
 def project_simplex(B: Array) -> Array:
     """Row-wise argmin ``|p - b|^2`` subject to ``p >= 0, sum(p) = 1`` (Eq. subp_P), like ``B``."""

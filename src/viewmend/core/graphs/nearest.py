@@ -22,15 +22,6 @@ from viewmend.backend.threads import available_threads, parallel_map
 # Numbers of the queries of one block, and of the rows to search for them, ascending.
 SearchBlock = tuple[np.ndarray, np.ndarray]
 
-__all__ = [
-    "EXACT_UP_TO",
-    "Neighbours",
-    "nearest_rows",
-    "nearest_rows_by_tree",
-    "nearest_rows_in_cells",
-    "neighbour_search",
-    "recall",
-]
 
 # Rows above which cells are searched: there, two to three times faster, and faster with more.
 EXACT_UP_TO = 20_000

@@ -10,16 +10,6 @@ from scipy.sparse import csr_array
 from viewmend.backend import dispatch
 from viewmend.core.graphs.nearest import Neighbours, nearest_rows
 
-__all__ = [
-    "EDGE_WEIGHTS",
-    "directed_neighbour_graph",
-    "edges_to_neighbours",
-    "graph_from_neighbours",
-    "neighbour_graph",
-    "scatter_graph",
-    "union_graph",
-]
-
 
 def closed_form_weights(E: np.ndarray, k: int) -> np.ndarray:
     """``(e_{k+1} - e_j)_+`` over the sum of these, as in Eq. (anchor_construction)."""

@@ -10,15 +10,6 @@ from scipy.sparse.csgraph import connected_components
 
 from viewmend.core.common.linear_systems import block_cg
 
-__all__ = [
-    "joined_to_label",
-    "label_gaps",
-    "laplacian",
-    "normalise_graph",
-    "spread_labels",
-    "weighted_sum",
-]
-
 
 def normalise_graph(graph: csr_array) -> csr_array:
     """``D^{-1/2} W D^{-1/2}``; isolated samples keep a zero row."""

@@ -16,15 +16,6 @@ from viewmend.core.mend.geometry import MendGeometry, MendView
 from viewmend.core.mend.loo_ridge import LeaveOneOut, leave_one_out_ridge
 from viewmend.core.mend.view_gaussian import ViewGaussian, fit_view_gaussian, log_posterior
 
-__all__ = [
-    "Evidence",
-    "combine",
-    "consensus_graph",
-    "evidence_shares",
-    "gather_evidence",
-    "hellinger_points",
-]
-
 # A difference of one between mean scores, which are class shares, as a difference of log shares.
 SHARPNESS = 6.0
 # Log shares of the Gaussian model are divided by this: fitted to soft targets, it is too confident.

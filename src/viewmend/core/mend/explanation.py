@@ -18,8 +18,6 @@ from viewmend.core.graphs.spreading import spread_labels
 from viewmend.core.mend.evidence import SHARPNESS, TEMPERATURE
 from viewmend.core.mend.view_gaussian import ViewGaussian, observed_patterns
 
-__all__ = ["evidence_parts", "gaussian_parts", "spreading_influence", "view_degrees"]
-
 
 def spreading_influence(
     W: csr_array, spreading: float, rows: np.ndarray, labelled: np.ndarray

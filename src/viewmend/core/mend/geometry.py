@@ -15,8 +15,6 @@ from viewmend.core.graphs.neighbours import graph_from_neighbours, scatter_graph
 from viewmend.core.mend.kernel_features import KernelFeatures, kernel_features
 from viewmend.core.mend.representations import REPRESENTATIONS, Representation, represent
 
-__all__ = ["GeometrySettings", "MendGeometry", "NeighbourRule", "build_geometry", "view_graphs"]
-
 
 @dataclass(frozen=True)
 class NeighbourRule:

@@ -12,8 +12,6 @@ from scipy.sparse import csr_array
 from viewmend.core.common.held_out import unit_columns
 from viewmend.core.graphs.spreading import spread_labels
 
-__all__ = ["spread_without_own"]
-
 # Relative residual of the conjugate gradients for the influence of a label on its own sample. That
 # entry is by far the largest of its column and has its digits long before the others.
 TOLERANCE = 1e-2

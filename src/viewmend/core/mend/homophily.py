@@ -7,15 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-__all__ = [
-    "class_affinities",
-    "edge_agreement",
-    "guide_edges",
-    "homophily",
-    "homophily_weights",
-    "neighbour_shares",
-]
-
 # Edges worked on at a time, so that the gathered rows stay small.
 BLOCK = 2**17
 

@@ -15,8 +15,6 @@ from viewmend.core.mend.geometry import MendGeometry
 from viewmend.core.mend.homophily import guide_edges, neighbour_shares
 from viewmend.core.mend.recipe import MendSettings, Stage
 
-__all__ = ["MendInduction", "induce_classes"]
-
 
 @dataclass(frozen=True, eq=False)
 class MendInduction:
@@ -111,6 +109,7 @@ def spread_to(fit: MendInduction, W: csr_array) -> np.ndarray:
 def represent_new(
     geometry: MendGeometry, views: Sequence[np.ndarray], observed: np.ndarray
 ) -> NewSamples:
+    """New rows of every view through the representations that the fit made of it."""
     rows = tuple(np.flatnonzero(column) for column in observed.T)
     mapped = tuple(
         {name: representation(X_v[seen]) for name, representation in view.representations.items()}

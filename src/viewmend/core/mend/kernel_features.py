@@ -10,8 +10,6 @@ import scipy.linalg
 
 from viewmend.backend import dispatch
 
-__all__ = ["Axes", "KernelFeatures", "KernelMap", "kernel_features", "rotated_axes"]
-
 # Eigenvalues of the landmark kernel below this share of the largest are rounding errors of float32.
 RANK_TOLERANCE = 1e-6
 # Rows worked on at a time.

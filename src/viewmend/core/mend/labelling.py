@@ -8,8 +8,6 @@ import numpy as np
 
 from viewmend.core.common.class_shares import balance_classes, class_weights, normalise_rows
 
-__all__ = ["Labelling"]
-
 
 @dataclass(frozen=True, eq=False)
 class Labelling:

@@ -9,8 +9,6 @@ import numpy as np
 
 from viewmend.core.mend.kernel_features import KernelFeatures, rotated_axes
 
-__all__ = ["RIDGES", "LeaveOneOut", "leave_one_out_ridge"]
-
 # Ridges tried, per row and in units of the kernel, which is at most one.
 RIDGES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 # Leverages are cut here: at 1 a sample decides its own fit alone, and the formula divides by zero.

@@ -23,24 +23,6 @@ from viewmend.core.mend.geometry import MendGeometry, NeighbourRule
 from viewmend.core.mend.homophily import class_affinities, guide_edges, homophily_weights
 from viewmend.core.mend.labelling import Labelling
 
-__all__ = [
-    "Callback",
-    "MendSettings",
-    "Mended",
-    "Spread",
-    "Stage",
-    "StageRecord",
-    "SummedGraph",
-    "classify",
-    "first_stage",
-    "join_consensus",
-    "mend",
-    "n_stages",
-    "spread",
-    "stages",
-    "sum_graphs",
-]
-
 # Passes of label-guided spreading before there is evidence.
 GUIDED_PASSES = 2
 

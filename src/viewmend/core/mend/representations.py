@@ -16,8 +16,6 @@ import scipy.linalg
 from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.common.scaling import unit_rows
 
-__all__ = ["REPRESENTATIONS", "Representation", "represent"]
-
 # Share of the variance that principal components keep, and how many they are at least and at most.
 VARIANCE = 0.95
 FEWEST, MOST = 3, 64

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-__all__ = ["ViewGaussian", "fit_view_gaussian", "log_posterior", "observed_patterns"]
-
 # Pseudo-counts that draw the covariance between two views, known from the samples that have both,
 # towards zero.
 PRIOR_PAIRS = 20

@@ -15,16 +15,6 @@ from viewmend.parameters import short
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "check_columns_exist",
-    "drop_empty_samples",
-    "drop_text_columns",
-    "fill_empty_cells",
-    "match_layout",
-    "select_views",
-    "to_numbers",
-]
-
 
 def select_views(tables: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, Any]:
     """The views of these names, or all where none is named."""

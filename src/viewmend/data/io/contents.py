@@ -24,7 +24,6 @@ from viewmend.parameters import short
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ARRAY_LABELS", "Contents", "Request", "find_labels", "read_contents", "read_npz"]
 
 # Column of labels where none is named, by kind of file, and the array of identifiers.
 TABLE_LABELS, ARRAY_LABELS = "label", "y"

@@ -36,15 +36,6 @@ from viewmend.exceptions import InvalidViewsError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "ViewTables",
-    "load_folder",
-    "load_mat",
-    "load_npz",
-    "read_view_tables",
-    "read_views",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class ViewTables:

@@ -11,8 +11,6 @@ from scipy.sparse import csc_array
 
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 
-__all__ = ["read_mat"]
-
 VIEWS = "X"
 # The names that labels go by, the first that is there counts.
 LABELS = ("gnd", "Y")

@@ -16,7 +16,6 @@ from viewmend.parameters import short
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMATS", "header_of", "is_table", "read_tables", "shared_id_column"]
 
 # Characters that spreadsheets put between cells; the most frequent one of the header counts.
 SEPARATORS = (",", ";", "\t", "|")
