@@ -38,6 +38,14 @@ class CalibratedClassifier(FittedClassifier, Protocol):
 
 
 @runtime_checkable
+class PredictsNewSamples(Protocol):
+    """One that can score samples that its ``fit`` did not see."""
+
+    def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
+        """Class shares (n_new, n_classes)."""
+
+
+@runtime_checkable
 class HasImputedGraphs(Protocol):
     """One with a graph of samples and anchors per view, whose missing rows it imputed."""
 

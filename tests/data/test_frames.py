@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from viewmend import MendClassifier
+from viewmend.baselines import UnionGraphClassifier
 from viewmend.data import from_arrays, from_frames, result_frame
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError, TooLargeError
+from viewmend.exceptions import (
+    DataWarning,
+    InvalidLabelsError,
+    InvalidParameterError,
+    InvalidViewsError,
+    TooLargeError,
+)
 
 pd = pytest.importorskip("pandas", reason="frames need pandas")
 
@@ -174,6 +181,14 @@ def test_results_of_new_samples_are_the_predictions_with_views_left_out(blobs):
     assert results.index.tolist() == frames["right"].index[:7].tolist()
     assert_allclose(results.iloc[:, 2:], expected)
     assert results["prediction"].tolist() == model.classes_[expected.argmax(axis=1)].tolist()
+
+
+def test_results_of_new_samples_need_a_method_that_predicts_them(blobs):
+    _, _, frames, labels = blobs
+    aligned = from_frames(frames, labels=labels)
+    model = UnionGraphClassifier().fit(aligned)
+    with pytest.raises(InvalidParameterError, match="labels the samples of its fit only"):
+        result_frame(model, new=aligned[:5])
 
 
 def test_results_of_a_wrong_number_of_identifiers_are_refused(blobs):

@@ -10,14 +10,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewmend.data.container import MultiViewData
 from viewmend.data.joining import identifiers
-from viewmend.exceptions import InvalidViewsError
+from viewmend.exceptions import InvalidParameterError, InvalidViewsError
+from viewmend.protocols import FittedClassifier, PredictsNewSamples
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def result_frame(
-    model: Any, ids: Sequence[Any] | np.ndarray | None = None, *, new: MultiViewData | None = None
+    model: FittedClassifier,
+    ids: Sequence[Any] | np.ndarray | None = None,
+    *,
+    new: MultiViewData | None = None,
 ) -> pd.DataFrame:
     """Classes and class shares of every sample as a pandas frame.
 
@@ -43,6 +47,12 @@ def result_frame(
     check_is_fitted(model)
     if new is None:
         shares, classes, rows = model.label_distributions_, model.transduction_, ids
+    elif not isinstance(model, PredictsNewSamples):
+        msg = (
+            f"new must be None for a {type(model).__name__}, which labels the samples of its fit "
+            f"only, got {new!r}; use MendClassifier or AGFTIClassifier for samples to come"
+        )
+        raise InvalidParameterError(msg)
     else:
         # By name, so that views of fit which the new samples lack are missing and no error.
         shares = np.asarray(model.predict_proba(dict(zip(new.names, new.views, strict=True))))

@@ -14,6 +14,7 @@ from viewmend.data.joining import all_ids, check_room, column_labels, identifier
 from viewmend.data.results import result_frame
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.parameters import short
+from viewmend.protocols import FittedClassifier
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +107,7 @@ def from_anndata(
 
 def write_back(
     container: Any,
-    model: Any,
+    model: FittedClassifier,
     ids: Sequence[Any] | None = None,
     *,
     new: MultiViewData | None = None,
@@ -241,7 +242,7 @@ def _storable_classes(prediction: pd.Series) -> pd.Series:
     return prediction.cat.rename_categories([str(label) for label in categories])
 
 
-def _summary(model: Any) -> dict[str, Any]:
+def _summary(model: FittedClassifier) -> dict[str, Any]:
     """The model in words that the file formats know."""
     summary: dict[str, Any] = {
         "model": type(model).__name__,
