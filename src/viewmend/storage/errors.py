@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from viewmend.parameters import short
 
 # Remedy of most errors: nothing in the file can be trusted then.
@@ -17,3 +19,16 @@ def expect(holds: object, what: str, expected: str, got: object) -> None:
     if not holds:
         msg = f"{what} must be {expected}, got {short(got)}; {DAMAGED}"
         raise ModelFileError(msg)
+
+
+def expect_shape(what: str, array: np.ndarray, *shape: int, kinds: str = "f") -> None:
+    """Raise unless an array of a file has that shape, and a dtype of one of these kinds."""
+    expect(array.shape == shape, f"shape of {what}", str(shape), array.shape)
+    expect(array.dtype.kind in kinds, f"dtype of {what}", f"of kind {kinds}", array.dtype.str)
+
+
+def expect_indices(what: str, array: np.ndarray, low: int, high: int) -> None:
+    """Raise unless an array of a file has integers from ``low`` up to, but not, ``high``."""
+    expect(array.dtype.kind in "iu", f"dtype of {what}", "integers", array.dtype.str)
+    inside = ((array >= low) & (array < high)).all()
+    expect(inside, what, f"within [{low}, {high})", array)

@@ -42,16 +42,22 @@ class Labelling:
         chi_squared = self.Y.sum() * float(np.sum((self.prior - expected) ** 2 / expected))
         return replace(self, trust=1 / (1 + chi_squared / (len(expected) - 1)))
 
+    @property
+    def settled_trust(self) -> float:
+        """The trust, which must be settled."""
+        if self.trust is None:
+            msg = "trust must be a number here, got None; call settled first"
+            raise ValueError(msg)
+        return self.trust
+
     def shares(self, P: np.ndarray) -> np.ndarray:
         """Class shares to aim at, from the prior and from the classes of largest score."""
         scored = P[P.any(axis=1)]
         counts = np.bincount(np.argmax(scored, axis=1), minlength=len(self.prior))
         # A class that no score favours is rare, not absent: it has labels.
         counts = np.maximum(counts, 1)
-        if self.trust is None:
-            msg = "trust must be a number here, got None; call settled first"
-            raise ValueError(msg)
-        return self.trust * self.prior + (1 - self.trust) * counts / counts.sum()
+        trust = self.settled_trust
+        return trust * self.prior + (1 - trust) * counts / counts.sum()
 
     def classes(self, P: np.ndarray) -> np.ndarray:
         """Classes in the shares to aim at; given labels are kept, -1 where a row is zero."""

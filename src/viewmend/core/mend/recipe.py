@@ -10,7 +10,8 @@ its class. The evidence also joins samples that share no view: Mend uses it wher
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -25,6 +26,7 @@ from viewmend.core.mend.labelling import Labelling
 
 # Passes of label-guided spreading before there is evidence.
 GUIDED_PASSES = 2
+FIRST_STAGE = "neighbours"
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Stage:
     graph_weights : array (n_graphs,)
     shares : array (n_classes,)
         Class shares aimed at.
+    trust : float
+        In the prior, as the first stage settled it.
     evidence : Evidence or None
     consensus_scale : float
         Factor of the consensus graph of the evidence within ``W``.
@@ -95,6 +99,7 @@ class Stage:
     A: np.ndarray | None
     graph_weights: np.ndarray
     shares: np.ndarray
+    trust: float
     evidence: Evidence | None = None
     consensus_scale: float = 0.0
 
@@ -166,6 +171,21 @@ class StageRecord:
 
 
 @dataclass(frozen=True, eq=False)
+class MendProgress:
+    """How far the recipe has come: the last stage, which is all it needs to go on, and the record.
+
+    There is at least one stage.
+    """
+
+    state: Stage
+    history: tuple[StageRecord, ...]
+
+    def converted(self, _convert: Callable[[Any], Any]) -> MendProgress:
+        """The same: the recipe knows arrays of one library."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
 class Mended:
     """The end of the recipe.
 
@@ -193,8 +213,9 @@ def mend(
     labelling: Labelling,
     settings: MendSettings,
     callbacks: Iterable[Callback] = (),
+    start: MendProgress | None = None,
 ) -> Mended:
-    """Go through the stages of the recipe.
+    """Go through the stages of the recipe, or through those that are left.
 
     Parameters
     ----------
@@ -206,23 +227,22 @@ def mend(
     settings : MendSettings
     callbacks : iterable of callable
         Each is called as ``callback(record, stage)`` after a stage; a true answer stops.
+    start : MendProgress, optional
+        Stages of an earlier run on the same input, after which to go on.
 
     Returns
     -------
     Mended
     """
     watchers = tuple(callbacks)
-    history: list[StageRecord] = []
-    stop = None
-    # Before the first stage no class is known, so that all of them count as changed.
-    classes = np.full(len(labelling.Y), -1)
-    for stage in stages(graphs, geometry, labelling, settings):
-        history.append(_record(len(history) + 1, stage, classes))
-        classes = stage.classes
-        stop = reason_to_stop(watchers, history[-1], stage)
+    progress, stop = start, None
+    for stage in stages(graphs, geometry, labelling, settings, start):
+        progress = _with_stage(progress, stage)
+        stop = reason_to_stop(watchers, progress.history[-1], stage)
         if stop:
             break
-    return Mended(stage, tuple(history), stop or "done")
+    assert progress is not None, "the recipe has at least two stages"
+    return Mended(progress.state, progress.history, stop or "done")
 
 
 def stages(
@@ -230,25 +250,29 @@ def stages(
     geometry: MendGeometry,
     labelling: Labelling,
     settings: MendSettings,
+    start: MendProgress | None = None,
 ) -> Iterator[Stage]:
-    """The recipe, stage by stage; the caller decides how far to go.
+    """The stages of the recipe that are left, one by one; the caller decides how far to go.
 
     Parameters and shapes as in `mend`.
     """
-    stage, labelling = first_stage(graphs, labelling, settings)
-    yield stage
+    done = () if start is None else start.history
+    left = _stage_names(settings)[len(done) :]
+    stage = first_stage(graphs, labelling, settings) if start is None else start.state
+    if start is None:
+        yield stage
 
-    # Now there are classes to judge the graphs by; these weights stay to the end.
-    weights = settings.weigh(graphs, stage.classes, settings.homophily_power)
-    trusted = sum_graphs(graphs, weights)
-    yield (stage := classify("homophily", spread(trusted, labelling.Y, settings), labelling))
+    labelling = replace(labelling, trust=stage.trust)
+    trusted = sum_graphs(graphs, _judged_weights(graphs, stage, settings))
+    for _ in range(left.count("homophily")):
+        yield (stage := classify("homophily", spread(trusted, labelling.Y, settings), labelling))
 
-    for _ in range(_guided_passes(settings)):
+    for _ in range(left.count("guided")):
         # Every pass starts from the same graph: guiding guided edges would square their weights.
         guided = spread(trusted, labelling.Y, settings, guide=stage.classes)
         yield (stage := classify("guided", guided, labelling))
 
-    for _ in range(settings.n_rounds):
+    for _ in range(left.count("evidence")):
         # Scores -> targets -> regressions -> evidence -> graph and scores of the next round.
         targets = labelling.targets(stage.P)
         evidence = gather_evidence(geometry, targets, stage.classes, stage.shares)
@@ -257,17 +281,23 @@ def stages(
         yield (stage := classify("evidence", guided, labelling, settings.evidence_power))
 
 
-def first_stage(
-    graphs: Sequence[csr_array], labelling: Labelling, settings: MendSettings
-) -> tuple[Stage, Labelling]:
-    """Spread labels over all graphs alike; the stage, and the labelling with its trust settled.
+def first_stage(graphs: Sequence[csr_array], labelling: Labelling, settings: MendSettings) -> Stage:
+    """Spread labels over all graphs alike, and settle the trust in the prior.
 
-    The trust is settled here, once, because only these scores are not yet shaped by the prior
-    that they judge.
+    That is done here, once, because only these scores are not yet shaped by the prior that they
+    judge.
     """
     equal = spread(sum_graphs(graphs, np.ones(len(graphs))), labelling.Y, settings)
-    labelling = labelling.settled(equal.scores)
-    return classify("neighbours", equal, labelling), labelling
+    return classify(FIRST_STAGE, equal, labelling.settled(equal.scores))
+
+
+def _judged_weights(
+    graphs: Sequence[csr_array], stage: Stage, settings: MendSettings
+) -> np.ndarray:
+    """Weights (n_graphs,) by the classes of the first stage, which stay to the end."""
+    if stage.name != FIRST_STAGE:
+        return stage.graph_weights
+    return settings.weigh(graphs, stage.classes, settings.homophily_power)
 
 
 def sum_graphs(graphs: Sequence[csr_array], weights: np.ndarray) -> SummedGraph:
@@ -312,22 +342,33 @@ def classify(name: str, labels: Spread, labelling: Labelling, evidence_power: fl
         A=labels.A,
         graph_weights=graph.weights,
         shares=labelling.shares(P),
+        trust=labelling.settled_trust,
         evidence=graph.evidence,
         consensus_scale=graph.consensus_scale,
     )
 
 
 def n_stages(settings: MendSettings) -> int:
-    """How many stages the recipe has: two without labels' guidance, those with it, the rounds."""
-    return 2 + _guided_passes(settings) + settings.n_rounds
+    """How many stages the recipe has."""
+    return len(_stage_names(settings))
 
 
-def _guided_passes(settings: MendSettings) -> int:
-    return GUIDED_PASSES if settings.edge_power > 0 else 0
+def _stage_names(settings: MendSettings) -> list[str]:
+    """Two without labels' guidance, those with it, the rounds."""
+    n_guided = GUIDED_PASSES if settings.edge_power > 0 else 0
+    return [FIRST_STAGE, "homophily", *["guided"] * n_guided, *["evidence"] * settings.n_rounds]
 
 
-def _record(iteration: int, stage: Stage, classes_before: np.ndarray) -> StageRecord:
-    change = float(np.mean(stage.classes != classes_before))
-    r2 = () if stage.evidence is None else tuple(fit.r2 for fit in stage.evidence.fits)
-    weights = tuple(float(weight) for weight in stage.graph_weights)
-    return StageRecord(iteration, stage.name, change, weights, r2)
+def _with_stage(before: MendProgress | None, stage: Stage) -> MendProgress:
+    """One stage further."""
+    history = () if before is None else before.history
+    # Before the first stage no class is known, so that all of them count as changed.
+    classes_before = -1 if before is None else before.state.classes
+    record = StageRecord(
+        iteration=len(history) + 1,
+        name=stage.name,
+        change=float(np.mean(stage.classes != classes_before)),
+        graph_weights=tuple(float(weight) for weight in stage.graph_weights),
+        view_r2=() if stage.evidence is None else tuple(fit.r2 for fit in stage.evidence.fits),
+    )
+    return MendProgress(stage, (*history, record))
