@@ -246,6 +246,24 @@ def test_settings_seed_and_time_limit_reach_the_model(work):
     assert (model.n_anchors, model.class_prior, model.random_state) == (8, "uniform", 3)
 
 
+def test_a_fit_that_ran_out_of_time_goes_on_from_its_checkpoint(work):
+    def fit(name, *more):
+        rest = ("--checkpoint", work / "fit.ckpt", "--set", "n_rounds=2", "--json", *more)
+        result = done(invoke("fit", work / "data", "-l", "stage", "-o", work / name, *rest))
+        return json.loads(result.stdout)["status"]
+
+    assert fit("half.vm", "--time-limit", "0") == "stopped"
+    assert fit("whole.vm") == "done"
+    assert (work / "whole.vm").read_bytes() == (work / "model.vm").read_bytes()
+
+
+def test_a_checkpoint_needs_a_method_with_rounds(work):
+    method = ("--method", "UnionGraphClassifier", "--checkpoint", work / "union.ckpt")
+    result = invoke("fit", work / "data", "-l", "stage", "--predictions", work / "p.csv", *method)
+    assert result.exit_code != 0
+    assert "--checkpoint needs a method that works in rounds" in " ".join(result.stderr.split())
+
+
 def test_any_method_predicts_though_few_can_be_saved(work):
     out = ("--predictions", work / "union.csv")
     done(invoke("fit", work / "data", "-l", "stage", "--method", "UnionGraphClassifier", *out))

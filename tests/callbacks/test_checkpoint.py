@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import viewmend
-from viewmend import AGFTIClassifier, MendClassifier
+from viewmend import AGFTIClassifier, LabelSearchCV
 from viewmend.callbacks import Checkpoint, CheckpointError, EarlyStop, HistoryCSV
 from viewmend.core import solve
 from viewmend.core.agfti.state import Progress
@@ -194,6 +194,13 @@ def test_other_callbacks_learn_of_the_rounds_before(path, tmp_path):
     assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
+def test_fewer_rounds_than_the_file_holds_are_refused(path):
+    """Going on would give the result of more rounds than were asked for."""
+    fitted(Checkpoint(path), max_iter=4)
+    with pytest.raises(CheckpointError, match="keeps 4 rounds, and this fit has at most 3"):
+        fitted(Checkpoint(path), max_iter=3)
+
+
 # ------------------------------------------------------------------ what is refused
 
 
@@ -276,7 +283,7 @@ def rewritten(path, edit):
 
 
 def _progress(document):
-    return document["fitted"]["progress"]["record"][1]
+    return document["fitted"]["result"]["record"][1]
 
 
 def _state(document):
@@ -307,8 +314,9 @@ def test_a_file_that_lies_is_told(path, edit, told):
 
 
 def test_only_fits_with_rounds_worth_keeping_are_kept(path):
-    with pytest.raises(InvalidParameterError, match="got a fit of MendClassifier; leave it out"):
-        MendClassifier().set_callbacks(Checkpoint(path)).fit(TASK.data, TASK.y)
+    search = LabelSearchCV(AGFTIClassifier(**settings()), {"low_rank_weight": [1.0]})
+    with pytest.raises(InvalidParameterError, match="got a fit of LabelSearchCV; leave it out"):
+        search.set_callbacks(Checkpoint(path)).fit(TASK.data, TASK.y)
     with pytest.raises(InvalidParameterError, match="every of Checkpoint must be at least 1"):
         fitted(Checkpoint(path, every=0))
     with pytest.raises(InvalidParameterError, match=r"no folder '.*nowhere' for fit\.checkpoint"):

@@ -12,8 +12,13 @@ A callback may have any of these methods too:
     With a `Fit`: the estimator, and the number of its rounds at most.
 ``on_fit_end(fit, error)``
     In any case, with what was raised or None; in the reverse order of the callbacks.
+``kept_geometry(problem)``
+    Answers with a `viewmend.core.mend.geometry.MendGeometry` for Mend to use, or None.
+``on_geometry(problem, geometry)``
+    What Mend has computed before its first stage, or was answered.
 ``starting_point(problem)``
-    Answers with a `viewmend.core.agfti.state.Progress` for AGF-TI to go on from, or None.
+    Answers with a `viewmend.core.agfti.state.Progress` for AGF-TI to go on from, or a
+    `viewmend.core.mend.recipe.MendProgress` for Mend, or None.
 ``on_resume(history)``
     The rounds before the first one of this fit, where a callback knew some.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from viewmend.callbacks.protocol import Callback, Fit, LoopProgress, ResumableProblem, StepRecord
 from viewmend.exceptions import InvalidParameterError
@@ -13,8 +13,6 @@ from viewmend.parameters import short
 try:
     from sklearn.callback import CallbackSupportMixin, FitCallback, with_callbacks
 except ImportError:  # scikit-learn before 1.9, which has no callbacks
-    from typing import TypeVar
-
     Method = TypeVar("Method", bound=Callable[..., Any])
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -28,7 +26,9 @@ except ImportError:  # scikit-learn before 1.9, which has no callbacks
         return method
 
 
-__all__ = ["WatchedMixin", "reason_to_stop", "starting_point", "with_callbacks"]
+__all__ = ["WatchedMixin", "kept_or_made", "reason_to_stop", "starting_point", "with_callbacks"]
+
+Result = TypeVar("Result")
 
 
 def reason_to_stop(callbacks: Iterable[Callback], record: StepRecord, state: Any) -> str | None:
@@ -113,6 +113,22 @@ def starting_point(callbacks: Sequence[Callback], problem: ResumableProblem) -> 
         for callback in callbacks:
             _tell(callback, "on_resume", progress.history)
     return progress
+
+
+def kept_or_made(
+    callbacks: Sequence[Callback], problem: ResumableProblem, make: Callable[[], Result]
+) -> Result:
+    """What a callback kept of an earlier run, or else what ``make`` gives.
+
+    The first whose ``kept_geometry(problem)`` has any gives it; ``on_geometry(problem, geometry)``
+    tells it to all.
+    """
+    answers = (_tell(callback, "kept_geometry", problem) for callback in callbacks)
+    kept = next((answer for answer in answers if answer is not None), None)
+    geometry: Result = make() if kept is None else kept
+    for callback in callbacks:
+        _tell(callback, "on_geometry", problem, geometry)
+    return geometry
 
 
 class _SklearnTasks:

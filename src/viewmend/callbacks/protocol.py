@@ -47,22 +47,28 @@ class LoopProgress(Protocol):
 
 
 class ResumableProblem(Protocol):
-    """A data class of all that a loop starts from, whose rounds a checkpoint can keep."""
+    """A data class of all that something long follows from, of which a checkpoint keeps a result.
+
+    The result of a loop is how far it has come, a `LoopProgress`.
+    """
 
     @property
-    def progress_type(self) -> type:
-        """The data class of its `LoopProgress`."""
+    def saved_type(self) -> type:
+        """The data class of the result."""
 
     @property
-    def progress_records(self) -> tuple[type, ...]:
-        """All data classes that its progress is made of."""
+    def saved_records(self) -> tuple[type, ...]:
+        """All data classes that the result is made of."""
 
     @property
     def given_by_user(self) -> Mapping[str, str]:
         """Words for the fields that come from the user; all others follow from parameters."""
 
-    def state_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the arrays of the state, by name."""
+    def check_saved(self, saved: Any) -> None:
+        """Raise a ModelFileError unless a result from a file fits this problem.
+
+        Compiled code does not look at bounds.
+        """
 
 
 @dataclass(frozen=True, eq=False)

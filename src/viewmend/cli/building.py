@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from viewmend.baselines.registry import METHODS, Method, get_method
-from viewmend.callbacks import ProgressBar, TimeLimit
+from viewmend.callbacks import Checkpoint, ProgressBar, TimeLimit
+from viewmend.callbacks.protocol import Callback
 from viewmend.exceptions import InvalidParameterError
 from viewmend.parameters import short
 from viewmend.persistence.registry import LAYOUTS
@@ -55,14 +57,20 @@ def _setting(text: str, method: str, known: Sequence[str]) -> tuple[str, Any]:
         return name, value
 
 
-def watch(model: Any, console: Console, seconds: float | None) -> None:
-    """Show the progress of a fit, and stop it in time, where the method works in rounds."""
-    limits = [] if seconds is None else [TimeLimit(seconds)]
+def watch(
+    model: Any, console: Console, seconds: float | None, checkpoint: Path | None = None
+) -> None:
+    """Show the progress of a fit that works in rounds, stop it in time, and keep it."""
+    asked: dict[str, Callback] = {}
+    if checkpoint is not None:
+        asked["--checkpoint"] = Checkpoint(checkpoint)
+    if seconds is not None:
+        asked["--time-limit"] = TimeLimit(seconds)
     if hasattr(model, "set_callbacks"):
-        model.set_callbacks(ProgressBar(console), *limits)
-    elif limits:
+        model.set_callbacks(ProgressBar(console), *asked.values())
+    elif asked:
         msg = (
-            f"--time-limit needs a method that works in rounds, got {type(model).__name__}; "
-            f"choose one of {short(sorted(LAYOUTS))}, or leave it out"
+            f"{' and '.join(asked)} needs a method that works in rounds, got "
+            f"{type(model).__name__}; choose one of {short(sorted(LAYOUTS))}, or leave it out"
         )
         raise InvalidParameterError(msg)

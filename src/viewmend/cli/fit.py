@@ -70,6 +70,12 @@ def fit(
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="Stop after the round that exceeds it."),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False, help="Keep every round in this file, and go on from it if it exists."
+        ),
+    ] = None,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -97,7 +103,7 @@ def fit(
         chosen = find_method(method)
         _check_files(files, data, chosen)
         model = build_model(chosen, settings or (), seed)
-        watch(model, console, time_limit)
+        watch(model, console, time_limit, checkpoint)
         request = options.request_for(id_column, labels, unlabelled, view, leave_out)
         with fitting_on(dask, memory_limit) as fit_model:
             fitted = _fit(model, read_view_tables(data, request), fit_model)

@@ -37,11 +37,15 @@ from viewmend.models.agfti_problem import (
     make_problem,
     make_state,
     reweighted,
-    round_parameters,
     solve_problem,
     warn_of_uneven_labels,
 )
-from viewmend.models.base import InductiveMixin, TwoStepClassifier, ViewLayout
+from viewmend.models.base import (
+    WITHOUT_EFFECT,
+    InductiveMixin,
+    TwoStepClassifier,
+    ViewLayout,
+)
 from viewmend.models.calibrated import CALIBRATION, CalibratedMixin
 from viewmend.models.explanation import Explanation, explain_propagated
 from viewmend.models.fitted_state import AGFTIState
@@ -207,6 +211,8 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         "device",
         "random_state",
     )
+
+    _without_effect_on_rounds = WITHOUT_EFFECT | {"device", "final_damping", "max_iter", "tol"}
 
     # Enough rounds to tell settings apart.
     search_limits: ClassVar[Mapping[str, Any]] = {"max_iter": 2}
@@ -374,9 +380,6 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
 
     def _explained(self, rows: np.ndarray) -> Explanation:
         return explain_propagated(self, rows)
-
-    def _round_parameters(self) -> dict[str, str]:
-        return round_parameters(self)
 
     def _store_graphs(self, result: Result, anchors: tuple[np.ndarray, ...]) -> None:
         """Symbols become words again."""

@@ -30,21 +30,6 @@ from viewmend.models.cross_fit import HoldOut, cross_fitted
 from viewmend.models.fitted_state import AGFTIState, FittedAGFTI
 from viewmend.protocols import AGFTIParameters, ClassPrior
 
-# Parameters that change no round: how long, how loud, where, what comes after the last one; and
-# those of which only the outcome counts, which a checkpoint compares.
-WITHOUT_EFFECT_ON_ROUNDS = {
-    "calibration",
-    "class_prior",
-    "device",
-    "final_damping",
-    "max_iter",
-    "n_jobs",
-    "random_state",
-    "tol",
-    "verbose",
-    "view_sizes",
-}
-
 # Ratio of label counts from which the favour of a class shows.
 UNEVEN = 2
 
@@ -108,13 +93,6 @@ def final_diagonals(
     final = parameters.final_damping
     damping = parameters.propagation_damping if final is None else final
     return damping_diagonals(parameters.label_strength, damping, labelled, graphs)
-
-
-def round_parameters(parameters: AGFTIParameters) -> dict[str, str]:
-    """Parameters that the rounds depend on, as text."""
-    given = parameters.get_params(deep=False)
-    names = sorted(set(given) - WITHOUT_EFFECT_ON_ROUNDS)
-    return {name: repr(np.array(given[name], dtype=object).tolist()) for name in names}
 
 
 def warn_of_uneven_labels(labels: Labels) -> None:

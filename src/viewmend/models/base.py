@@ -28,6 +28,12 @@ from viewmend.exceptions import DataWarning
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.parameters import Rule, check_parameters
 
+# Parameters that change no round: how loud, where, what comes after the last one; and those of
+# which only the outcome counts, which a checkpoint compares.
+WITHOUT_EFFECT = frozenset(
+    {"calibration", "class_prior", "n_jobs", "random_state", "verbose", "view_sizes"}
+)
+
 
 class Predictor(Protocol):
     """What finds classes of new samples."""
@@ -176,6 +182,8 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
 
     _rules: ClassVar[dict[str, Rule]]
     geometry_parameters: ClassVar[tuple[str, ...]]
+    # Parameters that a checkpoint need not compare.
+    _without_effect_on_rounds: ClassVar[frozenset[str]]
     # Upper limits of parameters in the shorter fits that compare settings.
     search_limits: ClassVar[Mapping[str, int]] = {}
 
@@ -237,6 +245,11 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
 
     def _max_rounds(self) -> int:
         return int(self.max_iter)
+
+    def _round_parameters(self) -> dict[str, str]:
+        given = self.get_params(deep=False)
+        names = sorted(set(given) - self._without_effect_on_rounds)
+        return {name: repr(np.array(given[name], dtype=object).tolist()) for name in names}
 
     def _all_callbacks(self) -> list[Callback]:
         return ([LogRounds()] if self.verbose else []) + super()._all_callbacks()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from viewmend.backend.threads import limited_threads, serial_blas
+from viewmend.callbacks.notify import kept_or_made, starting_point
 from viewmend.core.common.class_shares import class_weights
 from viewmend.core.common.content_order import canonical_order
 from viewmend.core.common.held_out import held_out_samples
@@ -20,9 +21,10 @@ from viewmend.core.mend.held_out import spread_without_own
 from viewmend.core.mend.induction import MendInduction, induce_classes
 from viewmend.core.mend.recipe import Mended, Stage, mend, n_stages
 from viewmend.core.mend.representations import REPRESENTATIONS
+from viewmend.core.mend.resuming import GeometryProblem, MendProblem
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
-from viewmend.models.base import InductiveMixin, TwoStepClassifier
+from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier
 from viewmend.models.calibrated import CALIBRATION, CalibratedMixin
 from viewmend.models.cross_fit import cross_fitted
 from viewmend.models.explanation import Explanation, explain_mended
@@ -160,6 +162,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         "dtype",
     )
     search_limits: ClassVar = {"n_rounds": 1}
+    _without_effect_on_rounds = WITHOUT_EFFECT | {"n_rounds"}
     # The scores are nearly probabilities by themselves, and a few labels do not prove otherwise.
     _temperature_spread = 0.35
 
@@ -226,15 +229,21 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     ) -> tuple[np.ndarray, MendGeometry]:
         """Canonical order of the samples, and what is known of them, in it, without labels."""
         order = canonical_order(data.views, data.observed, labels.codes)
-        views = [view[order] for view in data.views]
-        return order, build_geometry(views, data.observed[order], make_geometry_settings(self))
+        views, observed = tuple(view[order] for view in data.views), data.observed[order]
+        settings = make_geometry_settings(self)
+        problem = GeometryProblem(views, observed, settings)
+        make = partial(build_geometry, views, observed, settings)
+        return order, kept_or_made(self._all_callbacks(), problem, make)
 
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
         order, ordered = geometry
         labelling, settings = make_labelling(self.class_prior, labels, order), make_settings(self)
         graphs = view_graphs(ordered, labels.n_classes, settings.neighbours)
+        problem = MendProblem(ordered, labelling.Y, labelling.prior, labelling.trust)
+        callbacks = self._all_callbacks()
+        start: Any = starting_point(callbacks, problem)
         with serial_blas():
-            mended = mend(graphs, ordered, labelling, settings, self._all_callbacks())
+            mended = mend(graphs, ordered, labelling, settings, callbacks, start)
         stage, inverse_order = mended.stage, np.argsort(order)
         for_new = MendInduction(ordered, stage, stage.shares, settings)
         state = MendState(labels.codes, labels.shares(), _final_weights(stage), for_new, order)

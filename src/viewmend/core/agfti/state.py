@@ -11,6 +11,7 @@ import numpy as np
 
 from viewmend.backend.namespace import Array, array_namespace, row_selector
 from viewmend.backend.threads import blocks_for
+from viewmend.storage.errors import expect_shape
 
 # Parts of the method that the paper's ablation study leaves out.
 ABLATIONS = ("alignment", "weights", "imputation")
@@ -110,19 +111,19 @@ class Problem:
         return tuple(selectors)
 
     @property
-    def progress_type(self) -> type[Progress]:
+    def saved_type(self) -> type[Progress]:
         """What a run on this problem can go on from."""
         return Progress
 
     @property
-    def progress_records(self) -> tuple[type, ...]:
+    def saved_records(self) -> tuple[type, ...]:
         """The data classes that a `Progress` is made of."""
         return Progress, State, Round, InnerStep
 
-    def state_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the arrays of a `State` of this problem."""
+    def check_saved(self, progress: Progress) -> None:
+        """Raise a ModelFileError unless the arrays of a state have the shapes of this problem."""
         (n_views, n, m), n_classes = self.Z.shape, self.Y.shape[1]
-        return {
+        shapes: dict[str, tuple[int, ...]] = {
             **dict.fromkeys(("Z", "G", "W"), (n_views, n, m)),
             "P": (n, m),
             "F": (n, n_classes),
@@ -130,6 +131,8 @@ class Problem:
             "T": (n_views, m, m),
             "alpha": (n_views,),
         }
+        for name, shape in shapes.items():
+            expect_shape(name, getattr(progress.state, name), *shape)
 
     def converted(self, convert: Callable[[Array], Array]) -> Problem:
         """The same problem with arrays of another library or on another device.

@@ -1,0 +1,80 @@
+"""What the geometry and the stages of Mend follow from, so that a checkpoint can keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from viewmend.core.graphs.nearest import Neighbours
+from viewmend.core.mend.consistency import check_geometry, check_stage
+from viewmend.core.mend.evidence import Evidence
+from viewmend.core.mend.geometry import GeometrySettings, MendGeometry, MendView
+from viewmend.core.mend.kernel_features import KernelFeatures, KernelMap
+from viewmend.core.mend.loo_ridge import LeaveOneOut
+from viewmend.core.mend.recipe import MendProgress, Stage, StageRecord
+from viewmend.core.mend.representations import Representation
+from viewmend.core.mend.view_gaussian import ViewGaussian
+
+
+@dataclass(frozen=True, eq=False)
+class GeometryProblem:
+    """All that `build_geometry` is given."""
+
+    views: tuple[np.ndarray, ...]
+    observed: np.ndarray
+    settings: GeometrySettings
+
+    saved_type: ClassVar = MendGeometry
+    saved_records: ClassVar = (
+        KernelFeatures,
+        KernelMap,
+        MendGeometry,
+        MendView,
+        Neighbours,
+        Representation,
+    )
+    given_by_user: ClassVar[Mapping[str, str]] = {
+        "views": "the views",
+        "observed": "which samples are missing from which views",
+        "settings": "representations, n_neighbors, n_landmarks, kernel_width or random_state",
+    }
+
+    def check_saved(self, geometry: MendGeometry) -> None:
+        """Raise a ModelFileError unless the parts of a geometry fit this problem."""
+        check_geometry(geometry, len(self.observed), [X_v.shape[1] for X_v in self.views])
+
+
+@dataclass(frozen=True, eq=False)
+class MendProblem:
+    """All that the stages of the recipe follow from, beside its settings.
+
+    ``Y``, ``prior`` and ``trust`` are those of a `Labelling`.
+    """
+
+    geometry: MendGeometry
+    Y: np.ndarray
+    prior: np.ndarray
+    trust: float | None
+
+    saved_type: ClassVar = MendProgress
+    saved_records: ClassVar = (
+        Evidence,
+        LeaveOneOut,
+        MendProgress,
+        Stage,
+        StageRecord,
+        ViewGaussian,
+    )
+    given_by_user: ClassVar[Mapping[str, str]] = {
+        "geometry": "the views, which samples miss them, or random_state",
+        "Y": "the labels",
+        "prior": "the class prior",
+        "trust": "the class prior",
+    }
+
+    def check_saved(self, progress: MendProgress) -> None:
+        """Raise a ModelFileError unless the last stage fits this problem."""
+        check_stage(progress.state, self.geometry, self.Y.shape[1])
