@@ -48,9 +48,9 @@ reason = "takes a day"
 
 @pytest.fixture
 def read(tmp_path):
-    def read_text(text, name="small.toml"):
+    def read_text(text, name="small.toml", trust=False):
         (tmp_path / name).write_text(text)
-        return read_experiment(tmp_path / name)
+        return read_experiment(tmp_path / name, trust)
 
     return read_text
 
@@ -143,7 +143,8 @@ def test_plugins_add_methods_once(read, tmp_path, monkeypatch):
     top = changed("methods", '["Mine"]').split("[settings]")[0]
     monkeypatch.setattr("sys.modules", dict(sys.modules))
     try:
-        experiment = read(top.replace("\nname", '\nplugins = ["plugin_of_a_test.py"]\nname'))
+        named = top.replace("\nname", '\nplugins = ["plugin_of_a_test.py"]\nname')
+        experiment = read(named, trust=True)
         assert experiment.plugins == (str(plugin),)
         load_plugins(experiment.plugins)
         assert [row.method for row in experiment.rows] == ["Mine"]
@@ -155,7 +156,7 @@ def test_plugins_add_methods_once(read, tmp_path, monkeypatch):
 def test_plugins_that_hide_a_module_or_are_absent_are_refused(read, tmp_path, name):
     (tmp_path / "numpy.py").write_text("")
     with pytest.raises(InvalidExperimentError, match=f"{name}.* must be a Python file whose name"):
-        read(f'plugins = ["{name}"]\n' + WHOLE)
+        read(f'plugins = ["{name}"]\n' + WHOLE, trust=True)
 
 
 def test_a_plugin_that_fails_may_be_tried_again(tmp_path):
@@ -169,7 +170,7 @@ def test_a_plugin_that_fails_may_be_tried_again(tmp_path):
 @pytest.mark.parametrize("path", sorted(BENCHMARKS.rglob("*.toml")), ids=lambda path: path.stem)
 def test_experiments_can_be_read_and_planned(path, tmp_path, monkeypatch):
     monkeypatch.setattr(methods, "CONTESTANTS", dict(CONTESTANTS))
-    experiment = read_experiment(path)
+    experiment = read_experiment(path, trust=True)
     for plugin in experiment.plugins:
         # So that a later test that reads the file has the plugin's methods again.
         sys.modules.pop(Path(plugin).stem)
