@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from attacks.experiments import BlockCheckpointFiles, ExperimentFiles, StoreRecords
 from attacks.kills import BLOCK_CHECKPOINT_KILLS, CheckpointKills, StoreKills, WorkerKills
 from attacks.outcomes import GOOD, Attack, Verdict
 from attacks.running import Count, run_case, run_cases
@@ -33,6 +34,9 @@ ATTACKS: Mapping[str, Attack] = {
     "worker kills": WorkerKills(),
     "checkpoint kills": CheckpointKills(),
     "block checkpoint kills": BLOCK_CHECKPOINT_KILLS,
+    "block checkpoint files": BlockCheckpointFiles(),
+    "experiment files": ExperimentFiles(),
+    "store records": StoreRecords(),
 }
 
 
