@@ -47,9 +47,8 @@ def print_status(console: Console, session: Session) -> Count:
     for heading in ("done", "failed", "left out", "to do"):
         table.add_column(heading, justify="right")
     for name, count in [*counted.items(), ("all", total)]:
-        table.add_row(
-            _text(name), *map(str, vars(count).values()), end_section=name == list(counted)[-1]
-        )
+        last = name == next(reversed(counted), None)
+        table.add_row(_text(name), *map(str, vars(count).values()), end_section=last)
     console.print(table)
     for state, keys in (
         ("running", session.store.running()),
