@@ -331,14 +331,18 @@ def test_names_and_messages_cannot_steer_the_terminal(folder, tmp_path):
     store.claims.mkdir()
     left = replace(KEY, method="[/x]\x1b[2J")
     (store.claims / f"{left.digest}.lock").write_text(left.text)
+    (tmp_path / "blobs.npz").touch()
     result = invoke(tmp_path, "status", toml)
     assert result.exit_code == 0, result.output
     assert "[/bold] [red]x" in result.stdout
-    (tmp_path / "blobs.npz").touch()
-    result = invoke(tmp_path, "status", toml)
     assert r"a\x1b[2Jb [/bold]" in result.stdout
     assert r"[/x]\x1b[2J on blobs" in result.stdout
     assert "\x1b[2J" not in result.stdout
+
+
+def test_status_where_all_data_is_absent(folder, tmp_path):
+    result = invoke(tmp_path, "status", folder / "small.toml")
+    assert (result.exit_code, counts(result)) == (0, {"all": [0, 0, 0, 0]})
 
 
 def test_a_record_without_its_scores_is_named(folder, tmp_path):
