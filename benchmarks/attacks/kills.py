@@ -205,6 +205,12 @@ class CheckpointKills:
         return Victim(fit_and_keep, own, self)
 
 
+MEND_CHECKPOINT_KILLS = CheckpointKills(
+    name="Mend checkpoint kills",
+    estimator="viewmend:MendClassifier",
+    settings={"random_state": 0},
+    n_rounds=4,
+)
 BLOCK_CHECKPOINT_KILLS = CheckpointKills(
     name="block checkpoint kills",
     n_cases=10,
