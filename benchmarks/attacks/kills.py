@@ -7,6 +7,7 @@ Python takes to start.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import pkgutil
@@ -331,17 +332,20 @@ def _cluster() -> Iterator[Any]:
 
     import distributed
 
-    patience = {f"distributed.comm.timeouts.{kind}": "120s" for kind in ("connect", "tcp")}
-    quiet = {"distributed.logging.distributed": "critical", **patience}
+    settings = {
+        **{f"distributed.comm.timeouts.{kind}": "120s" for kind in ("connect", "tcp")},
+        # A cluster gives a worker up for good that is not back by then.
+        "distributed.deploy.lost-worker-timeout": "120s",
+    }
     with (
         tempfile.TemporaryDirectory() as spill,
-        dask.config.set(quiet),
+        dask.config.set(settings),
         distributed.LocalCluster(
             n_workers=2,
             threads_per_worker=1,
             dashboard_address=":0",
             local_directory=spill,
-            silence_logs=True,
+            silence_logs=logging.CRITICAL,
         ) as cluster,
         distributed.Client(cluster, timeout=120) as client,
     ):
