@@ -16,10 +16,10 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -278,8 +278,7 @@ class WorkerKills:
 
     def prepare(self, folder: Path) -> None:
         counter = Killer(())
-        with _cluster():
-            self._fit(folder / "whole.npz", counter)
+        self._fit(folder / "whole.npz", counter)
         (folder / "n_calls").write_text(str(counter.n_calls))
 
     def attempt(self, folder: Path, rng: np.random.Generator) -> Outcome:
@@ -288,13 +287,13 @@ class WorkerKills:
         own = folder / f"killed-{rng.integers(2**62)}.npz"
 
         def call() -> Outcome:
-            with _cluster():
-                self._fit(own, Killer(due))
+            self._fit(own, Killer(due))
             return same_arrays(folder / "whole.npz", own)
 
         return judged(call)
 
     def _fit(self, path: Path, killer: Killer) -> None:
+        _wait_for_workers()
         task, settings = small_task(), {"n_anchors": 16, "max_iter": 4, "tol": 0.0}
         model = viewmend.AGFTIClassifier(random_state=0, **settings)
         with warnings.catch_warnings():
@@ -315,19 +314,17 @@ class Killer:
         """Nothing: blocks are what it counts."""
 
     def on_blocks(self, _stage: str, _done: int, _total: int) -> None:
-        from distributed import get_client
-
         self.n_calls += 1
         if self.n_calls in self.due:
-            pids = get_client().run(os.getpid, on_error="return").values()
+            pids = _client().run(os.getpid, on_error="return").values()
             alive = [pid for pid in pids if isinstance(pid, int)]
             if alive:
                 os.kill(alive[0], signal.SIGKILL)
 
 
-@contextmanager
-def _cluster() -> Iterator[Any]:
-    """Two worker processes, for one fit: one that was killed counts until it is missed."""
+@cache
+def _client() -> Any:
+    """Of two worker processes, the same for all cases of a process: whoever dies is replaced."""
     import dask
 
     import distributed
@@ -337,16 +334,20 @@ def _cluster() -> Iterator[Any]:
         # A cluster gives a worker up for good that is not back by then.
         "distributed.deploy.lost-worker-timeout": "120s",
     }
-    with (
-        tempfile.TemporaryDirectory() as spill,
-        dask.config.set(settings),
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            dashboard_address=":0",
-            local_directory=spill,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        distributed.Client(cluster, timeout=120) as client,
-    ):
-        yield client
+    dask.config.set(settings)
+    cluster = distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=":0",
+        local_directory=tempfile.mkdtemp(),
+        silence_logs=logging.CRITICAL,
+    )
+    return distributed.Client(cluster, timeout=120)
+
+
+def _wait_for_workers() -> None:
+    """Until both answer: one that was killed counts until it is missed."""
+    pids: list[Any] = []
+    while sum(isinstance(pid, int) for pid in pids) != 2:
+        time.sleep(0.05)
+        pids = list(_client().run(os.getpid, on_error="return").values())
