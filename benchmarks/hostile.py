@@ -22,12 +22,29 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from attacks.experiments import BlockCheckpointFiles, ExperimentFiles, StoreRecords
+from attacks.kills import (
+    BLOCK_CHECKPOINT_KILLS,
+    MEND_CHECKPOINT_KILLS,
+    CheckpointKills,
+    StoreKills,
+    WorkerKills,
+)
 from attacks.outcomes import GOOD, Attack, Verdict
 from attacks.running import Count, run_case, run_cases
 
 from viewmend.bench.environment import environment
 
-ATTACKS: Mapping[str, Attack] = {}
+ATTACKS: Mapping[str, Attack] = {
+    "store kills": StoreKills(),
+    "worker kills": WorkerKills(),
+    "checkpoint kills": CheckpointKills(),
+    "Mend checkpoint kills": MEND_CHECKPOINT_KILLS,
+    "block checkpoint kills": BLOCK_CHECKPOINT_KILLS,
+    "block checkpoint files": BlockCheckpointFiles(),
+    "experiment files": ExperimentFiles(),
+    "store records": StoreRecords(),
+}
 
 
 def run(attack: Attack, seed: int, n_cases: int, minutes: float, jobs: int) -> Count:

@@ -41,7 +41,10 @@ def _plain(value: object) -> Any:
 
 def short(value: object) -> str:
     """A value as an error message shows it: NumPy scalars plain, long ones cut."""
-    return reprlib.repr(_plain(value))
+    try:
+        return reprlib.repr(_plain(value))
+    except ValueError:  # of Python, which does not print integers of thousands of digits
+        return f"{type(value).__name__} of thousands of digits"
 
 
 def _interval(low: object, high: object, low_open: bool, high_open: bool) -> str:

@@ -18,6 +18,7 @@ from viewmend.bench.experiment import read_experiment
 from viewmend.bench.methods import CONTESTANTS
 from viewmend.bench.plan import Count, Plan
 from viewmend.bench.printing import shown_progress
+from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runner import RunOutcome
 from viewmend.bench.runs import Record, RunKey
 from viewmend.bench.store import ResultStore
@@ -60,7 +61,7 @@ def folder(tmp_path_factory):
 
 def invoke(folder, *arguments, results="results", **environment):
     environment = {"COLUMNS": "120", "TERM": "dumb", "FORCE_COLOR": None} | environment
-    environment |= {"VIEWMEND_DATA": str(folder)}
+    environment = {"VIEWMEND_DATA": str(folder)} | environment
     command = ["bench", *map(str, arguments), "--results", str(folder / results)]
     return CliRunner().invoke(cli.app, command, env=environment)
 
@@ -268,6 +269,90 @@ def test_records_of_uncommitted_code_stay_out_of_the_documentation(folder, tmp_p
     assert not list((tmp_path / "docs").iterdir())
 
 
+EVERY_COMMAND = ["run", "resume", "status", "table", "plot", "report", "compare-with-paper"]
+
+
+@pytest.mark.parametrize("command", [*EVERY_COMMAND, "export"])
+def test_every_command_takes_the_folder_of_the_data(folder, tmp_path, command):
+    printed = folder / "printed"
+    printed.mkdir(exist_ok=True)
+    lines = ["dataset,vmr_percent,lar_percent,method,metric,mean,std"]
+    (printed / "main_results.csv").write_text(f"{lines[0]}\nblobs,40,10,union graph,acc,1,1\n")
+    more = {
+        "plot": ("--output", tmp_path, "--kind", "scores"),
+        "report": ("--output", tmp_path / "page.html"),
+        "compare-with-paper": ("--paper", printed),
+        "export": ("--experiment", folder / "small.toml"),
+    }.get(command, ())
+    first = tmp_path / "all.csv" if command == "export" else folder / "small.toml"
+    result = invoke(folder, command, first, "--data", folder, *more, VIEWMEND_DATA=None)
+    assert result.exit_code == 0, result.output
+
+
+PLUGIN = """
+from pathlib import Path
+
+Path(__file__).with_suffix(".ran").touch()
+"""
+
+
+@pytest.mark.parametrize("command", [*EVERY_COMMAND[:2], *EVERY_COMMAND[2:6], "export"])
+def test_plugins_are_loaded_by_no_command_without_trust(folder, tmp_path, command):
+    (tmp_path / "plugin_of_test_commands.py").write_text(PLUGIN)
+    toml = tmp_path / "with_plugin.toml"
+    toml.write_text('plugins = ["plugin_of_test_commands.py"]\n' + TOML)
+    first = (tmp_path / "all.csv", "--experiment", toml) if command == "export" else (toml,)
+    output = {
+        "plot": ("--output", tmp_path, "--kind", "scores"),
+        "report": ("--output", tmp_path / "r.html"),
+    }
+    arguments = (command, *first, *output.get(command, ()))
+    result = invoke(folder, *arguments)
+    told = message(result) + " ".join(result.stdout.split())
+    assert "plugin_of_test_commands.py" in told
+    assert "--trust" in told
+    assert result.exit_code == (2 if command in ("run", "resume") else 0), result.output
+    assert not (tmp_path / "plugin_of_test_commands.ran").exists()
+    try:
+        trusted = invoke(folder, *arguments, "--trust")
+    finally:
+        sys.modules.pop("plugin_of_test_commands", None)
+    assert trusted.exit_code == 0, trusted.output
+    assert (tmp_path / "plugin_of_test_commands.ran").exists()
+
+
+def test_names_and_messages_cannot_steer_the_terminal(folder, tmp_path):
+    """Neither by markup nor by escape characters; also from a lock that was left."""
+    toml = tmp_path / "names.toml"
+    toml.write_text(TOML.replace("union graph, 3 neighbours", "[/bold] [red]x"))
+    store = ResultStore(tmp_path / "results")
+    key = replace(KEY, method="union graph", rules=PROTOCOLS["honest"].rules)
+    store.write(Record(key, "error", message="a\x1b[2Jb [/bold]"))
+    store.claims.mkdir()
+    left = replace(KEY, method="[/x]\x1b[2J")
+    (store.claims / f"{left.digest}.lock").write_text(left.text)
+    (tmp_path / "blobs.npz").touch()
+    result = invoke(tmp_path, "status", toml)
+    assert result.exit_code == 0, result.output
+    assert "[/bold] [red]x" in result.stdout
+    assert r"a\x1b[2Jb [/bold]" in result.stdout
+    assert r"[/x]\x1b[2J on blobs" in result.stdout
+    assert "\x1b[2J" not in result.stdout
+
+
+def test_status_where_all_data_is_absent(folder, tmp_path):
+    result = invoke(tmp_path, "status", folder / "small.toml")
+    assert (result.exit_code, counts(result)) == (0, {"all": [0, 0, 0, 0]})
+
+
+def test_a_record_without_its_scores_is_named(folder, tmp_path):
+    for record in ResultStore(folder / "results").records():
+        ResultStore(tmp_path / "results").write(replace(record, result={}))
+    result = invoke(tmp_path, "table", folder / "small.toml", "--kind", "scores")
+    assert result.exit_code == 2
+    assert "has no 'accuracy'; remove the file and do the run again" in message(result)
+
+
 def test_export_to_an_unknown_format_is_refused(folder):
     result = invoke(folder, "export", folder / "all.xlsx")
     assert result.exit_code == 2
@@ -319,7 +404,7 @@ def test_examples_of_the_documentation_run_and_are_short(tmp_path, monkeypatch):
     top = top.replace('"union graph", "self-training"', '"nearest mean"')
     (tmp_path / "moons.toml").write_text(top.replace('"blobs", "nowhere"', '"two moons"'))
     try:
-        result = invoke(tmp_path, "run", tmp_path / "moons.toml")
+        result = invoke(tmp_path, "run", tmp_path / "moons.toml", "--trust")
     finally:
         CONTESTANTS.pop("nearest mean", None)
         sys.modules.pop("nearest_mean", None)

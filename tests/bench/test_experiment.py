@@ -8,9 +8,20 @@ from pathlib import Path
 import pytest
 
 from viewmend.bench import methods
-from viewmend.bench.experiment import InvalidExperimentError, Row, load_plugins, read_experiment
+from viewmend.bench.experiment import (
+    MOST_RUNS,
+    InvalidExperimentError,
+    Row,
+    UntrustedExperimentError,
+    load_plugins,
+    narrowed,
+    read_experiment,
+)
+from viewmend.bench.measures import RunFolders
 from viewmend.bench.methods import CONTESTANTS
-from viewmend.bench.plan import Plan, run_groups
+from viewmend.bench.plan import Count, Plan, run_groups
+from viewmend.bench.runner import Worker, carry_out, in_turn
+from viewmend.bench.runs import Record
 from viewmend.bench.store import ResultStore
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -48,9 +59,9 @@ reason = "takes a day"
 
 @pytest.fixture
 def read(tmp_path):
-    def read_text(text, name="small.toml"):
+    def read_text(text, name="small.toml", trust=False):
         (tmp_path / name).write_text(text)
-        return read_experiment(tmp_path / name)
+        return read_experiment(tmp_path / name, trust)
 
     return read_text
 
@@ -115,11 +126,42 @@ def test_sweeps_are_for_their_data_only(read):
         (WHOLE.replace("tol = [0.1, 0.2]", "tol = 0.1"), "grid must be a table with every value"),
         (WHOLE.replace("AGF-TI = {", "CFMSC = {"), r"no method in \[settings\] 'CFMSC'"),
         (WHOLE + "\n[[leave_out]", "small.toml is not TOML"),
+        ("deep = " + "[" * 5000, "small.toml is not TOML"),
+        (changed("name", '"../outside"'), "name must be a file name without folder"),
+        (changed("name", '"/outside"'), "name must be a file name without folder"),
+        (changed("title", r'"a\u001b[2J"'), "title must be printable text on one line"),
+        (changed("methods", r'["AGF-TI\n"]'), "methods must be .*every entry printable text"),
+        (changed("data", f'["{"x" * 300}"]'), "of at most 200 bytes"),
+        (WHOLE.replace("AGF-TI without imputation", r"a\nb"), "variants must be .*printable keys"),
+        (WHOLE.replace('"imputation"', "1979-05-27"), "setting must be a table with every value a"),
+        (WHOLE.replace('"imputation"', "nan"), "setting must be a table with every value a number"),
+        (WHOLE.replace('"imputation"', "{ a = 1 }"), "setting must be a table with every value a"),
+        (WHOLE.replace("max_iter = 5", "max_iter = [[1], nan]"), "settings must be a table"),
+        (changed("methods", '["os.path: join"]'), "there is no method 'os.path: join'"),
+        (changed("repetitions", 10**12), f"small: it asks for more than {MOST_RUNS} runs; lower"),
+        (changed("repetitions", "0x" + "f" * 5000), f"asks for more than {MOST_RUNS} runs"),
+        (changed("grids", "0x" + "f" * 5000), "grids must be .* got int of thousands of digits"),
+        (
+            WHOLE.replace("tol = [0.1, 0.2]", ", ".join(f"a{i} = [1, 2]" for i in range(40))),
+            f"small.toml, .*sweep.*: it asks for more than {MOST_RUNS} runs",
+        ),
     ],
 )
 def test_mistakes_are_named_with_what_may_stand_there(read, text, expected):
     with pytest.raises(InvalidExperimentError, match=expected):
         read(text)
+
+
+def test_more_repetitions_than_a_plan_can_hold_are_refused(read):
+    with pytest.raises(InvalidExperimentError, match="asks for more than"):
+        narrowed(read(WHOLE), repetitions=10**12)
+
+
+def test_lists_in_lists_can_be_part_of_a_setting(read):
+    """Settings are keys of dictionaries, and their records must be found again."""
+    experiment = read(WHOLE.replace('ablation = "imputation"', "widths = [[8, 4], [2]]"))
+    assert experiment.rows[2].setting == (("widths", ((8, 4), (2,))),)
+    assert len(set(Plan(experiment, ()).known_runs())) > 0
 
 
 def test_nothing_to_run_is_a_mistake(read):
@@ -143,7 +185,8 @@ def test_plugins_add_methods_once(read, tmp_path, monkeypatch):
     top = changed("methods", '["Mine"]').split("[settings]")[0]
     monkeypatch.setattr("sys.modules", dict(sys.modules))
     try:
-        experiment = read(top.replace("\nname", '\nplugins = ["plugin_of_a_test.py"]\nname'))
+        named = top.replace("\nname", '\nplugins = ["plugin_of_a_test.py"]\nname')
+        experiment = read(named, trust=True)
         assert experiment.plugins == (str(plugin),)
         load_plugins(experiment.plugins)
         assert [row.method for row in experiment.rows] == ["Mine"]
@@ -151,11 +194,88 @@ def test_plugins_add_methods_once(read, tmp_path, monkeypatch):
         CONTESTANTS.pop("Mine", None)
 
 
+CANARY = """
+from pathlib import Path
+
+from viewmend.bench.methods import CONTESTANTS, Contestant
+
+Path(__file__).with_suffix(".ran").touch()
+CONTESTANTS["Mine"] = Contestant("canary_of_a_test:run", thinned={"a": (1, 2)})
+
+
+def run(**settings):
+    Path(__file__).with_suffix(".ran").touch()
+"""
+
+
+@pytest.fixture
+def canary(tmp_path, monkeypatch):
+    """A module that can be imported, and the file that tells that it was."""
+    (tmp_path / "canary_of_a_test.py").write_text(CANARY)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(methods, "CONTESTANTS", dict(CONTESTANTS))
+    yield tmp_path / "canary_of_a_test.ran"
+    sys.modules.pop("canary_of_a_test", None)
+    CONTESTANTS.pop("Mine", None)
+
+
+UNTRUSTED = {
+    "a class": (changed("methods", '["canary_of_a_test:run"]'), "method canary_of_a_test:run"),
+    "a module": (changed("methods", '["canary_of_a_test:"]'), "method canary_of_a_test:"),
+    "a variant": (
+        WHOLE.replace('method = "AGF-TI"', 'method = "canary_of_a_test:run"'),
+        "method canary_of_a_test:run",
+    ),
+    "a sweep": (
+        WHOLE.split("[[leave_out]]")[0].replace('method = "AMGL"', 'method = "canary_of_a_test:a"'),
+        "method canary_of_a_test:a",
+    ),
+    "a plugin": ('plugins = ["canary_of_a_test.py"]' + WHOLE, r"plugin .*canary_of_a_test\.py"),
+}
+
+
+@pytest.mark.parametrize(("text", "named"), UNTRUSTED.values(), ids=UNTRUSTED)
+def test_code_of_others_is_named_and_not_run(read, tmp_path, canary, text, named):
+    text = text.split("[settings]")[0] + text[text.find("[variants") :]
+    text = text.split("[[leave_out]]")[0]
+    experiment = read(text)
+    worker = Worker(ResultStore(tmp_path / "results"), RunFolders(tmp_path, tmp_path))
+    with pytest.raises(UntrustedExperimentError, match=rf"{named}.* allow it with --trust, in Py"):
+        carry_out(experiment, worker, in_turn)
+    assert not canary.exists()
+    assert not (tmp_path / "results").exists()
+
+
+def test_records_of_methods_from_plugins_are_read_without_them(read, tmp_path, canary):
+    top = WHOLE.split("[settings]")[0].replace('"AGF-TI", "AMGL"', '"Mine"')
+    top = 'plugins = ["canary_of_a_test.py"]\n' + top
+    honest = read(top.replace('"paper", "honest"', '"honest"'))
+    runs = Plan(honest, ()).final_runs()
+    records = [Record(key, "done", {"accuracy": 0.5}) for key in runs]
+    assert len(runs) == 2 * 2 * 2
+    assert Plan(honest, records).counts()["Mine"] == Count(done=8)
+    assert Plan(honest, records).final_records() == records
+    # Which settings were tried is known by the plugin alone.
+    with pytest.raises(UntrustedExperimentError, match="allow it with --trust"):
+        Plan(read(top), records).final_records()
+    with pytest.raises(UntrustedExperimentError, match="allow it with --trust"):
+        read(top.replace('"honest"', '"of the plugin"'))
+    assert not canary.exists()
+
+
+def test_trusted_code_runs(read, canary):
+    top = WHOLE.split("[settings]")[0].replace('"AGF-TI", "AMGL"', '"Mine"')
+    experiment = read('plugins = ["canary_of_a_test.py"]\n' + top, trust=True)
+    assert canary.exists()
+    # Trials of both settings under "paper", final runs under "honest".
+    assert len(Plan(experiment, ()).known_runs()) == 4 * 2 + 4 * 2
+
+
 @pytest.mark.parametrize("name", ["numpy.py", "absent_plugin.py"])
 def test_plugins_that_hide_a_module_or_are_absent_are_refused(read, tmp_path, name):
     (tmp_path / "numpy.py").write_text("")
     with pytest.raises(InvalidExperimentError, match=f"{name}.* must be a Python file whose name"):
-        read(f'plugins = ["{name}"]\n' + WHOLE)
+        read(f'plugins = ["{name}"]\n' + WHOLE, trust=True)
 
 
 def test_a_plugin_that_fails_may_be_tried_again(tmp_path):
@@ -169,7 +289,7 @@ def test_a_plugin_that_fails_may_be_tried_again(tmp_path):
 @pytest.mark.parametrize("path", sorted(BENCHMARKS.rglob("*.toml")), ids=lambda path: path.stem)
 def test_experiments_can_be_read_and_planned(path, tmp_path, monkeypatch):
     monkeypatch.setattr(methods, "CONTESTANTS", dict(CONTESTANTS))
-    experiment = read_experiment(path)
+    experiment = read_experiment(path, trust=True)
     for plugin in experiment.plugins:
         # So that a later test that reads the file has the plugin's methods again.
         sys.modules.pop(Path(plugin).stem)

@@ -81,7 +81,7 @@ def folder(tmp_path):
 
 def arguments(folder, results, jobs):
     paths = [str(folder / "killed.toml"), "--data", str(folder), "--results", str(results)]
-    return ["bench", "run", *paths, "--jobs", str(jobs)]
+    return ["bench", "run", *paths, "--trust", "--jobs", str(jobs)]
 
 
 def run_until_killed(folder, results, jobs, death):

@@ -193,7 +193,7 @@ def test_an_interrupt_passes_and_what_was_done_stays(tmp_path):
 
 def test_plugins_are_loaded_where_the_runs_are(tmp_path):
     plugin = tmp_path / "plugin_of_test_execute.py"
-    plugin.write_text("ANSWER = 42\n")
+    plugin.write_text("ANSWER = 0.42\n")
 
     def measure(key, _context):
         import plugin_of_test_execute
@@ -202,7 +202,18 @@ def test_plugins_are_loaded_where_the_runs_are(tmp_path):
 
     worker = replace(worker_of(tmp_path), plugins=(str(plugin),), measure=measure)
     carry_out(EXPERIMENT, worker, partial(on_cores, jobs=2))
-    assert {r.result["accuracy"] for r in worker.store.records()} == {42}
+    assert {r.result["accuracy"] for r in worker.store.records()} == {0.42}
+
+
+def test_a_measure_that_leaves_what_cannot_be_is_an_error_and_not_done_for_ever(tmp_path):
+    def measure(key, _folders):
+        return Record(key, "done", {"accuracy": float("nan"), "macro_f1": 0.5})
+
+    worker = replace(worker_of(tmp_path), measure=measure)
+    carry_out(EXPERIMENT, worker, in_turn)
+    records = worker.store.records()
+    assert {record.status for record in records} == {"error"}
+    assert "accuracy of result must be a number in [0, 1], got nan" in records[0].message
 
 
 def test_a_killed_worker_is_an_error_that_names_the_run_and_what_was_done_stays(tmp_path):

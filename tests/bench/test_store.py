@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import viewmend
-from viewmend.bench.runs import Record, RunKey, setting_of
+from viewmend.bench.runs import InvalidRecordError, Record, RunKey, setting_of
 from viewmend.bench.store import ResultStore
 from viewmend.exceptions import DataWarning
 
@@ -106,8 +106,15 @@ def test_what_cannot_be_written_leaves_the_old_record(store):
         json.dumps(replace(RECORD, status="perhaps").to_dict()),
         json.dumps(replace(RECORD, key=replace(KEY, repetition=1)).to_dict()),
         json.dumps(RECORD.to_dict() | {"colour": "red"}),
+        "[" * 100_000,
+        json.dumps(RECORD.to_dict() | {"message": "\ud800"}),
+        json.dumps(RECORD.to_dict() | {"timings": {"fit": -1.0}}),
+        json.dumps(RECORD.to_dict() | {"environment": []}),
     ],
-    ids=["empty", "cut", "list", "no key", "status", "other key", "unknown field"],
+    ids=[
+        *("empty", "cut", "list", "no key", "status", "other key", "unknown field"),
+        *("deep", "surrogate", "negative seconds", "environment"),
+    ],
 )
 def test_broken_files_are_named_and_the_rest_is_read(store, text):
     whole = replace(RECORD, key=replace(KEY, method="AMGL"))
@@ -121,6 +128,48 @@ def test_broken_files_are_named_and_the_rest_is_read(store, text):
         assert store.get(KEY) is None
     store.write(RECORD)
     assert store.get(KEY) == RECORD
+
+
+@pytest.mark.parametrize("name", ["accuracy", "macro_f1", "observed_pairs"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -0.1, 1.5, "0.5", True, None, [0.5]])
+def test_shares_that_cannot_be_are_not_believed(store, name, value):
+    """Neither where somebody changed a record, nor from a measure that went wrong."""
+    store.write(RECORD)
+    file = store.runs / f"{KEY.digest}.json"
+    file.write_text(json.dumps(RECORD.to_dict() | {"result": {name: value}}))
+    with pytest.warns(DataWarning, match=rf"{file.name}.*{name} of result must be a number in"):
+        assert store.records() == []
+    with pytest.raises(InvalidRecordError, match=f"{name} of result must be a number in"):
+        store.write(replace(RECORD, result={name: value}))
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [{"iteration": 1, "alpha": [0.5]}, {"iteration": 2, "alpha": [0.5, 0.5]}],
+        [{"iteration": "one"}],
+        [{"iteration": 1, "inner": [{"alpha_error": "small"}]}],
+        [1],
+        "none",
+    ],
+)
+def test_rounds_that_no_figure_could_show_are_not_believed(store, history):
+    with pytest.raises(InvalidRecordError, match="history of result must be a list of rounds"):
+        store.write(replace(RECORD, result={"history": history}))
+
+
+def test_text_that_is_not_unicode_is_no_record(store):
+    store.write(RECORD)
+    (store.runs / f"{KEY.digest}.json").write_bytes(b"\xff\xfe\xff")
+    with pytest.warns(DataWarning, match="remove the file"):
+        assert store.records() == []
+
+
+def test_locks_that_hold_something_else_are_no_runs(store):
+    store.claims.mkdir(parents=True)
+    for i, content in enumerate([b"\xff", b"[]", b"{}", b'{"setting": 1}', b"[" * 100_000]):
+        (store.claims / f"{i}.lock").write_bytes(content)
+    assert store.interrupted() == store.running() == []
 
 
 def test_a_folder_that_is_not_there_holds_nothing(store):

@@ -17,14 +17,17 @@ from viewmend.bench.environment import check_publishable
 from viewmend.bench.experiment import InvalidExperimentError
 from viewmend.bench.paper_values import Look, read_paper_tables
 from viewmend.bench.plan import Count
-from viewmend.bench.printing import print_status, shown_progress
+from viewmend.bench.printing import not_loaded, print_status, shown_progress
 from viewmend.bench.report import ReportContents, write_report
 from viewmend.bench.runner import Session, WorkerLostError, open_experiment, spread_over
-from viewmend.bench.runs import Record, environments_of
+from viewmend.bench.runs import InvalidRecordError, Record, environments_of
 from viewmend.bench.store import ResultStore, export_records
 from viewmend.bench.summaries import METRICS, by_protocol
 from viewmend.bench.tables.table import FORMATS, write_table
 from viewmend.exceptions import InvalidParameterError
+
+# What users can put right themselves: told in a sentence, without a traceback.
+USER_ERRORS = (InvalidExperimentError, InvalidParameterError, InvalidRecordError, ImportError)
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments, and make tables of the results.")
 
@@ -46,6 +49,12 @@ Paper = Annotated[
 Metric = Annotated[str, typer.Option(help=f"One of {', '.join(METRICS)}.")]
 Subject = Annotated[str, typer.Option(help="Method that the others are compared with.")]
 TimeLimit = Annotated[float, typer.Option(min=0, help="Seconds after which no run is begun.")]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust", help="Let plugins and classes run that the file names and viewmend lacks."
+    ),
+]
 Kind = Annotated[str | None, typer.Option(help="Which one; all that the results hold by default.")]
 
 
@@ -60,13 +69,15 @@ def run(  # noqa: PLR0913 - one argument per option of the command line
     jobs: Jobs = 1,
     dask: Dask = None,
     time_limit: TimeLimit = math.inf,
+    trust: Trust = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Do runs that failed once more.")
     ] = False,
 ) -> None:
     """Do all runs of an experiment that are not done yet. Stop it at any time, and run it again."""
     with _short_errors():
-        session = open_experiment(experiment, results, data, only or (), repetitions)
+        session = open_experiment(experiment, results, data, only or (), repetitions, trust)
+        session.experiment.check_trusted()
         if retry_failed:
             session.forget_failures()
         console = Console()
@@ -84,10 +95,11 @@ def status(
     data: Data = Path("data"),
     only: Only = None,
     repetitions: Repetitions = None,
+    trust: Trust = False,
 ) -> None:
     """Tell what is done, what failed, what is left out, what is to do, and what data is absent."""
     with _short_errors():
-        session = open_experiment(experiment, results, data, only or (), repetitions)
+        session = open_experiment(experiment, results, data, only or (), repetitions, trust)
         print_status(Console(), session)
 
 
@@ -95,6 +107,7 @@ def status(
 def table(  # noqa: PLR0913 - one argument per option of the command line
     experiment: ExperimentFile,
     results: Results = Path("results"),
+    data: Data = Path("data"),
     only: Only = None,
     kind: Kind = None,
     metric: Metric = "ACC",
@@ -106,11 +119,12 @@ def table(  # noqa: PLR0913 - one argument per option of the command line
     output: Annotated[
         Path | None, typer.Option(help="File to write, instead of the terminal.")
     ] = None,
+    trust: Trust = False,
 ) -> None:
     """Print tables of the results, one per protocol."""
     with _short_errors():
         look = _look(metric, paper, subject)
-        protocols = _by_protocol(experiment, results, only)
+        protocols = _by_protocol(_session(experiment, results, data, only, trust))
         text = "\n".join(
             write_table(TABLES.build(name, records, look), form)
             for records in protocols
@@ -129,6 +143,7 @@ def table(  # noqa: PLR0913 - one argument per option of the command line
 def plot(  # noqa: PLR0913 - one argument per option of the command line
     experiment: ExperimentFile,
     results: Results = Path("results"),
+    data: Data = Path("data"),
     only: Only = None,
     kind: Kind = None,
     metric: Metric = "ACC",
@@ -137,11 +152,12 @@ def plot(  # noqa: PLR0913 - one argument per option of the command line
     ),
     paper: Paper = None,
     subject: Subject = Look.subject,
+    trust: Trust = False,
 ) -> None:
     """Draw figures of the results, one per protocol."""
     with _short_errors():
         look = _look(metric, paper, subject)
-        for records in _by_protocol(experiment, results, only):
+        for records in _by_protocol(_session(experiment, results, data, only, trust)):
             check_publishable(environments_of(records), output)
             output.mkdir(parents=True, exist_ok=True)
             for name in [kind] if kind else FIGURES.suitable(records, look):
@@ -152,19 +168,21 @@ def plot(  # noqa: PLR0913 - one argument per option of the command line
 
 
 @app.command()
-def report(
+def report(  # noqa: PLR0913 - one argument per option of the command line
     experiment: ExperimentFile,
     results: Results = Path("results"),
+    data: Data = Path("data"),
     only: Only = None,
     output: Annotated[
         Path | None, typer.Option(help="HTML file, named after the experiment by default.")
     ] = None,
     paper: Paper = None,
     subject: Subject = Look.subject,
+    trust: Trust = False,
 ) -> None:
     """Write everything about the results into one HTML file that needs nothing but a browser."""
     with _short_errors():
-        session = _session(experiment, results, only)
+        session = _session(experiment, results, data, only, trust)
         contents = ReportContents(session.experiment.title, _look("ACC", paper, subject))
         path = write_report(
             output or Path(f"{session.experiment.name}.html"), _final(session), contents
@@ -177,12 +195,14 @@ def compare_with_paper(
     experiment: ExperimentFile,
     paper: Annotated[Path, typer.Option(help="Folder with the paper's tables as CSV files.")],
     results: Results = Path("results"),
+    data: Data = Path("data"),
     only: Only = None,
+    trust: Trust = False,
 ) -> None:
     """Put the results beside those that the paper prints."""
     with _short_errors():
         look = _look("ACC", paper, Look.subject)
-        for records in _by_protocol(experiment, results, only):
+        for records in _by_protocol(_session(experiment, results, data, only, trust)):
             typer.echo(write_table(TABLES.build("paper", records, look), "markdown"))
 
 
@@ -190,28 +210,35 @@ def compare_with_paper(
 def export(
     output: Annotated[Path, typer.Argument(help="File to write, .csv or .parquet.")],
     results: Results = Path("results"),
+    data: Data = Path("data"),
     experiment: Annotated[
         Path | None, typer.Option(help="Only what stands in the tables of this one.")
     ] = None,
+    trust: Trust = False,
 ) -> None:
     """Write records as one flat table."""
     with _short_errors():
         if experiment is None:
             records = ResultStore(results).records()
         else:
-            records = _session(experiment, results, None).final_records()
+            records = _session(experiment, results, data, None, trust).final_records()
         export_records(records, output)
         typer.echo(f"{len(records)} records: {output}")
 
 
-def _session(experiment: Path, results: Path, only: list[str] | None) -> Session:
-    """For commands that read results, which need no data."""
-    return open_experiment(experiment, results, Path("data"), only or ())
+def _session(
+    experiment: Path, results: Path, data: Path, only: list[str] | None, trust: bool
+) -> Session:
+    """For commands that read results."""
+    session = open_experiment(experiment, results, data, only or (), trust=trust)
+    if session.experiment.untrusted:
+        typer.echo(f"Note: {not_loaded(session.experiment)}", err=True)
+    return session
 
 
-def _by_protocol(experiment: Path, results: Path, only: list[str] | None) -> list[list[Record]]:
+def _by_protocol(session: Session) -> list[list[Record]]:
     """The final records, apart by protocol."""
-    return list(by_protocol(_final(_session(experiment, results, only))).values())
+    return list(by_protocol(_final(session)).values())
 
 
 def _final(session: Session) -> list[Record]:
@@ -235,7 +262,12 @@ def _short_errors() -> Iterator[None]:
     """Mistakes of the user in one paragraph with exit code 2, a lost process with exit code 1."""
     try:
         yield
-    except (InvalidExperimentError, InvalidParameterError, ImportError) as error:
+    except (
+        InvalidExperimentError,
+        InvalidParameterError,
+        InvalidRecordError,
+        ImportError,
+    ) as error:
         raise typer.BadParameter(str(error)) from error
     except WorkerLostError as error:
         typer.echo(f"Error: {error}", err=True)

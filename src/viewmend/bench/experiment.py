@@ -2,97 +2,79 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
-import sys
+import math
+import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from viewmend.bench.fields import (
+    FILE_NAME,
+    NAME,
+    NAMES,
+    TABLE,
+    TEXT,
+    VALUE,
+    Field,
+    InvalidExperimentError,
+    check_fields,
+    distinct,
+    table_of,
+)
+from viewmend.bench.plugins import load_plugins
 from viewmend.bench.runs import Setting, setting_of
-from viewmend.parameters import Each, Integer, OneOf, Real, Rule, short
+from viewmend.parameters import Each, Integer, OneOf, Real
 
 __all__ = [
     "Experiment",
     "InvalidExperimentError",
     "LeftOut",
     "Row",
+    "UntrustedExperimentError",
     "load_plugins",
     "narrowed",
     "read_experiment",
 ]
 
 
-class InvalidExperimentError(ValueError):
-    """The file of an experiment asks for something that cannot be."""
+class UntrustedExperimentError(InvalidExperimentError):
+    """The file of an experiment names code of others, and nobody said that it may run."""
 
 
-@dataclass(frozen=True)
-class Field:
-    """What a key may hold, and what it holds where it is not given; without default it must be."""
+# Runs of one experiment, trials of settings not counted: the plan is held in memory.
+MOST_RUNS = 10**6
 
-    rule: Rule
-    default: Any = ...
-
-
-@dataclass(frozen=True)
-class Check:
-    """A rule of a file alone: how an error message has it, and what obeys it."""
-
-    expected: str
-    accepts: Callable[[Any], bool]
-
-
-def table_of(rule: Rule) -> Check:
-    """A table all of whose values obey a rule."""
-    return Check(
-        f"a table with every value {rule.expected}",
-        lambda given: isinstance(given, Mapping) and all(map(rule.accepts, given.values())),
-    )
-
-
-def distinct(rule: Rule) -> Check:
-    """A list without repetition: a value that comes twice would count twice in means."""
-    each = Each(rule)
-    return Check(
-        f"{each.expected}, none of them twice",
-        lambda given: each.accepts(given) and len(set(given)) == len(given),
-    )
-
-
-TEXT = Check("text", lambda given: isinstance(given, str) and bool(given))
-TEXTS = distinct(TEXT)
-TABLE = Check("a table", lambda given: isinstance(given, Mapping))
-# The method that it is a parameter of knows better.
-ANYTHING = Check("anything", lambda _: True)
+# A method that is not registered but imported, ``module:class``.
+IMPORTED = re.compile(r"[\w.]+:[\w.]*")
 
 # Keys at the top of the file.
 EXPERIMENT: Mapping[str, Field] = {
-    "name": Field(TEXT),
+    "name": Field(FILE_NAME),
     "title": Field(TEXT, ""),
-    "measure": Field(TEXT, "fit"),
-    "protocols": Field(TEXTS),
-    "data": Field(TEXTS),
+    "measure": Field(NAME, "fit"),
+    "protocols": Field(NAMES),
+    "data": Field(NAMES),
     "missing_rates": Field(distinct(Real(0, 1, high_open=True))),
     "label_rates": Field(distinct(Real(0, 1, low_open=True))),
-    "methods": Field(TEXTS, ()),
+    "methods": Field(NAMES, ()),
     "repetitions": Field(Integer(1)),
     "grids": Field(OneOf("thinned", "full", "none"), "thinned"),
-    "plugins": Field(TEXTS, ()),
-    "settings": Field(table_of(TABLE), {}),
+    "plugins": Field(distinct(TEXT), ()),
+    "settings": Field(table_of(table_of(VALUE)), {}),
     "variants": Field(table_of(TABLE), {}),
     "sweep": Field(Each(TABLE), ()),
     "leave_out": Field(Each(TABLE), ()),
 }
-VARIANT: Mapping[str, Field] = {"method": Field(TEXT), "setting": Field(TABLE, {})}
+VARIANT: Mapping[str, Field] = {"method": Field(NAME), "setting": Field(table_of(VALUE), {})}
 SWEEP: Mapping[str, Field] = {
-    "method": Field(TEXT),
-    "grid": Field(table_of(Each(ANYTHING))),
-    "data": Field(TEXTS, None),
+    "method": Field(NAME),
+    "grid": Field(table_of(Each(VALUE))),
+    "data": Field(NAMES, None),
 }
-LEAVE_OUT: Mapping[str, Field] = {"method": Field(TEXT), "data": Field(TEXT), "reason": Field(TEXT)}
+LEAVE_OUT: Mapping[str, Field] = {"method": Field(NAME), "data": Field(NAME), "reason": Field(TEXT)}
 
 
 @dataclass(frozen=True)
@@ -157,6 +139,9 @@ class Experiment:
     left_out : tuple of LeftOut
     plugins : tuple of str
         Python files that add methods, data sets or measures.
+    untrusted : tuple of str
+        Code of others that the file names and nobody allowed: it cannot be run, only its
+        records can be read.
     """
 
     name: str
@@ -172,6 +157,21 @@ class Experiment:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
     plugins: tuple[str, ...] = ()
+    untrusted: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        problems = (self.protocols, self.data, self.missing_rates, self.label_rates, self.rows)
+        _check_size(math.prod(map(len, problems)) * self.repetitions, self.name)
+
+    def check_trusted(self) -> None:
+        """Raise where code of others would have to run that nobody allowed."""
+        if self.untrusted:
+            msg = (
+                f"the experiment {self.name!r} wants to run code that does not come with viewmend: "
+                f"{', '.join(self.untrusted)}. Look at that code first; if you trust it, allow it "
+                "with --trust, in Python with trust=True"
+            )
+            raise UntrustedExperimentError(msg)
 
     def fixed_setting(self, row: Row) -> dict[str, Any]:
         """Parameters of a row that are not to be tuned."""
@@ -185,7 +185,7 @@ class Experiment:
         return next(reasons, None)
 
 
-def read_experiment(path: Path) -> Experiment:
+def read_experiment(path: Path, trust: bool = False) -> Experiment:
     """The experiment of a file.
 
     Parameters
@@ -193,6 +193,9 @@ def read_experiment(path: Path) -> Experiment:
     path : path
         TOML with the keys of `viewmend.bench.experiment.EXPERIMENT`. Paths of plugins are relative
         to it.
+    trust : bool, default=False
+        Whether code of others that the file names may run: its plugins, which are imported here,
+        and methods named as ``module:class``. Without it the experiment can be read but not run.
 
     Raises
     ------
@@ -200,16 +203,19 @@ def read_experiment(path: Path) -> Experiment:
         Says what is wrong and what may stand there.
     """
     try:
-        entries = tomllib.loads(path.read_text())
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         msg = f"there is no experiment {str(path)!r}; give the path of a TOML file"
         raise InvalidExperimentError(msg) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    # Python refuses numbers of thousands of digits with a plain ValueError.
+    except (ValueError, RecursionError) as error:
         msg = f"{path} is not TOML: {error}"
         raise InvalidExperimentError(msg) from error
-    checked = check_fields(entries, EXPERIMENT, path.name)
-    experiment = _experiment(checked, path)
-    load_plugins(experiment.plugins)
+    experiment = _experiment(check_fields(entries, EXPERIMENT, path.name), path)
+    if trust:
+        load_plugins(experiment.plugins)
+    else:
+        experiment = replace(experiment, untrusted=_code_of_others(experiment))
     _check_names(experiment, path.name)
     return experiment
 
@@ -246,53 +252,6 @@ def narrowed(
     )
 
 
-def load_plugins(paths: Iterable[str]) -> None:
-    """Import Python files under the name of the file, each once per process.
-
-    Parameters
-    ----------
-    paths : iterable of str
-    """
-    for path in paths:
-        name = Path(path).stem
-        known = getattr(sys.modules.get(name), "__file__", None)
-        if known == path:
-            continue
-        spec = importlib.util.spec_from_file_location(name, path)
-        if name in sys.modules or spec is None or spec.loader is None or not Path(path).is_file():
-            msg = (
-                f"plugin {path!r} must be a Python file whose name no other module has; "
-                "rename it or correct the path"
-            )
-            raise InvalidExperimentError(msg)
-        module = importlib.util.module_from_spec(spec)
-        # Before it runs: what it registers may be imported by this name.
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-
-
-def check_fields(
-    given: Mapping[str, Any], fields: Mapping[str, Field], where: str
-) -> dict[str, Any]:
-    """Values of all keys, defaults where one is not given; an error says which key is wrong."""
-    unknown = [name for name in given if name not in fields]
-    if unknown:
-        msg = f"{where}: unknown key {unknown[0]!r}; the keys are {', '.join(fields)}"
-        raise InvalidExperimentError(msg)
-    for name, entry in fields.items():
-        if name not in given and entry.default is ...:
-            msg = f"{where}: {name} is not given; it must be {entry.rule.expected}"
-            raise InvalidExperimentError(msg)
-        if name in given and not entry.rule.accepts(given[name]):
-            msg = f"{where}: {name} must be {entry.rule.expected}, got {short(given[name])}"
-            raise InvalidExperimentError(msg)
-    return {name: given.get(name, entry.default) for name, entry in fields.items()}
-
-
 def _experiment(entries: Mapping[str, Any], path: Path) -> Experiment:
     return Experiment(
         name=entries["name"],
@@ -320,27 +279,58 @@ def _rows(entries: Mapping[str, Any], where: str) -> Iterable[Row]:
     for name, variant in entries["variants"].items():
         given = check_fields(variant, VARIANT, f"{where}, [variants.{name!r}]")
         yield Row(name, given["method"], setting_of(given["setting"]))
-    for sweep in entries["sweep"]:
-        given = check_fields(sweep, SWEEP, f"{where}, [[sweep]]")
+    sweeps = [check_fields(sweep, SWEEP, f"{where}, [[sweep]]") for sweep in entries["sweep"]]
+    n_points = sum(math.prod(map(len, given["grid"].values())) for given in sweeps)
+    _check_size(n_points, f"{where}, [[sweep]]")
+    for given in sweeps:
         for point in itertools.product(*given["grid"].values()):
             setting = setting_of(dict(zip(given["grid"], point, strict=True)))
             data = None if given["data"] is None else tuple(given["data"])
             yield Row(given["method"], given["method"], setting, False, data)
 
 
+def _check_size(n_runs: int, where: str) -> None:
+    if n_runs > MOST_RUNS:
+        msg = (
+            f"{where}: it asks for more than {MOST_RUNS} runs; lower repetitions, or spread "
+            "methods, data and rates over several files"
+        )
+        raise InvalidExperimentError(msg)
+
+
+def _code_of_others(experiment: Experiment) -> tuple[str, ...]:
+    """Plugins, and methods that are to be imported by name."""
+    from viewmend.bench.methods import CONTESTANTS
+
+    methods = dict.fromkeys(row.method for row in experiment.rows)
+    imported = [m for m in methods if m not in CONTESTANTS and IMPORTED.fullmatch(m)]
+    return (
+        *(f"plugin {path}" for path in experiment.plugins),
+        *(f"method {name}" for name in imported),
+    )
+
+
 def _check_names(experiment: Experiment, where: str) -> None:
-    """Every name must stand for something: a misspelt one would be skipped without a word."""
+    """Every name must stand for something: a misspelt one would be skipped without a word.
+
+    What plugins that are not loaded may add is not looked for, except protocols, which every
+    record depends on.
+    """
     from viewmend.bench.measures import MEASURES
     from viewmend.bench.methods import CONTESTANTS
     from viewmend.bench.protocols import PROTOCOLS
 
     rows = [row.name for row in experiment.rows]
     methods = [row.method for row in experiment.rows]
+    not_imported = [name for name in methods if not IMPORTED.fullmatch(name)]
     on_data = [data for row in experiment.rows for data in row.data or ()]
+    added = experiment.plugins and experiment.untrusted
+    if added and not set(experiment.protocols) <= PROTOCOLS.keys():
+        experiment.check_trusted()
     for kind, used, known in (
-        ("measure", [experiment.measure], MEASURES),
+        ("measure", () if added else [experiment.measure], MEASURES),
         ("protocol", experiment.protocols, PROTOCOLS),
-        ("method", [name for name in methods if ":" not in name], CONTESTANTS),
+        ("method", () if added else not_imported, CONTESTANTS),
         ("method in [settings]", experiment.settings, methods),
         ("data set in [[sweep]]", on_data, experiment.data),
         ("method in [[leave_out]]", [out.method for out in experiment.left_out], rows),

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from viewmend.bench.experiment import Experiment, Row
-from viewmend.bench.methods import Contestant, contestant
+from viewmend.bench.methods import CONTESTANTS, Contestant, contestant
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, RunKey, Setting, setting_of
 
@@ -151,6 +151,9 @@ class Plan:
         """Settings that may become the group's, in the order of the grid; one if none is sought."""
         fixed = self.experiment.fixed_setting(group.row)
         sought = group.row.tuned and PROTOCOLS[group.protocol].tuned
+        if sought and group.row.method not in CONTESTANTS:
+            # Its grid is known by the code that brings it.
+            self.experiment.check_trusted()
         grid = GRIDS[self.experiment.grids](contestant(group.row.method)) if sought else ()
         settings = [setting_of({**point, **fixed}) for point in grid or ({},)]
         return list(dict.fromkeys(settings))
@@ -207,4 +210,4 @@ class Plan:
 def _merit(record: Record | None) -> float:
     if record is None or record.status != "done":
         return FAILED
-    return float(record.result["accuracy"] + record.result["macro_f1"])
+    return float(record.value("accuracy") + record.value("macro_f1"))

@@ -16,7 +16,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
+from viewmend.bench.experiment import Experiment
 from viewmend.bench.plan import Count
 from viewmend.bench.runner import RunOutcome, Session
 from viewmend.bench.runs import RunKey
@@ -40,19 +42,22 @@ def print_status(console: Console, session: Session) -> Count:
     """Print what became of the runs of every row, then what is amiss; give the sum of all rows."""
     counted = session.counts()
     total = sum(counted.values(), Count())
-    table = Table(title=session.experiment.title)
+    table = Table(title=_text(session.experiment.title))
     table.add_column("runs of")
     for heading in ("done", "failed", "left out", "to do"):
         table.add_column(heading, justify="right")
     for name, count in [*counted.items(), ("all", total)]:
-        table.add_row(name, *map(str, vars(count).values()), end_section=name == list(counted)[-1])
+        last = name == next(reversed(counted), None)
+        table.add_row(_text(name), *map(str, vars(count).values()), end_section=last)
     console.print(table)
     for state, keys in (
         ("running", session.store.running()),
         ("cut short by the end of their process, to do again", session.store.interrupted()),
     ):
         if keys:
-            console.print(f"{len(keys)} {state}: {_run_text(keys[0])}", highlight=False)
+            console.print(_text(f"{len(keys)} {state}: {_run_text(keys[0])}"))
+    if session.experiment.untrusted:
+        _note(console, not_loaded(session.experiment))
     for name, reason in session.absent.items():
         _note(console, f"Absent, not run: {name}: {reason}")
     failures = session.failures()
@@ -99,5 +104,23 @@ def _run_text(key: RunKey) -> str:
     )
 
 
+def not_loaded(experiment: Experiment) -> str:
+    """What the commands that only read say of code that they did without."""
+    return (
+        f"not loaded, because nobody said --trust: {', '.join(experiment.untrusted)}; what it adds "
+        "to viewmend is known by its records alone"
+    )
+
+
 def _note(console: Console, text: str) -> None:
-    console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    console.print(_text(text), style="yellow", soft_wrap=True)
+
+
+def _text(text: str) -> Text:
+    """Text for the terminal as it is, without markup; what could steer the terminal is spelt out.
+
+    Names and messages come from files.
+    """
+    return Text(
+        "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,10 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from viewmend.bench.experiment import Experiment, load_plugins, narrowed, read_experiment
+from viewmend.bench.experiment import Experiment, narrowed, read_experiment
 from viewmend.bench.measures import RunFolders, measure
 from viewmend.bench.plan import Count, Plan
-from viewmend.bench.runs import STATUSES, Record, RunKey
+from viewmend.bench.plugins import load_plugins
+from viewmend.bench.processes import end_with_parent
+from viewmend.bench.runs import STATUSES, InvalidRecordError, Record, RunKey
 from viewmend.bench.store import ResultStore
 from viewmend.datasets.catalogue import absent
 from viewmend.exceptions import InvalidParameterError
@@ -65,9 +68,18 @@ class Worker:
             # Another process may have ended the run between the plan and the claim.
             record = self.store.get(key)
             if record is None:
-                record = self.measure(key, self.folders)
-                self.store.write(record)
+                record = self._kept(self.measure(key, self.folders))
             return RunOutcome(key, record.status)
+
+    def _kept(self, record: Record) -> Record:
+        """The record as it stands in the store: one that cannot stand there is an error."""
+        try:
+            self.store.write(record)
+        except InvalidRecordError as error:
+            made = record.environment
+            record = Record(record.key, "error", environment=made, message=str(error))
+            self.store.write(record)
+        return record
 
 
 Spread = Callable[[Worker, Sequence[RunKey]], Iterator[RunOutcome]]
@@ -83,6 +95,7 @@ def carry_out(
 
     ``watch`` is told of every run that this process ended.
     """
+    experiment.check_trusted()
     while runs := Plan(experiment, worker.store.records()).unfinished_runs():
         statuses = set()
         for outcome in spread(worker, runs):
@@ -108,11 +121,15 @@ def in_turn(worker: Worker, keys: Sequence[RunKey]) -> Iterator[RunOutcome]:
 
 
 def on_cores(worker: Worker, keys: Sequence[RunKey], jobs: int) -> Iterator[RunOutcome]:
-    """Runs on ``jobs`` processes of one thread each, -1 for one process per core."""
+    """Runs on ``jobs`` processes of one thread each, -1 for one process per core.
+
+    They end when this process does, also by a signal.
+    """
     joblib = _require("joblib", "bench")
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+    ties = {"initializer": end_with_parent, "initargs": (os.getpid(),)}
+    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1, **ties):
         # One run at a time, so that the plan is gone through in its order.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
         try:
@@ -185,13 +202,19 @@ class Session:
 
 
 def open_experiment(
-    path: Path, results: Path, data: Path, only: Sequence[str] = (), repetitions: int | None = None
+    path: Path,
+    results: Path,
+    data: Path,
+    only: Sequence[str] = (),
+    repetitions: int | None = None,
+    trust: bool = False,
 ) -> Session:
     """An experiment of a TOML file, or a part of it, see `viewmend.bench.experiment.narrowed`.
 
-    ``results`` is the folder of the store, in whose folder ``cache`` lies what runs share.
+    ``results`` is the folder of the store, in whose folder ``cache`` lies what runs share. Only
+    with ``trust`` is code of others, which the file may name, ever imported.
     """
-    experiment = narrowed(read_experiment(path), only, repetitions)
+    experiment = narrowed(read_experiment(path, trust), only, repetitions)
     names = () if experiment.measure in WITHOUT_DATA else experiment.data
     folders = RunFolders(data.resolve(), (results / "cache").resolve())
     return Session(experiment, ResultStore(results.resolve()), folders, absent(names, data))

@@ -17,6 +17,10 @@ _NO_RULES = ("rules", "")
 STATUSES = ("done", "error", "left_out")
 
 
+class InvalidRecordError(ValueError):
+    """A record does not hold what its run should have left."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """A learning problem up to its repetitions: one row of the main table."""
@@ -103,14 +107,20 @@ class Record:
     # Of an error, or why the run was left out.
     message: str = ""
 
+    def value(self, name: str) -> Any:
+        """What was measured, or what it cost, by name; an error where the record lacks it."""
+        for values in (self.result, self.timings):
+            if name in values:
+                return values[name]
+        msg = (
+            f"the record {self.key.digest}.json of {self.key.method} on {self.key.data} has no "
+            f"{name!r}; remove the file and do the run again"
+        )
+        raise InvalidRecordError(msg)
+
     def to_dict(self) -> dict[str, Any]:
         """As nested dicts and lists, for JSON."""
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Record:
-        """The record of a file."""
-        return cls(**{**fields, "key": RunKey.from_dict(fields["key"])})
 
 
 def environments_of(records: Iterable[Record]) -> list[Mapping[str, Any]]:
@@ -120,11 +130,11 @@ def environments_of(records: Iterable[Record]) -> list[Mapping[str, Any]]:
 
 def setting_of(parameters: Mapping[str, Any]) -> Setting:
     """Parameters as part of a key: sorted, lists as tuples."""
-    frozen = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in parameters.items()
-    }
-    return tuple(sorted(frozen.items()))
+    return tuple((name, _frozen(parameters[name])) for name in sorted(parameters))
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value
 
 
 def derived_seed(key: RunKey, concern: str) -> int:

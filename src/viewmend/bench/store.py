@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from viewmend.bench.environment import check_publishable
-from viewmend.bench.runs import STATUSES, Record, RunKey, environments_of, leaves, plain
+from viewmend.bench.record_files import read_key, read_record
+from viewmend.bench.runs import InvalidRecordError, Record, RunKey, environments_of, leaves, plain
 from viewmend.exceptions import DataWarning, InvalidParameterError
 
 __all__ = ["ResultStore", "export_records", "flat_record"]
@@ -43,10 +44,15 @@ class ResultStore:
         )
 
     def write(self, record: Record) -> None:
-        """Put a record in its place, instead of an earlier one of the same run if there is one."""
+        """Put a record in its place, instead of an earlier one of the same run if there is one.
+
+        One that could not be read again, such as that of a share above 1, is refused with an
+        `InvalidRecordError`: its run would be to do for ever.
+        """
         for folder in (self.runs, self.drafts):
             folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(record.to_dict(), indent=1, sort_keys=True, default=plain)
+        read_record(text)
         draft = self.drafts / f"{record.key.digest}-{uuid.uuid4().hex}.json"
         with draft.open("w") as file:
             file.write(text + "\n")
@@ -112,22 +118,22 @@ class ResultStore:
     def _claimed(self) -> Iterator[tuple[RunKey, bool]]:
         for path in sorted(self.claims.glob("*.lock")):
             try:
-                with path.open() as lock:
+                with path.open("rb") as lock:
                     held = not _lock(lock.fileno())
-                    key = RunKey.from_dict(json.load(lock))
-            except (OSError, ValueError):  # released, or claimed this very moment
+                    key = read_key(lock.read())
+            except (OSError, InvalidRecordError):  # released, or claimed this very moment
                 continue
             yield key, held
 
 
 def _read(path: Path) -> Record | None:
     try:
-        record = Record.from_dict(json.loads(path.read_text()))
-        if record.key.digest == path.stem and record.status in STATUSES:
+        record = read_record(path.read_bytes())
+        if record.key.digest == path.stem:
             return record
-        problem = f"it holds the run {record.key.digest} with status {record.status!r}"
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        problem = f"{type(error).__name__}: {error}"
+        problem = f"it holds the run {record.key.digest}"
+    except (OSError, InvalidRecordError) as error:
+        problem = str(error)
     msg = f"{path} is no record of a run ({problem}) and counts as not there; remove the file"
     warnings.warn(msg, DataWarning, stacklevel=3)
     return None

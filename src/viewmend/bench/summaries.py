@@ -134,7 +134,7 @@ def _values(runs: list[Record], field: str, condition: Condition) -> list[float]
         )
         raise InvalidParameterError(msg)
     ordered = sorted(runs, key=lambda one: one.key.repetition)
-    return [percent(one.result[field]) for one in ordered]
+    return [percent(one.value(field)) for one in ordered]
 
 
 def settings_vary(records: Sequence[Record]) -> tuple[str, ...]:

@@ -128,7 +128,10 @@ def unpacked_arrays(name: str, arrays: dict[str, np.ndarray]) -> Packed:
     if f"{name}.dense" in arrays:
         return arrays[f"{name}.dense"], shape
     parts = tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
-    return csr_array(parts, shape=(int(np.prod(shape[:-1])), shape[-1])), shape
+    matrix = csr_array(parts, shape=(int(np.prod(shape[:-1])), shape[-1]))
+    # Compiled code follows the indices unchecked.
+    matrix.check_format(full_check=True)
+    return matrix, shape
 
 
 def begin(block: RowBlock, shared: Shared) -> tuple[RowBlock, np.ndarray, Sums]:

@@ -248,7 +248,7 @@ def _values(runs: Sequence[Record], name: str) -> list:
 def _scores_at(runs: Sequence[Record], point: Mapping[str, object], look: Look) -> list[float]:
     chosen = metric_named(look.metric)
     return [
-        percent(one.result[chosen.field_under(one.key.protocol)])
+        percent(one.value(chosen.field_under(one.key.protocol)))
         for one in runs
         if all(dict(one.key.setting).get(name, "default") == v for name, v in point.items())
     ]

@@ -13,7 +13,7 @@ from viewmend.bench.charts.chart import Chart, Panel, Series, series_of, with_po
 from viewmend.bench.paper_values import Look
 from viewmend.bench.runs import Record
 from viewmend.bench.summaries import done, grouped
-from viewmend.bench.tables.runs import GIB, measured, tensor_sizes, total_seconds
+from viewmend.bench.tables.runs import GIB, tensor_sizes, total_seconds
 
 # Of many repetitions the lines of one are shown: their rounds do not correspond.
 ONE_RUN = "Of the first repetition."
@@ -126,8 +126,8 @@ def footprint_chart(records: Sequence[Record], look: Look) -> Chart:
 
 # Label, ours of a record, the attribute of the paper's footprint.
 _QUANTITIES: tuple[tuple[str, Callable[[Record], float], str], ...] = (
-    ("seconds", lambda one: measured(one, "seconds"), "seconds"),
-    ("peak GiB", lambda one: measured(one, "peak_bytes") / GIB, "gibibytes"),
+    ("seconds", lambda one: one.value("seconds"), "seconds"),
+    ("peak GiB", lambda one: one.value("peak_bytes") / GIB, "gibibytes"),
 )
 
 

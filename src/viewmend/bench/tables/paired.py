@@ -165,7 +165,7 @@ def paired_differences(
     by_method: dict[str, dict[tuple[Condition, int], float]] = {subject: {}, other: {}}
     for run in done(records):
         problem = run.key.condition, run.key.repetition
-        by_method.setdefault(run.key.method, {})[problem] = percent(run.result[field])
+        by_method.setdefault(run.key.method, {})[problem] = percent(run.value(field))
     ours, theirs = by_method[subject], by_method[other]
     shared = grouped(sorted(ours.keys() & theirs.keys(), key=lambda p: p[1]), lambda p: p[0])
     return {

@@ -5,6 +5,7 @@ Each function takes records of one protocol and how to look at them, and gives a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import mean, median
 
@@ -58,12 +59,13 @@ def completeness_table(records: Sequence[Record], _look: Look) -> Table:
     posed = [one for one in records if "observed_pairs" in one.result]
     for condition, runs in grouped(posed, lambda one: one.key.condition).items():
         # All methods of a repetition share their problem.
-        problems = list({one.key.repetition: one.result for one in runs}.values())
+        problems = list({one.key.repetition: one for one in runs}.values())
         sizes = [
-            mean(problem[name] for problem in problems) for name in ("n_samples", "n_labelled")
+            mean(problem.value(name) for problem in problems)
+            for name in ("n_samples", "n_labelled")
         ]
         shares = [
-            mean(100 * problem[name] for problem in problems)
+            mean(100 * problem.value(name) for problem in problems)
             for name in ("observed_pairs", "complete_samples")
         ]
         entries = [Entry(f"{size:g}", size) for size in sizes]
@@ -96,11 +98,11 @@ def inner_errors_table(records: Sequence[Record], _look: Look, n_steps: int = 6)
     """
     lines = []
     for record in done(records, "trace"):
-        steps = record.result["history"][0].get("inner") or []
+        steps = (record.value("history") or [{}])[0].get("inner") or []
         if not steps:
             continue
         for name, field in (("alpha error", "alpha_error"), ("P error", "P_error")):
-            errors = [step[field] for step in steps[:n_steps]]
+            errors = [step.get(field, math.nan) for step in steps[:n_steps]]
             entries = [Entry(f"{error:.2e}", error) for error in errors]
             gaps = [GAP] * (n_steps - len(entries))
             heads = (record.key.method, record.key.data, str(record.key.repetition), name)
@@ -138,13 +140,8 @@ def tensor_sizes(record: Record) -> tuple[int, int, int]:
     return int(setting["n"]), int(setting["V"]), int(setting["m"])
 
 
-def measured(record: Record, field: str) -> float:
-    """A measured cost, which is no result: it differs from run to run."""
-    return {**record.result, **record.timings}[field]
-
-
 def _median_entry(runs: Sequence[Record] | None, field: str, scale: float) -> Entry:
     if not runs:
         return GAP
-    value = median(measured(one, field) for one in runs) / scale
+    value = median(one.value(field) for one in runs) / scale
     return Entry(f"{value:.3g}", value)
