@@ -13,6 +13,7 @@ from viewmend.cli.origin import Origin, fingerprints, read_origin
 from viewmend.data import MultiViewData, Request, read_view_tables, result_frame
 from viewmend.exceptions import DataWarning
 from viewmend.persistence import load
+from viewmend.storage.atomic import replacing
 from viewmend.storage.errors import ModelFileError
 
 if TYPE_CHECKING:
@@ -121,4 +122,5 @@ def prediction_table(
 
 def write_predictions(table: pd.DataFrame, path: Path) -> None:
     """Write a file of predictions, with six digits of every share."""
-    table.to_csv(path, float_format="%.6g")
+    with replacing(path) as stream:
+        table.to_csv(stream, float_format="%.6g")
