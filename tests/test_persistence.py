@@ -263,7 +263,7 @@ def test_foreign_files_are_told_from_truncated_ones(files):
         with pytest.raises(ModelFileError, match="a model file starts with"):
             loaded(foreign)
     for size in (4, 100, len(data) // 2, len(data) - 1):
-        with pytest.raises(ModelFileError, match="truncated"):
+        with pytest.raises(ModelFileError, match=r"truncated|the digest of all"):
             loaded(data[:size])
     other = io.BytesIO()
     np.savez(other, a=np.zeros(3))
@@ -510,23 +510,14 @@ def mutated(data, rng):
     return bytes(data)
 
 
-def error_or_equal(original, data):
-    """Whether the file loads, and then to the model that was saved."""
-    try:
-        model = loaded(data)
-    except ModelFileError:
-        return False
-    assert saved(model) == original
-    return True
-
-
-def test_a_damaged_file_is_an_error_or_the_same_model(files):
+def test_a_damaged_file_is_an_error(files):
     rng = np.random.default_rng(0)
-    same = 0
     for i in range(400):
         original = files[["agfti", "mend without evidence"][i % 2]]
-        same += error_or_equal(original, mutated(original, rng))
-    assert same == 0
+        damaged = mutated(original, rng)
+        assert damaged != original
+        with pytest.raises(ModelFileError):
+            loaded(damaged)
 
 
 JUNK = [None, True, 0, -1, 7, 2**70, 0.5, "", "a0", "a1", [], {}, [1, 2], {"tuple": []}]

@@ -13,6 +13,7 @@ import numpy as np
 
 from viewmend.core.common.calibration import Calibration
 from viewmend.core.mend.consistency import check_geometry, check_stage
+from viewmend.data.origin import Origin
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.mend import MendClassifier
 from viewmend.storage.errors import expect, expect_indices, expect_shape
@@ -50,6 +51,19 @@ def _check_layout(model: SavedModel) -> None:
         expect_shape("class_weights", state.class_weights, n_classes)
     if hasattr(model, "view_weights_"):
         expect_shape("view_weights_", model.view_weights_, n_views)
+    if state.origin is not None:
+        _check_origin(state.origin, model)
+
+
+def _check_origin(origin: Origin, model: SavedModel) -> None:
+    n_samples = len(model.transduction_)
+    expect_shape("samples", origin.samples, n_samples, kinds="u")
+    expect_shape("ids", origin.ids, n_samples, kinds="U")
+    for what, table in (("columns", origin.columns), ("fills", origin.fills)):
+        expect(tuple(table) == model.view_names_, what, f"of {model.view_names_}", list(table))
+    for name, n_columns in zip(model.view_names_, model.view_n_features_, strict=True):
+        expect_shape("columns", origin.columns[name], n_columns, kinds="U")
+        expect_shape("fills", origin.fills[name], n_columns)
 
 
 def _check_calibration(calibration: Calibration, n_classes: int) -> None:
