@@ -25,11 +25,14 @@ from pathlib import Path
 from attacks.models import ModelFiles
 from attacks.outcomes import GOOD, Attack, Verdict
 from attacks.running import Count, run_case, run_cases
+from attacks.writers import KilledWriters, TwoWriters
 
 from viewmend.bench.environment import environment
 
 ATTACKS: Mapping[str, Attack] = {
     "models": ModelFiles(),
+    "two writers": TwoWriters(),
+    "kills during save": KilledWriters(),
 }
 
 

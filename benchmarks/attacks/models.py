@@ -163,7 +163,7 @@ ACCIDENTS: dict[str, Callable[[bytes, bytes, int, int, Rng], bytes]] = {
     "repeat": lambda d, _o, at, n, _r: d[: at + n] + d[at:],
     "junk before": lambda d, _o, _at, n, rng: rng.bytes(n) + d,
     "junk after": lambda d, _o, _at, n, rng: d + rng.bytes(n),
-    "join": lambda d, other, _at, _n, _r: other + d,
+    "join": lambda d, other, _at, _n, _r: d + other,
     "half of another": lambda d, other, at, _n, _r: d[:at] + other[at:],
 }
 

@@ -28,6 +28,8 @@ TINY, SINGLE = np.finfo(np.float64).tiny, float(np.finfo(np.float32).max)
 # Squares of the data must not overflow, nor its products with the scales that are read off it.
 MOST_OF_DATA, MOST_OF_SCALES = 1e140, 1e160
 KERNEL_SCALES = (1e-38, SINGLE)
+# Those that classes guide are multiplied by up to 1e100.
+MOST_OF_EDGES = 1e120
 # Shares are rounded.
 MOST_SHARE = 1 + 1e-6
 
@@ -63,7 +65,7 @@ def check_graph(what: str, graph: csr_array, n_samples: int) -> None:
     """Raise a ModelFileError unless it is a graph between that many samples."""
     shape = (n_samples, n_samples)
     expect(graph.shape == shape, f"shape of {what}", str(shape), graph.shape)
-    expect_floats(what, graph.data, graph.nnz, low=0)
+    expect_floats(what, graph.data, graph.nnz, low=0, high=MOST_OF_EDGES)
 
 
 def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
