@@ -107,10 +107,11 @@ def test_a_pipe_is_written_and_stays_one(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read = []
-    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    # Where the pipe is replaced, nobody ever writes to it.
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
     reader.start()
     write_text(pipe, "through")
-    reader.join()
+    reader.join(timeout=20)
     assert read == ["through"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

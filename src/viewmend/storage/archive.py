@@ -131,7 +131,7 @@ class _Sealing:
 
     def write(self, data: bytes | memoryview) -> int:
         if data == BLANK_SEAL:
-            data = _seal(self.digest)
+            data = _seal(self.digest.digest())
         self.digest.update(data)
         self.file.write(data)
         return len(data)
@@ -143,8 +143,8 @@ class _Sealing:
         """Leave the file open, which is its owner's."""
 
 
-def _seal(digest: hashlib._Hash) -> bytes:
-    return SEAL + digest.hexdigest().encode("ascii")
+def _seal(digest: bytes) -> bytes:
+    return SEAL + digest.hex().encode("ascii")
 
 
 def _is_sealed(file: BinaryIO, size: int) -> bool:
@@ -159,7 +159,7 @@ def _is_sealed(file: BinaryIO, size: int) -> bool:
     while left > 0 and (chunk := file.read(min(CHUNK, left))):
         digest.update(chunk)
         left -= len(chunk)
-    return left == 0 and _seal(digest) == seal
+    return left == 0 and _seal(digest.digest()) == seal
 
 
 def read_archive(file: BinaryIO) -> Document:
