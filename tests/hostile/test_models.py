@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from attacks.models import ACCIDENTS, FORGERIES, ModelFiles, damaged, forged
+from attacks.forging import ACCIDENTS, FORGERIES, damaged, forged
+from attacks.models import ModelFiles
 from attacks.outcomes import GOOD, Verdict
 from attacks.running import run_case
 

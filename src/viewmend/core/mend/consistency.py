@@ -52,7 +52,7 @@ def check_stage(stage: Stage, geometry: MendGeometry, n_classes: int) -> None:
     expect_indices("classes", stage.classes, -1, n_classes)
     n_graphs = sum(len(view.representations) for view in views)
     expect_floats("graph_weights", stage.graph_weights, n_graphs, low=0)
-    expect_floats("shares", stage.shares, n_classes, low=TINY, high=1)
+    expect_floats("shares", stage.shares, n_classes, low=TINY, high=MOST_SHARE)
     check_graph("W", stage.W, n)
     expect_float("consensus_scale", stage.consensus_scale, 0)
     if stage.A is not None:
