@@ -487,6 +487,11 @@ WRONG_ARRAYS = {
         lambda X: X.astype(">f8"),
         "dtype of X must be of this machine",
     ),
+    "a spectrum of no dimension": (
+        lambda m: m.fitted_state_.induction.geometry.views[0].features.spectrum,
+        lambda spectrum: spectrum[-1:].reshape(()),
+        "shape of",
+    ),
     "float classes": (
         lambda m: m.fitted_state_.induction.stage.classes,
         lambda classes: classes.astype(float),

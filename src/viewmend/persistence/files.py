@@ -137,7 +137,14 @@ def rebuild(document: Document) -> TwoStepClassifier:
         raise ModelFileError(msg) from error
     unused = sorted(set(document.arrays) - read.used)
     expect(not unused, "arrays", "named by the trees", unused)
-    check_model(model)
+    try:
+        check_model(model)
+    except ModelFileError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # So strange that it could not even be compared.
+        msg = f"the parts of a model must fit together, got others ({error}); {DAMAGED}"
+        raise ModelFileError(msg) from error
     return model
 
 

@@ -79,7 +79,7 @@ def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
         ("scales", features.map.scales),
     ):
         expect(names and list(table) == names, what, f"of {names}", list(table))
-    n_landmarks, n_features = len(np.atleast_1d(features.map.centre)), len(features.spectrum)
+    n_landmarks, n_features = len(np.atleast_1d(features.map.centre)), np.size(features.spectrum)
     for name in names:
         width = _check_representation(view.representations[name], view.X)
         expect_floats("landmarks", features.map.landmarks[name], n_landmarks, width)
