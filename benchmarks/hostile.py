@@ -30,20 +30,25 @@ from attacks.kills import (
     StoreKills,
     WorkerKills,
 )
+from attacks.models import ModelFiles
 from attacks.outcomes import GOOD, Attack, Verdict
 from attacks.running import Count, run_case, run_cases
+from attacks.writers import KilledWriters, TwoWriters
 
 from viewmend.bench.environment import environment
 
 ATTACKS: Mapping[str, Attack] = {
+    "models": ModelFiles(),
+    "two writers": TwoWriters(),
+    "kills during save": KilledWriters(),
+    "experiment files": ExperimentFiles(),
+    "store records": StoreRecords(),
+    "block checkpoint files": BlockCheckpointFiles(),
     "store kills": StoreKills(),
     "worker kills": WorkerKills(),
     "checkpoint kills": CheckpointKills(),
     "Mend checkpoint kills": MEND_CHECKPOINT_KILLS,
     "block checkpoint kills": BLOCK_CHECKPOINT_KILLS,
-    "block checkpoint files": BlockCheckpointFiles(),
-    "experiment files": ExperimentFiles(),
-    "store records": StoreRecords(),
 }
 
 

@@ -194,13 +194,34 @@ def test_false_labels_of_given_samples_change_nothing(work, by_hand, frames):
 
 def test_a_model_without_its_origin_predicts_but_is_not_judged(work, by_hand):
     model, aligned = by_hand
-    shutil.copy(work / "model.vm", work / "alone.vm")
+    viewmend.save(model, work / "alone.vm")
     done(invoke("predict", work / "alone.vm", work / "data", "-o", work / "alone.csv"))
     shares = model.predict_proba(aligned.data)
     assert_allclose(predictions(work / "alone.csv").iloc[:, 2:], shares, rtol=1e-5)
     refused = invoke("evaluate", work / "alone.vm", work / "data", "-l", work / "truth.csv")
     assert refused.exit_code == 2
-    assert "alone.vm.json" in message(refused)
+    assert "alone.vm does not tell the samples" in message(refused)
+
+
+def test_a_model_is_one_file_and_no_other_can_be_taken_for_a_part_of_it(work):
+    """A model with the JSON file of another one gave other classes."""
+    alone = work / "copied" / "model.vm"
+    alone.parent.mkdir()
+    shutil.copy(work / "model.vm", alone)
+    alone.with_name("model.vm.json").write_text("[1]")
+    truth = (work / "data", "-l", work / "truth.csv", "--json")
+    assert [entry.name for entry in work.glob("model.vm*")] == ["model.vm"]
+    expected = done(invoke("evaluate", work / "model.vm", *truth)).stdout
+    assert done(invoke("evaluate", alone, *truth)).stdout == expected
+    viewmend.save(viewmend.load(alone), work / "again.vm")
+    assert (work / "again.vm").read_bytes() == alone.read_bytes()
+
+
+def test_another_fit_forgets_the_origin_of_the_last(work, by_hand):
+    _, aligned = by_hand
+    model = viewmend.load(work / "model.vm")
+    assert model.fitted_state_.origin.column_names["labs"][0] == "labs0"
+    assert model.fit(aligned.data, aligned.y).fitted_state_.origin is None
 
 
 def test_reports_of_fit_and_of_the_model_file(work, frames):
@@ -352,14 +373,6 @@ def test_mistakes_are_short_errors(work, arguments, expected):
     assert "Traceback" not in result.output
     assert result.stdout == ""
     assert not (work / "refused").exists()
-
-
-def test_a_strange_origin_is_named(work):
-    shutil.copy(work / "model.vm", work / "strange.vm")
-    Path(work / "strange.vm.json").write_text("[1]")
-    result = invoke("predict", work / "strange.vm", work / "data", "-o", work / "strange.csv")
-    assert result.exit_code == 2
-    assert "strange.vm.json must be what viewmend fit wrote" in message(result)
 
 
 def test_an_interrupt_is_no_error_of_ours(work, monkeypatch):

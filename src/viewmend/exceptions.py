@@ -28,5 +28,9 @@ class TooLargeError(MemoryError):
     """A method would need more memory than the machine has."""
 
 
+class VersionWarning(UserWarning):
+    """A model was saved by another version of viewmend, and may say something else here."""
+
+
 class DataWarning(UserWarning):
     """The data was used, but not quite as given (zero rows, fewer anchors, unreachable samples)."""

@@ -20,6 +20,7 @@ from viewmend.core import solve
 from viewmend.core.agfti.state import Progress
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError
+from viewmend.storage.archive import write_members
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -80,8 +81,8 @@ def path(tmp_path):
         # In round 18, when some of its arrays are new and some are not.
         ("graph", "viewmend.core.agfti.admm", "shrink_graphs"),
         ("fourier", "viewmend.core.agfti.admm", "shrink_graphs"),
-        # While the file of round 18 is being written.
-        ("graph", "os", "fsync"),
+        # When the file of round 18 is written and has not taken its place.
+        ("graph", "os", "replace"),
     ],
     ids=["graph", "fourier", "file"],
 )
@@ -277,9 +278,8 @@ def rewritten(path, edit):
     document = json.loads(members["model.json"])
     edit(document)
     members["model.json"] = json.dumps(document).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
+    with path.open("wb") as file:
+        write_members(file, ((name, [content]) for name, content in members.items()))
 
 
 def _progress(document):

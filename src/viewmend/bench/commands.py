@@ -25,6 +25,7 @@ from viewmend.bench.store import ResultStore, export_records
 from viewmend.bench.summaries import METRICS, by_protocol
 from viewmend.bench.tables.table import FORMATS, write_table
 from viewmend.exceptions import InvalidParameterError
+from viewmend.storage.atomic import replacing, write_text
 
 # What users can put right themselves: told in a sentence, without a traceback.
 USER_ERRORS = (InvalidExperimentError, InvalidParameterError, InvalidRecordError, ImportError)
@@ -135,7 +136,7 @@ def table(  # noqa: PLR0913 - one argument per option of the command line
             return
         for records in protocols:
             check_publishable(environments_of(records), output)
-        output.write_text(text)
+        write_text(output, text)
         typer.echo(f"Tables: {output}")
 
 
@@ -163,7 +164,8 @@ def plot(  # noqa: PLR0913 - one argument per option of the command line
             for name in [kind] if kind else FIGURES.suitable(records, look):
                 suffix = f"_{metric}" if name in FIGURES and FIGURES[name].by_metric else ""
                 path = output / f"{experiment.stem}_{records[0].key.protocol}_{name}{suffix}.png"
-                draw_chart(FIGURES.build(name, records, look)).savefig(path)
+                with replacing(path) as stream:
+                    draw_chart(FIGURES.build(name, records, look)).savefig(stream)
                 typer.echo(f"Figure: {path}")
 
 

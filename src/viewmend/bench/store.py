@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import uuid
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from viewmend.bench.environment import check_publishable
 from viewmend.bench.record_files import read_key, read_record
 from viewmend.bench.runs import InvalidRecordError, Record, RunKey, environments_of, leaves, plain
 from viewmend.exceptions import DataWarning, InvalidParameterError
+from viewmend.storage.atomic import replacing
 
 __all__ = ["ResultStore", "export_records", "flat_record"]
 
@@ -53,13 +53,8 @@ class ResultStore:
             folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(record.to_dict(), indent=1, sort_keys=True, default=plain)
         read_record(text)
-        draft = self.drafts / f"{record.key.digest}-{uuid.uuid4().hex}.json"
-        with draft.open("w") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self._file(record.key))
-        _flush_folder(self.runs)
+        with replacing(self._file(record.key), self.drafts) as file:
+            file.write(f"{text}\n".encode())
 
     def get(self, key: RunKey) -> Record | None:
         """The record of a run, None where there is none that can be read."""
@@ -90,7 +85,7 @@ class ResultStore:
                 yield False
                 return
             # Drafts of a claimed run were left by a process that was killed.
-            for draft in self.drafts.glob(f"{key.digest}-*.json"):
+            for draft in self.drafts.glob(f"{key.digest}*"):
                 draft.unlink(missing_ok=True)
             lock.truncate(0)
             lock.write(key.text)
@@ -156,15 +151,6 @@ def _is_at(handle: int, path: Path) -> bool:
         return False
 
 
-def _flush_folder(folder: Path) -> None:
-    """Make a rename last through a loss of power."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def export_records(records: Iterable[Record], path: Path) -> None:
     """Write one line per record, in the order of the runs' keys.
 
@@ -186,10 +172,12 @@ def export_records(records: Iterable[Record], path: Path) -> None:
     # As objects, whole numbers stay whole beside gaps.
     frame = pandas.DataFrame([flat_record(record) for record in ordered], dtype=object)
     if path.suffix == ".csv":
-        frame.to_csv(path, index=False, lineterminator="\n")
+        with replacing(path) as file:
+            frame.to_csv(file, index=False, lineterminator="\n")
         return
     try:
-        frame.apply(_of_one_type).to_parquet(path, index=False, engine="pyarrow")
+        with replacing(path) as file:
+            frame.apply(_of_one_type).to_parquet(file, index=False, engine="pyarrow")
     except ImportError as error:
         msg = "Parquet needs pyarrow, which is not installed; run: pip install pyarrow, or use .csv"
         raise ImportError(msg) from error

@@ -9,22 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewmend.cli.origin import Origin, fingerprints, read_origin
 from viewmend.data import MultiViewData, Request, read_view_tables, result_frame
+from viewmend.data.origin import Origin, fingerprints
 from viewmend.exceptions import DataWarning
-from viewmend.persistence import load
+from viewmend.storage.atomic import replacing
 from viewmend.storage.errors import ModelFileError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True, eq=False)
-class KnownModel:
-    """A model, and the data it was fitted on if that is known."""
-
-    model: Any
-    origin: Origin | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,69 +32,69 @@ class Answers:
     given: np.ndarray
 
 
-def load_model(path: Path) -> KnownModel:
-    """A model and its origin from their files."""
-    return KnownModel(load(path), read_origin(path))
-
-
-def origin_for(known: KnownModel, path: Path) -> Origin:
+def origin_for(model: Any, path: Path) -> Origin:
     """The origin of a model, without which nothing tells the samples of its fit from others."""
-    if known.origin is None:
+    origin: Origin | None = model.fitted_state_.origin
+    if origin is None or len(origin.ids) == 0:
         msg = (
-            f"{path} has no {path.name}.json beside it, which tells the samples and labels that it "
-            "was fitted on; copy that file along with the model, or fit again"
+            f"{path} does not tell the samples that the model was fitted on, as it was saved by "
+            "Python; fit again with viewmend fit"
         )
         raise ModelFileError(msg)
-    return known.origin
+    return origin
 
 
-def read_for(known: KnownModel, data: Path, request: Request) -> MultiViewData:
+def read_for(model: Any, data: Path, request: Request) -> MultiViewData:
     """Data in the layout of a model."""
-    origin = known.origin
+    origin: Origin | None = model.fitted_state_.origin
     if origin is None:
         msg = (
-            "nothing tells which columns the model was fitted on, because the JSON file beside it "
-            "is missing; they are taken in the order of the files"
+            "nothing tells which columns the model was fitted on, because it was saved by Python; "
+            "they are taken in the order of the files"
         )
         warnings.warn(msg, DataWarning, stacklevel=2)
         tables = read_view_tables(data, request)
         return tables.aligned(tables.medians())
     id_column = request.id_column or origin.id_column
-    asked = replace(request, id_column=id_column, columns=origin.columns)
-    return read_view_tables(data, asked).aligned(origin.fills)
+    asked = replace(request, id_column=id_column, columns=origin.column_names)
+    return read_view_tables(data, asked).aligned(origin.fill_values)
 
 
-def answer(known: KnownModel, aligned: MultiViewData) -> Answers:
+def answer(model: Any, aligned: MultiViewData) -> Answers:
     """What the model says of every sample."""
     import pandas as pd
 
-    rows = _fit_rows(known.origin, aligned)
+    state = model.fitted_state_
+    labelled = state.label_codes >= 0
+    rows = _fit_rows(state.origin, labelled, aligned)
     new, parts = rows < 0, []
     if new.any():
-        parts.append(result_frame(known.model, new=aligned[new]))
+        parts.append(result_frame(model, new=aligned[new]))
     if not new.all():
-        parts.append(result_frame(known.model).iloc[rows[~new]].set_axis(aligned.sample_ids[~new]))
-    return Answers(
-        pd.concat(parts).loc[aligned.sample_ids], rows, _given(known.origin, aligned, rows)
-    )
+        parts.append(result_frame(model).iloc[rows[~new]].set_axis(aligned.sample_ids[~new]))
+    given = _given(state.origin, labelled, aligned, rows)
+    return Answers(pd.concat(parts).loc[aligned.sample_ids], rows, given)
 
 
-def _fit_rows(origin: Origin | None, aligned: MultiViewData) -> np.ndarray:
+def _fit_rows(origin: Origin | None, labelled: np.ndarray, aligned: MultiViewData) -> np.ndarray:
     """Rows of the fit that hold the same samples, -1 for new ones, (n_samples,) of int."""
     if origin is None:
         return np.full(len(aligned), -1)
     # Of samples that are equal in every view, a labelled one counts.
-    by_label = np.argsort(origin.labelled, kind="stable")
-    place = {origin.samples[row]: int(row) for row in by_label}
-    return np.array([place.get(mark, -1) for mark in fingerprints(aligned)])
+    by_label = np.argsort(labelled, kind="stable")
+    place = dict(zip(origin.samples[by_label].tolist(), by_label.tolist(), strict=True))
+    return np.array([place.get(mark, -1) for mark in fingerprints(aligned).tolist()])
 
 
-def _given(origin: Origin | None, aligned: MultiViewData, rows: np.ndarray) -> np.ndarray:
+def _given(
+    origin: Origin | None, labelled: np.ndarray, aligned: MultiViewData, rows: np.ndarray
+) -> np.ndarray:
     """Samples that the model knows the labels of, by what they hold or by what they are called."""
-    if origin is None:
-        return np.zeros(len(rows), dtype=bool)
-    by_content = np.array(origin.labelled)[rows] & (rows >= 0)
-    return by_content | np.isin(aligned.sample_ids.astype(str), list(origin.labelled_ids))
+    by_content = np.zeros(len(rows), dtype=bool)
+    by_content[rows >= 0] = labelled[rows[rows >= 0]]
+    if origin is None or origin.id_column is None:
+        return by_content
+    return by_content | np.isin(aligned.sample_ids.astype(np.str_), origin.ids[labelled])
 
 
 def prediction_table(
@@ -121,4 +113,5 @@ def prediction_table(
 
 def write_predictions(table: pd.DataFrame, path: Path) -> None:
     """Write a file of predictions, with six digits of every share."""
-    table.to_csv(path, float_format="%.6g")
+    with replacing(path) as stream:
+        table.to_csv(stream, float_format="%.6g")

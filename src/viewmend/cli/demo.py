@@ -15,6 +15,7 @@ from viewmend.cli.console import check_writable, refusals, say, short_warnings
 from viewmend.datasets import realised_completeness
 from viewmend.demo import DemoResult, draw_demo, run_demo
 from viewmend.plot.style import require_matplotlib
+from viewmend.storage.atomic import replacing
 
 # Field of MethodScore, heading, decimals, and which value is best.
 COLUMNS: tuple[tuple[str, str, int, Callable[..., float]], ...] = (
@@ -47,7 +48,8 @@ def demo(
         result = run_demo(seed, missing_rate, label_rate, ProgressBar(console))
     _report(console, result)
     if figure:
-        draw_demo(result).savefig(output)
+        with replacing(output) as stream:
+            draw_demo(result).savefig(stream, format=output.suffix[1:])
         say(console, f"Figure: {output}")
 
 

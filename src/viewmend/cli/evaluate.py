@@ -10,13 +10,14 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from viewmend.bench.metrics import scores
 from viewmend.cli import options
-from viewmend.cli.answers import Answers, KnownModel, answer, load_model, origin_for, read_for
+from viewmend.cli.answers import Answers, answer, origin_for, read_for
 from viewmend.cli.console import json_label, refusals, say, short_warnings, show_table, write_json
 from viewmend.core.common.calibration import calibration_error, log_loss
 from viewmend.data import MultiViewData
 from viewmend.data.labels import labelled_part
 from viewmend.exceptions import InvalidLabelsError
 from viewmend.parameters import short
+from viewmend.persistence import load
 
 HEADLINES = {
     "accuracy": "accuracy",
@@ -44,18 +45,18 @@ def evaluate(
     `viewmend evaluate model.vm data/ --labels truth.csv`
     """
     with refusals(), short_warnings(Console(stderr=True)) as notes:
-        known = load_model(model)
+        known = load(model)
         origin_for(known, model)
         request = options.request_for(id_column, labels, unlabelled, view)
         aligned = read_for(known, data, request)
-        summary = _judge(known, aligned, answer(known, aligned))
+        summary = _judge(known.classes_, aligned, answer(known, aligned))
     if as_json:
         write_json(summary | {"notes": notes})
     else:
         _show(Console(), summary)
 
 
-def _judge(known: KnownModel, aligned: MultiViewData, answers: Answers) -> dict[str, Any]:
+def _judge(classes: np.ndarray, aligned: MultiViewData, answers: Answers) -> dict[str, Any]:
     """Scores over the samples whose true classes are known and were not given."""
     if aligned.y is None or all(label is None for label in aligned.y):
         msg = "the data holds no labels; name their column, or a file of labels, with --labels"
@@ -69,7 +70,6 @@ def _judge(known: KnownModel, aligned: MultiViewData, answers: Answers) -> dict[
             "of them; pass labels of other samples"
         )
         raise InvalidLabelsError(msg)
-    classes = known.model.classes_
     frame = answers.frame.iloc[rows]
     told = frame["prediction"].to_numpy()
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +26,8 @@ from viewmend.cli.console import (
     show_table,
     write_json,
 )
-from viewmend.cli.origin import origin_of, write_origin
 from viewmend.data import MultiViewData, ViewTables, read_view_tables, result_frame
+from viewmend.data.origin import origin_of
 from viewmend.distributed.session import fitting_on
 from viewmend.exceptions import InvalidLabelsError
 from viewmend.inspection import inspect_data
@@ -167,8 +167,9 @@ def _fit(model: Any, source: ViewTables, fit_model: Callable[..., Any]) -> Fitte
 
 
 def _write_model(fitted: Fitted, path: Path) -> None:
+    origin = origin_of(fitted.source, fitted.aligned, fitted.fills)
+    fitted.model.fitted_state_ = replace(fitted.model.fitted_state_, origin=origin)
     save(fitted.model, path)
-    write_origin(path, origin_of(fitted.source, fitted.aligned, fitted.labelled, fitted.fills))
 
 
 def _write_predictions(fitted: Fitted, path: Path) -> None:

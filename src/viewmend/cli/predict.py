@@ -9,8 +9,9 @@ import typer
 from rich.console import Console
 
 from viewmend.cli import options
-from viewmend.cli.answers import answer, load_model, prediction_table, read_for, write_predictions
+from viewmend.cli.answers import answer, prediction_table, read_for, write_predictions
 from viewmend.cli.console import check_table, refusals, say, short_warnings, write_json
+from viewmend.persistence import load
 
 
 def predict(
@@ -37,10 +38,11 @@ def predict(
     console = Console(stderr=True)
     with refusals(), short_warnings(console) as notes:
         check_table(output, "--output", data)
-        known = load_model(model)
+        known = load(model)
         aligned = read_for(known, data, options.request_for(id_column, views=view))
         answers = answer(known, aligned)
-        id_heading = None if known.origin is None else known.origin.id_column
+        origin = known.fitted_state_.origin
+        id_heading = None if origin is None else origin.id_column
         unsure = answers.frame["confidence"].to_numpy() < threshold
         # A label that was given is certain, however unlikely the model finds it.
         withheld = unsure & ~(answers.given & (answers.fit_rows >= 0))

@@ -10,11 +10,12 @@ import typer
 from rich.console import Console
 
 from viewmend.cli import options
-from viewmend.cli.answers import load_model, origin_for, read_for
+from viewmend.cli.answers import origin_for, read_for
 from viewmend.cli.console import check_writable, refusals, say, short_warnings
-from viewmend.cli.origin import Origin, fingerprints
 from viewmend.data import MultiViewData
+from viewmend.data.origin import Origin, fingerprints
 from viewmend.exceptions import InvalidViewsError
+from viewmend.persistence import load
 from viewmend.report import write_report
 
 
@@ -35,27 +36,27 @@ def report(
     """
     with refusals(), short_warnings(Console(stderr=True)):
         check_writable(output, "--output")
-        known = load_model(model)
+        known = load(model)
         aligned = read_for(known, data, options.request_for(id_column, labels, unlabelled))
         origin = origin_for(known, model)
         rows = _rows_of_fit(origin, aligned)
-        given = np.where(origin.labelled, known.model.transduction_.astype(object), None)
+        labelled = known.fitted_state_.label_codes >= 0
+        given = np.where(labelled, known.transduction_.astype(object), None)
         truth = None if labels is None or aligned.y is None else aligned.y[rows]
         views = aligned[rows]
-        write_report(known.model, output, views, given, y_true=truth, ids=views.ids)
+        write_report(known, output, views, given, y_true=truth, ids=views.ids)
     say(Console(), f"report: {output}")
 
 
 def _rows_of_fit(origin: Origin, aligned: MultiViewData) -> np.ndarray:
     """Rows of the data that hold the samples of the fit, in its order."""
     place = {name: row for row, name in enumerate(aligned.sample_ids.astype(str))}
-    rows = np.array([place.get(name, -1) for name in origin.ids])
-    marks = np.array(fingerprints(aligned))
-    changed = (rows < 0) | (marks[rows] != np.array(origin.samples))
+    rows = np.array([place.get(name, -1) for name in origin.ids.tolist()])
+    changed = (rows < 0) | (fingerprints(aligned)[rows] != origin.samples)
     if changed.any():
         msg = (
             f"the data must be what the model was fitted on, but {changed.sum()} of its "
-            f"{len(rows)} samples, such as {origin.ids[int(changed.argmax())]!r}, are not there or "
+            f"{len(rows)} samples, such as {str(origin.ids[changed.argmax()])!r}, are not there or "
             "have changed; pass that data, or fit again"
         )
         raise InvalidViewsError(msg)

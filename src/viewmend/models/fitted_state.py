@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from viewmend.core.agfti.induction import Induction
 from viewmend.core.mend.induction import MendInduction
+from viewmend.data.origin import Origin
 from viewmend.protocols import AGFTIParameters, CalibratedClassifier, ClassPrior
 
 
@@ -23,17 +24,20 @@ class FittedState:
     labelled_shares: np.ndarray
     # What soft labels are multiplied by: (n_classes,), or 1.
     class_weights: np.ndarray | float
+    # Of the files that the samples came from, where they came from files; another fit forgets it.
+    origin: Origin | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
 class AGFTIState(FittedState):
-    """Of an `AGFTIClassifier`; nothing but the label codes grows with the number of samples."""
+    """Of an `AGFTIClassifier`; only label codes and origin grow with the number of samples."""
 
     induction: Induction
 
     def without_samples(self) -> AGFTIState:
         """The same for predictions alone."""
-        return replace(self, label_codes=self.label_codes[:0])
+        origin = None if self.origin is None else self.origin.without_samples()
+        return replace(self, label_codes=self.label_codes[:0], origin=origin)
 
 
 @dataclass(frozen=True, eq=False)

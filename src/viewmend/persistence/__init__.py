@@ -3,10 +3,13 @@
 A model file is a zip archive of plain members, none of them compressed:
 
 ``model.json``
-    The name of the format, its schema version, the class, its parameters, the fitted attributes
-    as a tree that names arrays, and dtype and shape of every array.
+    The name of the format, its schema version, the versions of the libraries that wrote it, the
+    class, its parameters, the fitted attributes as a tree that names arrays, and dtype and shape
+    of every array.
 ``arrays/a0.npy``, ``arrays/a1.npy``, ...
     The arrays, as ``numpy.save`` writes them; ``numpy.load`` opens the whole file.
+
+The comment of the archive, which ends the file, is a SHA-256 digest of every byte before it.
 
 Loading runs no code from the file: classes, data classes and functions are rows of tables, and
 what a file asks for beyond them is an error. No more memory is asked for than the file is long.

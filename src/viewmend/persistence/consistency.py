@@ -6,17 +6,36 @@ each other before a model is given out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from viewmend.core.common.calibration import Calibration
-from viewmend.core.mend.consistency import check_geometry, check_stage
+from viewmend.core.common.calibration import COLDEST, HOTTEST, Calibration
+from viewmend.core.mend.consistency import check_geometry, check_graph, check_stage
+from viewmend.core.mend.recipe import MendSettings
+from viewmend.data.origin import Origin
+from viewmend.exceptions import InvalidParameterError
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.mend import MendClassifier
-from viewmend.storage.errors import expect, expect_indices, expect_shape
+from viewmend.models.mend_problem import make_settings
+from viewmend.storage.errors import (
+    DAMAGED,
+    ModelFileError,
+    expect,
+    expect_float,
+    expect_floats,
+    expect_indices,
+    expect_shape,
+)
 
+# Shares are rounded.
+SHARE: dict[str, float] = {"low": 0, "high": 1 + 1e-6}
+# Of class weights and of the weights in an objective.
+WEIGHTS = 1e100
+DATA = 1e140
 SavedModel = AGFTIClassifier | MendClassifier
 
 
@@ -38,24 +57,42 @@ def _check_layout(model: SavedModel) -> None:
     state, kind = model.fitted_state_, model.classes_.dtype.kind
     expect_shape("classes_", model.classes_, n_classes, kinds=kind)
     expect_shape("transduction_", model.transduction_, n_samples, kinds=kind)
-    expect_shape("label_distributions_", model.label_distributions_, n_samples, n_classes)
-    expect_shape("confidence_", model.confidence_, n_samples)
+    expect_floats("label_distributions_", model.label_distributions_, n_samples, n_classes, **SHARE)
+    expect_floats("confidence_", model.confidence_, n_samples, **SHARE)
     expect_shape("label_codes", state.label_codes, n_samples, kinds="i")
     expect_indices("label_codes", state.label_codes, -1, n_classes)
     _check_calibration(model.calibration_, n_classes)
     expect_shape("unreachable_", model.unreachable_, n_samples, kinds="b")
     expect_shape("observed_", model.observed_, n_samples, n_views, kinds="b")
-    expect_shape("labelled_shares", state.labelled_shares, n_classes)
+    expect_floats("labelled_shares", state.labelled_shares, n_classes, **SHARE)
+    total = float(state.labelled_shares.sum())
+    expect(abs(total - 1) < 1e-6, "labelled_shares", "of sum one", total)
     if isinstance(state.class_weights, np.ndarray):
-        expect_shape("class_weights", state.class_weights, n_classes)
+        weights = state.class_weights
+        expect_floats("class_weights", weights, n_classes, low=1 / WEIGHTS, high=WEIGHTS)
+    else:
+        expect_float("class_weights", state.class_weights, 1 / WEIGHTS, WEIGHTS)
     if hasattr(model, "view_weights_"):
-        expect_shape("view_weights_", model.view_weights_, n_views)
+        expect_floats("view_weights_", model.view_weights_, n_views, **SHARE)
+    if state.origin is not None:
+        _check_origin(state.origin, model)
+
+
+def _check_origin(origin: Origin, model: SavedModel) -> None:
+    n_samples = len(model.transduction_)
+    expect_shape("samples", origin.samples, n_samples, kinds="u")
+    expect_shape("ids", origin.ids, n_samples, kinds="U")
+    for what, table in (("columns", origin.columns), ("fills", origin.fills)):
+        expect(tuple(table) == model.view_names_, what, f"of {model.view_names_}", list(table))
+    for name, n_columns in zip(model.view_names_, model.view_n_features_, strict=True):
+        expect_shape("columns", origin.columns[name], n_columns, kinds="U")
+        expect_floats("fills", origin.fills[name], n_columns, low=-DATA, high=DATA)
 
 
 def _check_calibration(calibration: Calibration, n_classes: int) -> None:
-    expect(calibration.temperature > 0, "temperature", "above zero", calibration.temperature)
+    expect_float("temperature", calibration.temperature, COLDEST, HOTTEST)
     n_held_out = len(np.atleast_1d(calibration.codes))
-    expect_shape("shares", calibration.shares, n_held_out, n_classes)
+    expect_floats("shares", calibration.shares, n_held_out, n_classes, **SHARE)
     expect_shape("codes", calibration.codes, n_held_out, kinds="i")
     expect_indices("codes", calibration.codes, 0, n_classes)
 
@@ -68,13 +105,18 @@ def _check_agfti(model: AGFTIClassifier) -> None:
         expect(len(anchors) == n_views, what, f"of {n_views} views", len(anchors))
         for array, columns in zip(anchors, model.view_n_features_, strict=True):
             expect_shape(what, array, m, columns)
+            # Squares must not overflow.
+            limit = float(np.sqrt(np.finfo(array.dtype).max)) / 1000
+            expect_floats(what, array, m, columns, low=-limit, high=limit)
     expect(1 <= fit.k < m, "k", f"between 1 and {m - 1}", fit.k)
-    expect_shape("alpha", fit.alpha, n_views)
-    expect_shape("T", fit.T, n_views, m, m)
-    expect_shape("anchor_labels", fit.anchor_labels, m, n_classes)
-    expect_shape("fused_graph_", model.fused_graph_, n_samples, m)
-    expect_shape("view_graphs_", model.view_graphs_, n_views, n_samples, m)
-    expect_shape("anchor_alignments_", model.anchor_alignments_, n_views, m, m)
+    for what, weight in (("lam", fit.lam), ("beta", fit.beta)):
+        expect_float(what, weight, 1 / WEIGHTS, WEIGHTS)
+    expect_floats("alpha", fit.alpha, n_views, low=1e-150, high=SHARE["high"])
+    expect_floats("T", fit.T, n_views, m, m)
+    expect_floats("anchor_labels", fit.anchor_labels, m, n_classes)
+    expect_floats("fused_graph_", model.fused_graph_, n_samples, m)
+    expect_floats("view_graphs_", model.view_graphs_, n_views, n_samples, m)
+    expect_floats("anchor_alignments_", model.anchor_alignments_, n_views, m, m)
 
 
 def _check_mend(model: MendClassifier) -> None:
@@ -88,12 +130,29 @@ def _check_mend(model: MendClassifier) -> None:
     )
     check_geometry(fit.geometry, n, model.view_n_features_)
     check_stage(fit.stage, fit.geometry, n_classes)
-    expect_shape("prior", fit.prior, n_classes)
-    expect_shape("class_prior_", model.class_prior_, n_classes)
+    _check_settings(fit.settings)
+    expect_floats("prior", fit.prior, n_classes, **SHARE)
+    expect_floats("class_prior_", model.class_prior_, n_classes, **SHARE)
     expect_shape("order", order, n, kinds="i")
     expect(np.array_equal(np.sort(order), np.arange(n)), "order", "a permutation", n)
     expect_shape("off_graph_", model.off_graph_, n, kinds="b")
-    expect(model.graph_.shape == (n, n), "shape of graph_", str((n, n)), model.graph_.shape)
+    check_graph("graph_", model.graph_, n)
+
+
+def _check_settings(settings: MendSettings) -> None:
+    """Raise unless there are parameters that make these settings, and powers stay finite."""
+    rule, names = settings.neighbours, [each.name for each in fields(MendSettings)]
+    same = {name: getattr(settings, name) for name in names if name not in ("neighbours", "weigh")}
+    model = MendClassifier(n_neighbors=(rule.fewest, rule.most), **same)
+    try:
+        model.validate_parameters()
+        expect(make_settings(model) == settings, "settings", "those of parameters", settings)
+    except InvalidParameterError as error:
+        msg = f"settings of a model file must be valid, got {error}; {DAMAGED}"
+        raise ModelFileError(msg) from error
+    # An edge is multiplied by at most (floor + 1)^power.
+    growth = settings.edge_power * math.log10(settings.edge_floor + 1)
+    expect_float("edge_power", growth, 0, 100)
 
 
 _CHECKS: dict[type, Callable[[Any], None]] = {

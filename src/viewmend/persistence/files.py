@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.exceptions import InvalidParameterError
+from viewmend.exceptions import InvalidParameterError, VersionWarning
 from viewmend.models.base import TwoStepClassifier
 from viewmend.models.search import LabelSearchCV
 from viewmend.persistence.consistency import check_model
@@ -19,6 +20,7 @@ from viewmend.storage.atomic import replacing
 from viewmend.storage.errors import DAMAGED, ModelFileError, expect
 from viewmend.storage.tree import Reader, Writer
 from viewmend.storage.types import check_types
+from viewmend.version import __version__
 
 
 def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] | BinaryIO) -> None:
@@ -68,11 +70,28 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
     ModelFileError
         If the file is truncated, damaged, of another kind, or of another schema, such as that of
         version 0.1.
+
+    Warns
+    -----
+    VersionWarning
+        If another minor version of viewmend saved the model.
     """
     if not isinstance(file, (str, os.PathLike)):
-        return rebuild(read_archive(file))
+        return _load(file)
     with Path(file).open("rb") as stream:
-        return rebuild(read_archive(stream))
+        return _load(stream)
+
+
+def _load(stream: BinaryIO) -> TwoStepClassifier:
+    document = read_archive(stream)
+    written = document.versions["viewmend"]
+    if written.split(".")[:2] != __version__.split(".")[:2]:
+        msg = (
+            f"the model was saved by viewmend {written} and is loaded by {__version__}, which may "
+            f"predict other classes; fit again with this version, or use viewmend {written}"
+        )
+        warnings.warn(msg, VersionWarning, stacklevel=3)
+    return rebuild(document)
 
 
 def describe(model: TwoStepClassifier | LabelSearchCV) -> Document:
@@ -118,7 +137,14 @@ def rebuild(document: Document) -> TwoStepClassifier:
         raise ModelFileError(msg) from error
     unused = sorted(set(document.arrays) - read.used)
     expect(not unused, "arrays", "named by the trees", unused)
-    check_model(model)
+    try:
+        check_model(model)
+    except ModelFileError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # So strange that it could not even be compared.
+        msg = f"the parts of a model must fit together, got others ({error}); {DAMAGED}"
+        raise ModelFileError(msg) from error
     return model
 
 

@@ -10,6 +10,8 @@ from math import isfinite
 from pathlib import Path
 from string import Template
 
+from viewmend.storage.atomic import write_text
+
 # Letters from which on a cell may be cut off; pointing at it shows the whole.
 LONG = 36
 
@@ -153,7 +155,7 @@ def write_page(path: str | Path, page: str) -> Path:
     """Write a page to a file, whose folder is made where there is none."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    write_text(path, page)
     return path
 
 

@@ -1,31 +1,45 @@
-"""The archive: one JSON document and its arrays in a zip file, checked before it is believed."""
+"""The archive: one JSON document and its arrays in a zip file, checked before it is believed.
+
+The comment at the end of the file is a digest of every byte before it, so that no accident goes
+unnoticed: a byte that is changed, added or lost, two files that were joined. Whoever forges a file
+can make its digest too; the checks of everything that is read are for that.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import struct
 import zipfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
+import scipy
+import sklearn
 
-from viewmend.storage.arrays import ArraySpec, array_bytes, array_from_bytes, spec_of
+from viewmend.storage.arrays import ArraySpec, array_bytes, read_array, spec_of
 from viewmend.storage.errors import DAMAGED, ModelFileError, expect
+from viewmend.version import __version__
 
 FORMAT = "viewmend model"
 # Raised whenever an older reader could not make sense of a newer file; 1 is that of version 0.1.
 SCHEMA = 2
 MANIFEST = "model.json"
-KEYS = {"format", "schema", "class", "parameters", "fitted", "arrays"}
+KEYS = {"format", "schema", "versions", "class", "parameters", "fitted", "arrays"}
 
 # JSON grows about fiftyfold when read; arrays do not, and need no limit beyond the file itself.
 MOST_MANIFEST_BYTES = 32 * 2**20
 MOST_MEMBERS = 50_000
 ZIP_START = b"PK\x03\x04"
+# The last bytes of a file, with the digest in the place of the blanks.
+SEAL = b"sha256 "
+BLANK_SEAL = SEAL + bytes(64)
+CHUNK = 2**20
 # The same model gives the same bytes, whenever it is saved.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # What zipfile is known to raise on files that are not zip archives of today.
@@ -38,17 +52,32 @@ ARCHIVE_ERRORS = (
     ValueError,
     OverflowError,
     IndexError,
+    OSError,
 )
+
+
+def library_versions() -> dict[str, str]:
+    """Of viewmend, and of the libraries that its numbers come from."""
+    return {
+        "viewmend": __version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
 
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A model as data: trees of `viewmend.storage.tree`, and arrays by the names that they use."""
+    """A model as data: trees of `viewmend.storage.tree`, and arrays by the names that they use.
+
+    ``versions`` are those of the libraries that the file is, or was, written with.
+    """
 
     class_name: Any
     parameters: Any
     fitted: Any
     arrays: Mapping[str, np.ndarray]
+    versions: Mapping[str, str] = field(default_factory=library_versions)
 
 
 def write_archive(file: BinaryIO, document: Document) -> None:
@@ -57,6 +86,7 @@ def write_archive(file: BinaryIO, document: Document) -> None:
     manifest = {
         "format": FORMAT,
         "schema": SCHEMA,
+        "versions": dict(document.versions),
         "class": document.class_name,
         "parameters": document.parameters,
         "fitted": document.fitted,
@@ -69,14 +99,67 @@ def write_archive(file: BinaryIO, document: Document) -> None:
             f"use labels of one type, ints or strings, which are kept in arrays"
         )
         raise ModelFileError(msg)
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), text)
-        for name, array in document.arrays.items():
-            spec, info = specs[name], zipfile.ZipInfo(_member(name), EPOCH)
-            info.file_size = len(spec.header) + spec.n_bytes
+    arrays = (
+        (_member(name), (spec.header, array_bytes(spec, document.arrays[name])))
+        for name, spec in specs.items()
+    )
+    write_members(file, chain([(MANIFEST, (text,))], arrays))
+
+
+def write_members(
+    file: BinaryIO, members: Iterable[tuple[str, Sequence[bytes | memoryview]]]
+) -> None:
+    """Write a zip archive of members, by name and in pieces, with the digest of all at its end."""
+    with zipfile.ZipFile(_Sealing(file), "w") as archive:
+        archive.comment = BLANK_SEAL
+        for name, pieces in members:
+            info = zipfile.ZipInfo(name, EPOCH)
+            info.file_size = sum(map(len, pieces))
             with archive.open(info, "w") as member:
-                member.write(spec.header)
-                member.write(array_bytes(spec, array))
+                for piece in pieces:
+                    member.write(piece)
+
+
+class _Sealing:
+    """Passes on what is written, and a digest of it in the place of the blank seal.
+
+    It cannot seek, so that `zipfile` writes from the beginning to the end.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.digest = file, hashlib.sha256()
+
+    def write(self, data: bytes | memoryview) -> int:
+        if data == BLANK_SEAL:
+            data = _seal(self.digest.digest())
+        self.digest.update(data)
+        self.file.write(data)
+        return len(data)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+    def close(self) -> None:
+        """Leave the file open, which is its owner's."""
+
+
+def _seal(digest: bytes) -> bytes:
+    return SEAL + digest.hex().encode("ascii")
+
+
+def _is_sealed(file: BinaryIO, size: int) -> bool:
+    """Whether the file ends with the digest of all that comes before."""
+    left = max(size - len(BLANK_SEAL), 0)
+    file.seek(left)
+    seal = file.read(len(BLANK_SEAL))
+    if not seal.startswith(SEAL):
+        return False
+    digest = hashlib.sha256()
+    file.seek(0)
+    while left > 0 and (chunk := file.read(min(CHUNK, left))):
+        digest.update(chunk)
+        left -= len(chunk)
+    return left == 0 and _seal(digest.digest()) == seal
 
 
 def read_archive(file: BinaryIO) -> Document:
@@ -94,8 +177,9 @@ def read_archive(file: BinaryIO) -> Document:
         )
         raise ModelFileError(msg)
     try:
+        sealed = _is_sealed(file, size)
         with zipfile.ZipFile(file) as archive:
-            return _read(archive, size)
+            return _read(archive, size, sealed)
     except ModelFileError:
         raise
     except ARCHIVE_ERRORS as error:
@@ -103,7 +187,7 @@ def read_archive(file: BinaryIO) -> Document:
         raise ModelFileError(msg) from error
 
 
-def _read(archive: zipfile.ZipFile, size: int) -> Document:
+def _read(archive: zipfile.ZipFile, size: int, sealed: bool) -> Document:
     members = _checked_members(archive, size)
     if MANIFEST not in members:
         msg = f"a model file holds {MANIFEST}, got a zip archive without; {DAMAGED}"
@@ -111,15 +195,26 @@ def _read(archive: zipfile.ZipFile, size: int) -> Document:
     length = members[MANIFEST].file_size
     expect(length <= MOST_MANIFEST_BYTES, MANIFEST, f"at most {MOST_MANIFEST_BYTES} bytes", length)
     manifest = _parsed(archive.read(members[MANIFEST]))
+    # Before the seal, which files of version 0.1 do not have.
+    _check_schema(manifest)
+    expect(sealed, "the end of the file", "the digest of all before it", "something else")
     _check_manifest(manifest)
     specs = {name: ArraySpec.from_json(name, e) for name, e in manifest["arrays"].items()}
     names = {MANIFEST, *map(_member, specs)}
     expect(set(members) == names, "members", f"{len(names)} of known name", sorted(members))
     arrays = {
-        name: array_from_bytes(name, spec, archive.read(members[_member(name)]))
+        name: _read_member(archive, members[_member(name)], name, spec)
         for name, spec in specs.items()
     }
-    return Document(manifest["class"], manifest["parameters"], manifest["fitted"], arrays)
+    class_name, parameters, fitted = (manifest[key] for key in ("class", "parameters", "fitted"))
+    return Document(class_name, parameters, fitted, arrays, manifest["versions"])
+
+
+def _read_member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, spec: ArraySpec
+) -> np.ndarray:
+    with archive.open(info) as member:
+        return read_array(name, spec, member, info.file_size)
 
 
 def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
@@ -165,8 +260,8 @@ def _finite(text: str) -> float:
     return number
 
 
-def _check_manifest(manifest: Any) -> None:
-    """Format, then schema, then keys: newer and older files are told from damaged ones."""
+def _check_schema(manifest: Any) -> None:
+    """Format, then schema: newer and older files are told from damaged ones."""
     expect(isinstance(manifest, dict), MANIFEST, "an object", manifest)
     expect(manifest.get("format") == FORMAT, "format", repr(FORMAT), manifest.get("format"))
     schema = manifest.get("schema")
@@ -184,8 +279,14 @@ def _check_manifest(manifest: Any) -> None:
             f"viewmend 0.1"
         )
         raise ModelFileError(msg)
+
+
+def _check_manifest(manifest: dict[str, Any]) -> None:
     expect(set(manifest) == KEYS, f"keys of {MANIFEST}", str(sorted(KEYS)), sorted(manifest))
     expect(isinstance(manifest["arrays"], dict), "arrays", "an object", manifest["arrays"])
+    versions = manifest["versions"]
+    named = isinstance(versions, dict) and isinstance(versions.get("viewmend"), str)
+    expect(named, "versions", "an object with that of viewmend", versions)
 
 
 def _member(name: str) -> str:

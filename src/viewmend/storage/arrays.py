@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ ALLOWED_DTYPE = re.compile(
 )
 MOST_DIMENSIONS = 8
 LAST_CODE_POINT = 0x10FFFF
+CHUNK = 2**20
 
 
 @dataclass(frozen=True)
@@ -75,14 +76,21 @@ def array_bytes(spec: ArraySpec, array: np.ndarray) -> memoryview:
     return stored.reshape(-1).view(np.uint8).data
 
 
-def array_from_bytes(name: str, spec: ArraySpec, raw: bytes) -> np.ndarray:
-    """The array that ``raw`` holds, header and all, if it is what was declared."""
+def read_array(name: str, spec: ArraySpec, stream: IO[bytes], length: int) -> np.ndarray:
+    """The array in the next ``length`` bytes, header and all, if it is what was declared."""
     header = spec.header
-    got = len(raw) - len(header)
+    got = length - len(header)
     expect(got == spec.n_bytes, f"{name} after its header", f"{spec.n_bytes} bytes", got)
-    expect(raw.startswith(header), f"header of {name}", "that of its dtype and shape", raw[:80])
-    shape = spec.shape[::-1] if spec.fortran else spec.shape
-    stored = np.ndarray(shape, spec.dtype, buffer=raw, offset=len(header)).copy()
+    found = stream.read(len(header))
+    expect(found == header, f"header of {name}", "that of its dtype and shape", found[:80])
+    stored = np.empty(spec.shape[::-1] if spec.fortran else spec.shape, spec.dtype)
+    raw = stored.reshape(-1).view(np.uint8)
+    # In pieces: large arrays are in memory once.
+    for start in range(0, spec.n_bytes, CHUNK):
+        wanted = raw[start : start + CHUNK]
+        piece = stream.read(len(wanted))
+        expect(len(piece) == len(wanted), name, f"{spec.n_bytes} bytes", start + len(piece))
+        wanted[:] = np.frombuffer(piece, np.uint8)
     array = stored.T if spec.fortran else stored
     _check_values(name, array)
     return array

@@ -9,12 +9,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from viewmend.core.mend.evidence import Evidence
 from viewmend.core.mend.geometry import MendGeometry, MendView
+from viewmend.core.mend.loo_ridge import LEAST_R2
 from viewmend.core.mend.recipe import Stage
 from viewmend.core.mend.representations import FIRST, Representation
-from viewmend.storage.errors import expect, expect_indices, expect_shape
+from viewmend.storage.errors import (
+    expect,
+    expect_float,
+    expect_floats,
+    expect_indices,
+    expect_shape,
+)
+
+TINY, SINGLE = np.finfo(np.float64).tiny, float(np.finfo(np.float32).max)
+# Squares of the data must not overflow, nor its products with the scales that are read off it.
+MOST_OF_DATA, MOST_OF_SCALES = 1e140, 1e160
+KERNEL_SCALES = (1e-38, SINGLE)
+# Those that classes guide are multiplied by up to 1e100.
+MOST_OF_EDGES = 1e120
+# Shares are rounded.
+MOST_SHARE = 1 + 1e-6
 
 
 def check_geometry(geometry: MendGeometry, n_samples: int, n_columns: Sequence[int]) -> None:
@@ -29,21 +46,30 @@ def check_geometry(geometry: MendGeometry, n_samples: int, n_columns: Sequence[i
 def check_stage(stage: Stage, geometry: MendGeometry, n_classes: int) -> None:
     """Raise a ModelFileError unless it is a stage on that geometry, with that many classes."""
     n, views = len(geometry.observed), geometry.views
-    expect_shape("P", stage.P, n, n_classes)
-    expect_shape("F", stage.F, n, n_classes)
+    expect_floats("P", stage.P, n, n_classes, low=0)
+    expect_floats("F", stage.F, n, n_classes, low=0)
     expect_shape("classes", stage.classes, n, kinds="i")
     expect_indices("classes", stage.classes, -1, n_classes)
-    expect_shape("graph_weights", stage.graph_weights, sum(len(v.representations) for v in views))
-    expect_shape("shares", stage.shares, n_classes)
-    expect(stage.W.shape == (n, n), "shape of W", str((n, n)), stage.W.shape)
+    n_graphs = sum(len(view.representations) for view in views)
+    expect_floats("graph_weights", stage.graph_weights, n_graphs, low=0)
+    expect_floats("shares", stage.shares, n_classes, low=TINY, high=MOST_SHARE)
+    check_graph("W", stage.W, n)
+    expect_float("consensus_scale", stage.consensus_scale, 0)
     if stage.A is not None:
-        expect_shape("A", stage.A, n, n_classes)
+        expect_floats("A", stage.A, n, n_classes, low=0)
     if stage.evidence is not None:
         _check_evidence(stage.evidence, views, n, n_classes)
 
 
+def check_graph(what: str, graph: csr_array, n_samples: int) -> None:
+    """Raise a ModelFileError unless it is a graph between that many samples."""
+    shape = (n_samples, n_samples)
+    expect(graph.shape == shape, f"shape of {what}", str(shape), graph.shape)
+    expect_floats(what, graph.data, graph.nnz, low=0, high=MOST_OF_EDGES)
+
+
 def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
-    expect_shape("X", view.X, len(rows), n_columns)
+    expect_floats("X", view.X, len(rows), n_columns, low=-MOST_OF_DATA, high=MOST_OF_DATA)
     expect_shape("rows", view.rows, len(rows), kinds="i")
     expect((view.rows == rows).all(), "rows", "those observed", view.rows)
     names, features = list(view.representations), view.features
@@ -53,42 +79,56 @@ def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
         ("scales", features.map.scales),
     ):
         expect(names and list(table) == names, what, f"of {names}", list(table))
-    n_landmarks, n_features = len(np.atleast_1d(features.map.centre)), len(features.spectrum)
+    n_landmarks, n_features = len(np.atleast_1d(features.map.centre)), np.size(features.spectrum)
     for name in names:
-        width = _check_representation(view.representations[name], n_columns)
-        expect_shape("landmarks", features.map.landmarks[name], n_landmarks, width)
+        width = _check_representation(view.representations[name], view.X)
+        expect_floats("landmarks", features.map.landmarks[name], n_landmarks, width)
+        expect_float("scales", features.map.scales[name], *KERNEL_SCALES)
         near = view.neighbours[name]
+        n_near = near.indices.shape[-1] if near.indices.ndim else 0
+        expect_shape("neighbours", near.indices, len(rows), n_near, kinds="i")
         expect_indices("neighbours", near.indices, 0, len(rows))
-        expect_shape("squared_distances", near.squared_distances, *near.indices.shape)
-        expect(len(near.indices) == len(rows), "neighbours", f"of {len(rows)}", len(near.indices))
-    expect_shape("centre", features.map.centre, n_landmarks)
-    expect_shape("linear", features.map.linear, n_landmarks, n_features)
-    expect_shape("spectrum", features.spectrum, n_features)
-    expect_shape("Phi", features.Phi, len(rows), n_features)
+        expect_floats(
+            "squared_distances", near.squared_distances, len(rows), n_near, low=0, high=SINGLE
+        )
+    expect_floats("centre", features.map.centre, n_landmarks)
+    expect_floats("linear", features.map.linear, n_landmarks, n_features)
+    expect_floats("spectrum", features.spectrum, n_features, low=0)
+    expect_floats("Phi", features.Phi, len(rows), n_features)
 
 
-def _check_representation(representation: Representation, n_columns: int) -> int:
-    """Number of components that it maps ``n_columns`` to."""
-    centre, linear = representation.centre, representation.linear
+def _check_representation(representation: Representation, X: np.ndarray) -> int:
+    """Number of components that it maps the columns of ``X`` to, which must not overflow."""
+    centre, linear, n_columns = representation.centre, representation.linear, X.shape[1]
     expect(representation.first in FIRST, "first", f"one of {list(FIRST)}", representation.first)
     expect(centre.shape in ((), (n_columns,)), "shape of centre", "that of a row", centre.shape)
-    if linear.ndim == 2:
-        expect_shape("linear", linear, n_columns, linear.shape[1])
-        return int(linear.shape[1])
-    expect(linear.shape in ((), (n_columns,)), "shape of linear", "that of a row", linear.shape)
-    return n_columns
+    expect_floats("centre", centre, *centre.shape, low=-MOST_OF_DATA, high=MOST_OF_DATA)
+    expect_floats("linear", linear, *linear.shape, low=-MOST_OF_SCALES, high=MOST_OF_SCALES)
+    fits = linear.shape in ((), (n_columns,)) or linear.shape[:-1] == (n_columns,)
+    expect(fits, "shape of linear", "that of a row, or of as many rows", linear.shape)
+    # Unit rows reach one, all others no further than the data.
+    peaks = np.maximum(X.max(axis=0, initial=1), -X.min(axis=0, initial=0))
+    reach = peaks + np.abs(centre)
+    scales = np.abs(linear).astype(np.float64)
+    mapped = reach @ scales if linear.ndim == 2 else reach * scales
+    limit = float(np.finfo(np.result_type(X, centre, linear)).max) / 1024
+    expect_floats("mapped rows", mapped, *mapped.shape, high=limit)
+    return len(mapped)
 
 
 def _check_evidence(
     evidence: Evidence, views: tuple[MendView, ...], n_samples: int, n_classes: int
 ) -> None:
     size = len(views) * n_classes
-    expect_shape("P of the evidence", evidence.P, n_samples, n_classes)
+    expect_floats("P of the evidence", evidence.P, n_samples, n_classes, low=0, high=MOST_SHARE)
     expect(len(evidence.fits) == len(views), "fits", f"of {len(views)} views", len(evidence.fits))
     for fit, view in zip(evidence.fits, views, strict=True):
-        expect_shape("scores", fit.scores, len(view.rows), n_classes)
-        expect_shape("coefficients", fit.coefficients, len(view.features.spectrum), n_classes)
-        expect_shape("intercept", fit.intercept, n_classes)
-    expect_shape("means", evidence.gaussian.means, n_classes, size)
-    expect_shape("covariance", evidence.gaussian.covariance, size, size)
-    expect_shape("prior", evidence.gaussian.prior, n_classes)
+        expect_floats("scores", fit.scores, len(view.rows), n_classes)
+        expect_floats("coefficients", fit.coefficients, len(view.features.spectrum), n_classes)
+        expect_floats("intercept", fit.intercept, n_classes)
+        expect_float("r2", fit.r2, LEAST_R2, 1)
+    gaussian = evidence.gaussian
+    expect_floats("means", gaussian.means, n_classes, size)
+    expect_floats("covariance", gaussian.covariance, size, size)
+    expect_float("floor", gaussian.floor, TINY)
+    expect_floats("prior", gaussian.prior, n_classes, low=TINY, high=MOST_SHARE)
