@@ -182,7 +182,8 @@ def nearest_sums(parts: Any, number: Number, shared: Any) -> dict[str, np.ndarra
     weights = []
     for X_v, anchors_v, seen in zip(views, anchors, observed.T, strict=True):
         nearest = np.full(len(X_v), -1)
-        nearest[seen] = dispatch.squared_distances(X_v[seen], anchors_v).argmin(axis=1)
+        centre = dispatch.far_centre(anchors_v)
+        nearest[seen] = dispatch.squared_distances(X_v[seen], anchors_v, centre).argmin(axis=1)
         weights.append((nearest[:, None] == np.arange(len(anchors_v))).astype(np.float64))
     return _weighted_sums(views, observed, weights)
 

@@ -31,15 +31,20 @@ ToDevice = Callable[[np.ndarray], Array]
 
 @dataclass(frozen=True)
 class GraphSize:
-    """Anchors per view, neighbours per sample, and how anchors are drawn."""
+    """Anchors per view, neighbours per sample, how anchors are drawn, number type of the graphs."""
 
     n_anchors: int
     n_neighbors: int
     anchor_method: str
+    dtype: str
 
 
 def check_graph_size(
-    data: MultiViewData, n_anchors: int | Literal["auto"], n_neighbors: int, anchor_method: str
+    data: MultiViewData,
+    n_anchors: int | Literal["auto"],
+    n_neighbors: int,
+    anchor_method: str,
+    dtype: str,
 ) -> GraphSize:
     """Anchors per view and neighbours per sample that the poorest view allows.
 
@@ -67,7 +72,7 @@ def check_graph_size(
             f"n_anchors lowered from {n_anchors} to {m}: {name} has only {n_rows} observed samples"
         )
         warnings.warn(msg, DataWarning, stacklevel=5)
-    return GraphSize(m, k, anchor_method)
+    return GraphSize(m, k, anchor_method, dtype)
 
 
 def on_host(X: Any) -> tuple[Any, str | None]:
@@ -166,6 +171,7 @@ def graph_geometry(
     anchors, common = _drawn_anchors(views, observed, contents[view_order], size, seed)
     graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
     graphs = xp.where(observed.T[:, :, None], graphs, common)
+    graphs = xp.astype(graphs, getattr(xp, size.dtype), copy=False)
     waves = graph_spectrum(summed_graph(graphs, observed), size.n_anchors).U
     return AnchorGeometry(
         order=order,
@@ -192,7 +198,8 @@ def fourier_geometry(
     observed = to_device(data.observed)
     seen = [view[observed[:, v]] for v, view in enumerate(views)]
     anchors = tuple(select(rows, size.n_anchors, rng) for rows in seen)
-    graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
+    xp, graphs = array_namespace(*views), anchor_graphs(views, observed, anchors, size.n_neighbors)
+    graphs = xp.astype(graphs, getattr(xp, size.dtype), copy=False)
     rows = np.arange(data.n_samples)
     return AnchorGeometry(rows, data.observed, anchors, graphs, None, size.n_neighbors, to_device)
 

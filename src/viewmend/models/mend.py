@@ -261,10 +261,13 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """One step of the recipe, with the samples of fit held as they are."""
-        data, state = self._check_predict(X, mask, self.dtype), self.fitted_state_
+        data, state = self._check_predict(X, mask), self.fitted_state_
         with limited_threads(self.n_jobs):
             scores = induce_classes(state.induction, data.views, data.observed)
         return scores * state.class_weights
+
+    def _view_dtypes(self) -> list[np.dtype[Any]]:
+        return [view.X.dtype for view in self.fitted_state_.induction.geometry.views]
 
     def _explained(self, rows: np.ndarray) -> Explanation:
         return explain_mended(self, rows)

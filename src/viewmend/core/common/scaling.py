@@ -9,8 +9,25 @@ import numpy as np
 
 def unit_rows(X_v: np.ndarray) -> np.ndarray:
     """Rows scaled to unit Euclidean length; zero rows stay zero, and missing ones NaN."""
-    lengths = np.linalg.norm(X_v, axis=1, keepdims=True)
+    # Squares that overflow or vanish are noticed by their sum, and mended below.
+    with np.errstate(over="ignore", under="ignore"):
+        lengths = np.linalg.norm(X_v, axis=1, keepdims=True)
+    limits = np.finfo(X_v.dtype)
+    lowest = np.sqrt(limits.tiny / limits.eps)
+    odd = np.flatnonzero((lengths < lowest) | (lengths > np.sqrt(limits.max)))
+    if odd.size and X_v[odd].any():
+        X_v, lengths = X_v.copy(), lengths.copy()
+        # A power of two changes no digit.
+        _, exponents = np.frexp(np.abs(X_v[odd]).max(axis=1, keepdims=True))
+        X_v[odd] = np.ldexp(X_v[odd], -exponents)
+        lengths[odd] = np.linalg.norm(X_v[odd], axis=1, keepdims=True)
     return X_v / np.where(lengths == 0, 1, lengths)
+
+
+def as_given(X_v: np.ndarray) -> np.ndarray:
+    """Rows as they are, cut where their squares would overflow."""
+    limit = np.sqrt(np.finfo(X_v.dtype).max) / X_v.dtype.type(1024)
+    return np.clip(X_v, -limit, limit)
 
 
 def standardise_rows(X_v: np.ndarray) -> np.ndarray:
@@ -25,5 +42,5 @@ def standardise_rows(X_v: np.ndarray) -> np.ndarray:
 # What the parameter `normalize` may be.
 NORMALIZERS: dict[str | None, Callable[[np.ndarray], np.ndarray]] = {
     "l2": unit_rows,
-    None: lambda X_v: X_v,
+    None: as_given,
 }

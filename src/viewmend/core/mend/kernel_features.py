@@ -115,7 +115,8 @@ def _kernel(
     total = np.zeros((n_rows, len(next(iter(landmarks.values())))), dtype=np.float32)
     for name, X in representations.items():
         # In place: these arrays are the largest of a fit.
-        kernel = dispatch.squared_distances(X, landmarks[name])
+        centre = dispatch.far_centre(landmarks[name])
+        kernel = dispatch.squared_distances(X, landmarks[name], centre)
         kernel /= -scales[name]
         total += np.exp(kernel, out=kernel)
     total /= len(representations)
