@@ -31,6 +31,7 @@ from attacks.kills import (
     WorkerKills,
 )
 from attacks.models import ModelFiles
+from attacks.fits import Fits
 from attacks.outcomes import GOOD, Attack, Verdict
 from attacks.running import Count, run_case, run_cases
 from attacks.writers import KilledWriters, TwoWriters
@@ -49,6 +50,7 @@ ATTACKS: Mapping[str, Attack] = {
     "checkpoint kills": CheckpointKills(),
     "Mend checkpoint kills": MEND_CHECKPOINT_KILLS,
     "block checkpoint kills": BLOCK_CHECKPOINT_KILLS,
+    "fits": Fits(),
 }
 
 
