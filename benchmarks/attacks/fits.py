@@ -61,7 +61,22 @@ AGFTI: dict[str, tuple[Any, ...]] = {
     "n_jobs": (1, 2),
 }
 # Those that need neither PyTorch nor seconds.
-BASELINES = ("AMGL", "MLAN", "AMUSE", "FMSSL", "FMSEL", "ERL-MVSC", "union graph", "Poisson", "SNF")
+BASELINES = (
+    "SLIM",
+    "AMSC",
+    "AMMSS",
+    "AMGL",
+    "MLAN",
+    "AMUSE",
+    "FMSSL",
+    "FMSEL",
+    "CFMSC",
+    "MVAR",
+    "ERL-MVSC",
+    "union graph",
+    "Poisson",
+    "SNF",
+)
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,9 @@ class _Scaling:
     @classmethod
     def of(cls, X: np.ndarray, *others: np.ndarray) -> _Scaling:
         centre = X.mean(axis=0, dtype=np.float64)
-        spread = max(
-            max(np.max(A.max(axis=0) - centre), np.max(centre - A.min(axis=0)))
-            for A in (X, *others)
-        )
+        # NumPy's maximum is NaN where anything is, which that of Python is not.
+        ends = [end for A in (X, *others) for end in (A.max(axis=0), A.min(axis=0))]
+        spread = np.max(np.abs(np.array(ends) - centre))
         # In float32 the centre is taken off before the rows are scaled.
         if not spread < min(FARTHEST, float(np.finfo(X.dtype).max) / 4):
             msg = (
