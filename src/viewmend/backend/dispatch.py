@@ -67,7 +67,6 @@ def inners(pairs: Sequence[tuple[Array, Array]]) -> Array:
 project_simplex_rows = _dispatched(agnostic.project_simplex_rows)
 project_positive_rows = _dispatched(agnostic.project_positive_rows, 2)
 project_ragged_rows = _dispatched(agnostic.project_ragged_rows)
-far_centre = _dispatched(agnostic.far_centre)
 squared_distances = _dispatched(agnostic.squared_distances, 2)
 nearest_anchor_weights = _dispatched(agnostic.nearest_anchor_weights)
 aim_rows = _dispatched(agnostic.aim_rows, 2)

@@ -16,6 +16,7 @@ from viewmend.core.agfti.graph_fourier import (
     stacked_graph,
     summed_graph,
 )
+from viewmend.core.common.scaling import far_centre
 
 Select = Callable[[Array, int, np.random.Generator], Array]
 
@@ -39,7 +40,7 @@ def balanced_hierarchical(X_v: Array, n_anchors: int, rng: np.random.Generator) 
     """
     xp = array_namespace(X_v)
     parts = [xp.arange(X_v.shape[0], device=X_v.device)]
-    centre = dispatch.far_centre(X_v[:: max(1, X_v.shape[0] // GLANCE), :])
+    centre = far_centre(X_v[:: max(1, X_v.shape[0] // GLANCE), :])
     near_zero = X_v if centre is None else X_v - centre
     n_levels = n_anchors.bit_length() - 1
     for level in range(n_levels):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.backend.threads import blocks_for, for_each
+from viewmend.core.common.scaling import far_centre
 
 
 def anchor_graph(X_v: Array, anchors_v: Array, k: int) -> Array:
@@ -20,7 +21,7 @@ def anchor_graph(X_v: Array, anchors_v: Array, k: int) -> Array:
     ``X_v`` is (n_rows, n_features), ``anchors_v`` (n_anchors, n_features). Where the ``k + 1``
     nearest anchors are equally far, a row is uniform over all that are.
     """
-    xp, centre = array_namespace(X_v, anchors_v), dispatch.far_centre(anchors_v)
+    xp, centre = array_namespace(X_v, anchors_v), far_centre(anchors_v)
 
     # By blocks of rows, whose distances and weights stay in the cache.
     def weights(rows: slice) -> Array:

@@ -1,10 +1,16 @@
-"""Scaling of the rows of a view."""
+"""Scaling and centring of the rows of a view."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+
+from viewmend.backend.namespace import Array, array_namespace
+
+# Squared distance of the mean from the origin over that of the rows from their mean, from which the
+# mean is taken off: products then keep about 14 digits of 24 in float32, and 43 of 53 in float64.
+FAR = 2.0**10
 
 
 def unit_rows(X_v: np.ndarray) -> np.ndarray:
@@ -37,6 +43,19 @@ def standardise_rows(X_v: np.ndarray) -> np.ndarray:
     # A deviation of rounding errors alone is none.
     flat = deviations <= 1e-12 * np.abs(X_v).max(axis=1, keepdims=True)
     return np.where(flat, 0.0, centred / np.where(flat, 1.0, deviations))
+
+
+def far_centre(A: Array) -> Array | None:
+    """Mean (d,) of the rows of ``A`` (m, d) if they lie close together and far from the origin.
+
+    Products of such rows lose the digits in which they differ, unless the mean is taken off first.
+    Other rows are better left as they are, which changes no digit of theirs.
+    """
+    xp = array_namespace(A)
+    centre = xp.mean(A, axis=0)
+    gaps = A - centre
+    is_far = A.shape[0] * xp.sum(centre * centre) > FAR * xp.sum(gaps * gaps)
+    return centre if bool(is_far) else None
 
 
 # What the parameter `normalize` may be.
