@@ -27,12 +27,12 @@ DIGITS_LEFT = 1e-3
 
 MEND: dict[str, tuple[Any, ...]] = {
     "representations": (["unit"], ["standard"], ["hellinger", "half_whitened"]),
-    "n_neighbors": (1, (1, 2), 50, 10**6),
+    "n_neighbors": (1, (1, 2), 50, 10**6, 10**30),
     "spreading": (0.0, 0.5, 1 - 1e-9),
     "homophily_power": (0.0, 60.0),
     "edge_power": (1.0, 8.0),
     "n_rounds": (0, 1, 3),
-    "n_landmarks": (2, 7, 10**7),
+    "n_landmarks": (2, 7, 10**7, 10**30),
     "kernel_width": (1e-6, 50.0, 1e6),
     "consensus_weight": (0.0, 1e6),
     "evidence_power": (0.0, 20.0),
@@ -42,8 +42,8 @@ MEND: dict[str, tuple[Any, ...]] = {
     "n_jobs": (1, 2),
 }
 AGFTI: dict[str, tuple[Any, ...]] = {
-    "n_anchors": (2, 3, 4, 8, 1024),
-    "n_neighbors": (1, 2, 100),
+    "n_anchors": (2, 3, 4, 8, 1024, 2**80),
+    "n_neighbors": (1, 2, 100, 10**30),
     "anchor_method": ("kmeans", "random"),
     "imputation": ("fourier",),
     "fusion_weight": (1e-6, 1e6),

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from viewmend import AGFTIClassifier, MendClassifier
+from viewmend import AGFTIClassifier, MendClassifier, memory
 from viewmend.core.common.scaling import unit_rows
 from viewmend.core.graphs.nearest import Neighbours, nearest_rows
 from viewmend.core.graphs.neighbours import edges_to_neighbours
 from viewmend.core.mend.kernel_features import kernel_features
 from viewmend.core.mend.loo_ridge import LEAST_R2, leave_one_out_ridge
 from viewmend.core.mend.representations import REPRESENTATIONS
-from viewmend.exceptions import InvalidViewsError
+from viewmend.exceptions import InvalidViewsError, TooLargeError
 
 MODELS = {
     "Mend": lambda dtype: MendClassifier(dtype=dtype, n_rounds=1),
@@ -178,3 +178,15 @@ def test_a_constant_target_is_explained_by_nothing():
     fit = leave_one_out_ridge(features, np.full((12, 2), 0.5))
     assert fit.r2 == LEAST_R2
     assert_allclose(fit.scores, 0.5)
+
+
+def test_work_that_would_fill_the_memory_is_refused_before_it_begins(monkeypatch):
+    monkeypatch.setattr(memory, "machine_memory", lambda: 2**18)
+    mend = MendClassifier(n_landmarks=10**9)
+    with pytest.raises(TooLargeError, match=r"MendClassifier .* at 96 landmarks .*n_landmarks"):
+        mend.fit(VIEWS, Y, np.ones_like(MASK))
+    with pytest.raises(TooLargeError, match=r"AGFTI.* 4 graphs of 192 rows and 64 anchors"):
+        AGFTIClassifier(n_anchors=64).fit(VIEWS, Y, np.ones_like(MASK))
+    # Small enough, both are fitted.
+    MendClassifier(n_landmarks=8, n_rounds=0, n_neighbors=2).fit(VIEWS, Y)
+    AGFTIClassifier(n_anchors=16, max_iter=2, tol=10.0).fit(VIEWS, Y)

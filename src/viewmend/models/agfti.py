@@ -315,9 +315,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
                 f"got imputation={self.imputation!r}; set imputation='fourier' or compat=None"
             )
             raise InvalidParameterError(msg)
-        size = check_graph_size(
-            data, self.n_anchors, self.n_neighbors, self.anchor_method, self.dtype
-        )
+        size = check_graph_size(self, data)
         build, normalize = IMPUTATIONS[self.imputation], NORMALIZERS[self.normalize]
         to_device = mover_to(check_device(self.device, self._input_device))
         return build(data, labels.codes, normalize, size, self.random_state, to_device)
@@ -379,9 +377,6 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
             for_new = state.induction.converted(to_device)
             soft = induce_labels(for_new, views, to_device(data.observed))
         return to_numpy(soft) * state.class_weights
-
-    def _view_dtypes(self) -> list[np.dtype[Any]]:
-        return [anchors_v.dtype for anchors_v in self.anchors_]
 
     def _explained(self, rows: np.ndarray) -> Explanation:
         return explain_propagated(self, rows)

@@ -30,6 +30,7 @@ from viewmend.models.cross_fit import cross_fitted
 from viewmend.models.explanation import Explanation, explain_mended
 from viewmend.models.fitted_state import MendState
 from viewmend.models.mend_problem import (
+    check_room,
     make_geometry_settings,
     make_labelling,
     make_settings,
@@ -228,9 +229,10 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         self, data: MultiViewData, labels: Labels
     ) -> tuple[np.ndarray, MendGeometry]:
         """Canonical order of the samples, and what is known of them, in it, without labels."""
+        settings = make_geometry_settings(self)
+        check_room(self, data, settings)
         order = canonical_order(data.views, data.observed, labels.codes)
         views, observed = tuple(view[order] for view in data.views), data.observed[order]
-        settings = make_geometry_settings(self)
         problem = GeometryProblem(views, observed, settings)
         make = partial(build_geometry, views, observed, settings)
         return order, kept_or_made(self._all_callbacks(), problem, make)
@@ -265,9 +267,6 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         with limited_threads(self.n_jobs):
             scores = induce_classes(state.induction, data.views, data.observed)
         return scores * state.class_weights
-
-    def _view_dtypes(self) -> list[np.dtype[Any]]:
-        return [view.X.dtype for view in self.fitted_state_.induction.geometry.views]
 
     def _explained(self, rows: np.ndarray) -> Explanation:
         return explain_mended(self, rows)
