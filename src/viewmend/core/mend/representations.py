@@ -73,12 +73,11 @@ def unit(X: np.ndarray) -> Representation:
 
 def standard(X: np.ndarray) -> Representation:
     """Columns of mean 0 and deviation 1; constant columns become zero."""
-    # In double precision: the error of a sum over many rows may exceed the deviations.
-    mean, deviations = (f(axis=0, dtype=np.float64).astype(X.dtype) for f in (X.mean, X.std))
+    deviations = X.std(axis=0)
     # A deviation of rounding errors alone is none.
     varies = deviations > 1e-12 * np.abs(X).max(axis=0)
     scale = np.where(varies, 1 / np.where(varies, deviations, 1), 0)
-    return Representation("as given", mean, scale, unit=False)
+    return Representation("as given", X.mean(axis=0), scale, unit=False)
 
 
 def standard_unit(X: np.ndarray) -> Representation:
