@@ -38,7 +38,7 @@ FIRST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "as given": lambda X: X,
     "unit": unit_rows,
     "root": signed_root,
-    "unit root": lambda X: unit_rows(signed_root(X)),
+    "unit root": lambda X: unit_rows(signed_root(X).astype(np.float64, copy=False)),
 }
 
 
