@@ -91,7 +91,8 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
     dtype : {"float64", "float32"}, default="float64"
-        Of the views as they are kept. Representations and kernels are float32 in any case.
+        Of the views as they are kept; one that float32 cannot hold stays float64. Representations
+        and kernels are float32 in any case.
     random_state : int, numpy Generator or None, default=0
         Of the landmarks.
     n_jobs : int, optional
