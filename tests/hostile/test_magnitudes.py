@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from viewmend import AGFTIClassifier, MendClassifier, memory
+from viewmend import AGFTIClassifier, MendClassifier, load, memory, save
 from viewmend.core.common.scaling import unit_rows
 from viewmend.core.graphs.nearest import Neighbours, nearest_rows
 from viewmend.core.graphs.neighbours import edges_to_neighbours
@@ -190,3 +190,25 @@ def test_work_that_would_fill_the_memory_is_refused_before_it_begins(monkeypatch
     # Small enough, both are fitted.
     MendClassifier(n_landmarks=8, n_rounds=0, n_neighbors=2).fit(VIEWS, Y)
     AGFTIClassifier(n_anchors=16, max_iter=2, tol=10.0).fit(VIEWS, Y)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "error::RuntimeWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_of_views_of_both_number_types_predicts_the_same_from_a_file(name, tmp_path):
+    views = [VIEWS[0], VIEWS[1] + 1e9]
+    model = MODELS[name]("float32").fit(views, Y, MASK)
+    assert model.fitted_state_.view_dtypes == [np.float32, np.float64]
+    save(model, tmp_path / "model.vm")
+    again = load(tmp_path / "model.vm").predict_proba(views, MASK)
+    assert_array_equal(again, model.predict_proba(views, MASK))
+    assert np.mean(np.argmax(again, axis=1) == CLASSES) > 0.55
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_an_offset_hides_no_class_from_tensors(dtype):
+    pytest.importorskip("torch")
+    model = AGFTIClassifier(dtype=dtype, random_state=0, max_iter=3, device="cpu")
+    fitted, new = accuracy(model, [VIEWS[0], VIEWS[1] + 1e9])
+    assert fitted > 0.75
+    assert new > 0.55
