@@ -23,6 +23,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from attacks.experiments import BlockCheckpointFiles, ExperimentFiles, StoreRecords
+from attacks.fits import Fits
 from attacks.kills import (
     BLOCK_CHECKPOINT_KILLS,
     MEND_CHECKPOINT_KILLS,
@@ -31,7 +32,6 @@ from attacks.kills import (
     WorkerKills,
 )
 from attacks.models import ModelFiles
-from attacks.fits import Fits
 from attacks.outcomes import GOOD, Attack, Verdict
 from attacks.running import Count, run_case, run_cases
 from attacks.writers import KilledWriters, TwoWriters
