@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 # The version the deep methods are tested with; `make torch` is needed for them alone.
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test install torch lint docs bench bench-full clean
+.PHONY: demo test bounds install torch lint docs bench bench-full clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "viewmend needs Python 3.11 or newer, this is " + sys.version)'
@@ -29,6 +29,14 @@ demo: $(STAMP)  ## fit, print and draw on the embedded data
 # whole files, so that few fixtures are made twice, and take over what is left from each other.
 test: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+# Compiled kernels that read or write outside of an array say so here. Code with checks has a cache
+# of its own, or it would be mixed with that of other runs.
+bounds: $(STAMP)  ## the tests of compiled kernels with every index checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/numba-bounds OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
+	    $(BIN)/python -m pytest -q -n auto --dist worksteal tests/backend/test_bounds.py \
+	    tests/backend/test_kernels.py tests/backend/test_fourier.py tests/core/graphs \
+	    tests/hostile/test_magnitudes.py $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -23,6 +23,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from attacks.experiments import BlockCheckpointFiles, ExperimentFiles, StoreRecords
+from attacks.fits import Fits
 from attacks.kills import (
     BLOCK_CHECKPOINT_KILLS,
     MEND_CHECKPOINT_KILLS,
@@ -49,6 +50,7 @@ ATTACKS: Mapping[str, Attack] = {
     "checkpoint kills": CheckpointKills(),
     "Mend checkpoint kills": MEND_CHECKPOINT_KILLS,
     "block checkpoint kills": BLOCK_CHECKPOINT_KILLS,
+    "fits": Fits(),
 }
 
 

@@ -32,6 +32,7 @@ INTERNAL = {
     "core",
     "demo",
     "html_repr",
+    "memory",
     "models",
     "moved",
     "parameters",

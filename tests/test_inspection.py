@@ -79,10 +79,24 @@ def test_what_a_fit_refuses_is_an_error_under_the_names_of_the_samples():
     assert found("error", views, y, ids=ids) == [
         ("samples", "1 of 40 samples have no view at all (p10)"),
         ("photo", "1 row(s) are empty in part (p0)"),
-        ("text", "1 row(s) hold infinite values (p3)"),
+        ("text", "1 row(s) hold values that are infinite or beyond 1e+140 (p3)"),
     ]
     with pytest.raises(InvalidViewsError):
         MendClassifier().fit(views, y)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_numbers_too_large_or_too_small_for_a_fit_are_errors():
+    views, y = clean()
+    views["photo"] *= 1e-200
+    views["text"][5] *= 1e300
+    assert found("error", views, y) == [
+        ("text", "1 row(s) hold values that are infinite or beyond 1e+140 (5)"),
+        ("photo", "its values are below 1e-140, and their squares vanish"),
+    ]
+    for name in views:
+        with pytest.raises(InvalidViewsError, match=name):
+            MendClassifier().fit({name: views[name][:8]}, y[:8])
 
 
 def test_a_view_that_nobody_has():

@@ -82,6 +82,8 @@ class StateOfFit(Protocol):
 class AGFTIParameters(HasParameters, Protocol):
     """Parameters of `viewmend.AGFTIClassifier` that its rounds and its labels depend on."""
 
+    n_anchors: int | Literal["auto"]
+    n_neighbors: int
     anchor_method: str
     fusion_weight: float | Literal["auto"]
     graph_smoothing: float | Literal["auto"]

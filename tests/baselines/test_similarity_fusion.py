@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from viewmend.baselines import base
+from viewmend import memory
 from viewmend.baselines.similarity_fusion import (
     SimilarityFusionClassifier,
     fuse_similarities,
@@ -129,7 +129,7 @@ def test_class_mass_follows_the_prior():
 
 
 def test_refuses_what_the_memory_cannot_hold(monkeypatch):
-    monkeypatch.setattr(base.os, "sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 10**5}.get)
+    monkeypatch.setattr(memory, "machine_memory", lambda: 10**5)
     with pytest.raises(TooLargeError, match="12 dense arrays of 90 x 90"):
         SimilarityFusionClassifier().fit(TASK.data, TASK.y)
 

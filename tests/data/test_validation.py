@@ -335,10 +335,48 @@ def test_objects_are_also_a_type_error():
         check_views(np.array([[{}]], dtype=object))
 
 
-def test_too_large_for_float32_is_infinite():
-    message = r"view 0 has infinite values in 1 row\(s\) \(rows 2\), expected finite float32"
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_whose_squares_overflow_are_refused_by_view_row_and_size(dtype):
+    message = r"view 0 has values beyond 1e\+140 in 1 row\(s\) \(rows 2\), the largest 1e\+300"
     with pytest.raises(InvalidViewsError, match=message):
-        check_views([with_value(1e300)], dtype=np.float32)
+        check_views([with_value(1e300)], dtype=dtype)
+    mask = np.ones((4, 2), dtype=bool)
+    mask[2, 0] = False
+    np.testing.assert_array_equal(
+        check_views([with_value(1e300), image()], mask=mask, dtype=dtype).observed, mask
+    )
+
+
+def test_a_view_whose_squares_vanish_is_refused_but_tiny_rows_are_not():
+    with pytest.raises(InvalidViewsError, match=r"no value above 1e-140, its largest is 1e-200"):
+        check_views([np.full((3, 2), 1e-200)])
+    view = np.array([[1.0, 2.0], [1e-300, 3e-300]])
+    np.testing.assert_array_equal(check_views([view]).views[0], view)
+
+
+@pytest.mark.parametrize(
+    ("view", "dtype"),
+    [
+        (np.array([[1.0, 5.0], [2.0, 5.0]]), np.float32),
+        (np.array([[1.0, 5.0], [2.0, 5.0], [NAN, NAN]]), np.float32),
+        (1e9 + np.array([[1.0, 5.0], [2.0, 5.0]]), np.float64),
+        (np.array([[1.0, 1e6], [2.0, 1e6 + 1]], dtype=np.float32), np.float64),
+        (np.array([[1.0, 1e20], [2.0, 2e20]]), np.float64),
+        (np.array([[1e-20, 1e-20], [2e-20, 3e-20]]), np.float64),
+    ],
+)
+def test_float32_is_for_views_that_it_can_hold(view, dtype):
+    given = check_views([view, np.ones((len(view), 1))], dtype=np.float32).views
+    assert [kept.dtype for kept in given] == [dtype, np.float32]
+    np.testing.assert_array_equal(given[0], view)
+
+
+def test_new_values_beyond_float32_are_refused_where_the_fit_kept_float32():
+    X, like = [with_value(1e39)], {"mask": None, "view_sizes": None, "names": ["a"]}
+    like["n_features"] = [X[0].shape[1]]
+    assert check_new_views(X, **like).views[0].dtype == np.float64
+    with pytest.raises(InvalidViewsError, match=r"'a' has values beyond 3e\+38 in 1 row\(s\)"):
+        check_new_views(X, **like, dtypes=[np.float32])
 
 
 def test_many_offending_rows_are_counted_and_the_first_named():
@@ -443,8 +481,8 @@ def test_fitted_sizes_split_new_arrays():
 
 
 def test_new_views_get_the_dtype_asked_for():
-    data = check_new_views({"text": text(2)}, dtype=np.float32, **FIT)
-    assert [view.dtype for view in data.views] == [np.float32, np.float32]
+    data = check_new_views({"text": text(2)}, dtypes=[np.float32, np.float64], **FIT)
+    assert [view.dtype for view in data.views] == [np.float32, np.float64]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from viewmend import AGFTIClassifier
 from viewmend.datasets import hide, make_multiview_blobs
@@ -45,6 +46,18 @@ def test_bad_rows_are_named_with_their_chunk(row, value, words):
     views[1][row] = value
     with pytest.raises(InvalidViewsError, match=words):
         AGFTIClassifier(**FAST).fit(lazy(views), TASK.y)
+
+
+def test_an_offset_hides_no_class_in_float64_and_is_refused_in_float32():
+    views = [view + 1e9 for view in TASK.data.views]
+    settings = {"n_anchors": 16, "random_state": 0, "max_iter": 3, "tol": 1e-9}
+    with pytest.warns(ConvergenceWarning), dask.config.set({"viewmend.sample-rows": 60}):
+        model = AGFTIClassifier(**settings).fit(lazy(views), TASK.y)
+    assert np.mean((model.transduction_ == TASK.y_true)[TASK.unlabelled]) > 0.8
+    with pytest.raises(InvalidViewsError, match=r"view 0 cannot be held in float32.*float64"):
+        AGFTIClassifier(**settings, dtype="float32").fit(lazy(views), TASK.y)
+    with pytest.raises(InvalidViewsError, match=r"view 0 has no value above 1e-140"):
+        AGFTIClassifier(**settings).fit(lazy([1e-160 * view for view in views]), TASK.y)
 
 
 def test_a_chunk_that_cannot_be_read_is_named():

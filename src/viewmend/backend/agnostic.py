@@ -105,8 +105,14 @@ def _thresholds(falling: Array, xp: Any) -> Array:
     return (xp.cumulative_sum(falling, axis=1) - 1) / counts
 
 
-def squared_distances(X: Array, A: Array, *, xp: Any) -> Array:
-    """Squared Euclidean distances between the rows of ``X`` (n, d) and of ``A`` (m, d)."""
+def squared_distances(X: Array, A: Array, centre: Array | None = None, *, xp: Any) -> Array:
+    """Squared Euclidean distances between the rows of ``X`` (n, d) and of ``A`` (m, d).
+
+    Rows far from the origin need a ``centre`` (d,), which is taken off both, or products lose
+    the digits in which they differ.
+    """
+    if centre is not None:
+        X, A = X - centre, A - centre
     # |x|^2 + |a|^2 - 2 x a, which rounding may take below zero where rows are equal.
     norms = xp.sum(X * X, axis=1)[:, None] + xp.sum(A * A, axis=1)[None, :]
     return xp.maximum(norms - 2 * (X @ A.T), xp.zeros_like(norms))

@@ -5,7 +5,6 @@ Every method is one file: a class whose ``_solve`` reads as its algorithm, over 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
@@ -14,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from viewmend import memory
 from viewmend.core.common.scaling import unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
-from viewmend.exceptions import InvalidViewsError, TooLargeError
+from viewmend.exceptions import InvalidViewsError
 from viewmend.impute import DeepMatrixFactorization
 from viewmend.impute.base import ViewImputer
 from viewmend.models.base import MultiViewClassifier
@@ -184,15 +184,11 @@ def with_unit_rows(data: MultiViewData) -> MultiViewData:
 
 
 def check_memory(n_bytes: float, method: object, what: str) -> None:
-    """Refuse work whose arrays, ``n_bytes`` at the peak, would fill the machine's memory.
+    """`viewmend.memory.check_memory` for methods whose arrays grow with the square of the samples.
 
     ``what`` takes the room, such as "4 dense arrays of 70000 x 70000".
     """
-    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if n_bytes > 0.8 * available:
-        msg = (
-            f"{type(method).__name__} would need about {n_bytes / 2**30:.1f} GiB for {what}, and "
-            f"this machine has {available / 2**30:.1f} GiB; take fewer samples or a method on "
-            f"anchors or sparse graphs, such as UnionGraphClassifier"
-        )
-        raise TooLargeError(msg)
+    remedy = (
+        "take fewer samples or a method on anchors or sparse graphs, such as UnionGraphClassifier"
+    )
+    memory.check_memory(n_bytes, method, what, remedy)

@@ -48,8 +48,9 @@ class MeanImputedLabelSpreading(BaselineClassifier):
 
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         X = np.hstack(ColumnMeanImputer().fit_transform(data).views)
+        k = min(self.n_neighbors, data.n_samples)
         spreader = LabelSpreading(
-            kernel="knn", n_neighbors=self.n_neighbors, alpha=self.spreading, max_iter=1000
+            kernel="knn", n_neighbors=k, alpha=self.spreading, max_iter=1000
         ).fit(X, labels.codes)
         F = spreader.label_distributions_
         return Solution(F, F.sum(axis=1) > 0, extras={"n_iter_": spreader.n_iter_})

@@ -101,13 +101,18 @@ def _check_same_index(named: Sequence[tuple[str, Any]]) -> None:
             raise InvalidViewsError(msg)
 
 
-def as_matrices(given: Mapping[str, object], dtype: DTypeLike) -> dict[str, np.ndarray]:
+def as_matrices(
+    given: Mapping[str, object], dtype: DTypeLike | None = None
+) -> dict[str, np.ndarray]:
     """Every view `as_matrix`, by name."""
     return {name: as_matrix(array, view_title(name), dtype) for name, array in given.items()}
 
 
-def as_matrix(raw: object, title: str, dtype: DTypeLike) -> np.ndarray:
-    """One view as a C-contiguous float array; the input itself where it already is one."""
+def as_matrix(raw: object, title: str, dtype: DTypeLike | None = None) -> np.ndarray:
+    """One view as a C-contiguous float array; the input itself where it already is one.
+
+    Without a ``dtype``, float32 stays what it is, and all other numbers become float64.
+    """
     if raw is None:
         msg = (
             f"{title} is None, so it has no observed sample; expected an array "
@@ -121,6 +126,8 @@ def as_matrix(raw: object, title: str, dtype: DTypeLike) -> np.ndarray:
             f"leave the view out"
         )
         raise InvalidViewsError(msg)
+    if dtype is None:
+        dtype = np.float32 if array.dtype == np.float32 else np.float64
     return np.ascontiguousarray(_as_floats(array, title, dtype))
 
 

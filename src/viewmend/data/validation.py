@@ -22,6 +22,7 @@ from viewmend.data.input_arrays import (
     view_title,
     with_blank_rows,
 )
+from viewmend.data.magnitudes import as_kept, check_finite, check_seen, kept_dtype
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 
 # Warnings come from three calls below the public functions.
@@ -50,7 +51,8 @@ def check_views(
     view_sizes : sequence of int, optional
         Columns of every view inside one 2-D array; without it the array is a single view.
     dtype : floating dtype
-        Of the views in the result.
+        Of the views in the result; float64 where float32 would lose what tells rows apart, see
+        `viewmend.data.magnitudes.kept_dtype`.
 
     Raises
     ------
@@ -58,12 +60,15 @@ def check_views(
         If the views cannot be used as they are.
     """
     if is_one_array(X):
-        matrix = as_matrix(X, "X", dtype)
+        matrix = as_matrix(X, "X")
         given = split_columns(matrix, (matrix.shape[1],) if view_sizes is None else view_sizes)
     else:
         given = named_arrays(X, view_sizes)
-    views = as_matrices(given, dtype)
-    return _with_the_rest(X, _assemble(views, mask, every_view=True))
+    checked = _assemble(as_matrices(given), mask)
+    for name, view, seen in zip(checked.names, checked.views, checked.observed.T, strict=True):
+        check_seen(view, seen, view_title(name))
+    kept = tuple(view.astype(kept_dtype(view, dtype), copy=False) for view in checked.views)
+    return _with_the_rest(X, replace(checked, views=kept))
 
 
 def check_complete_data(X: object, y: ArrayLike | None) -> MultiViewData:
@@ -126,17 +131,17 @@ def check_new_views(
     view_sizes: Sequence[int] | None,
     names: Sequence[str],
     n_features: Sequence[int],
-    dtype: DTypeLike = np.float64,
+    dtypes: Sequence[DTypeLike] | None = None,
 ) -> MultiViewData:
     """Views for prediction, which must fit those seen in ``fit``: its ``names`` and widths.
 
     As `check_views`, but a view may be missing from all samples: None in place of its array, or
     left out of a dict. A dict is put in the order of ``names``, and so is a `MultiViewData` with
     the same names; columns of ``mask`` always follow ``names``. One 2-D array is split into blocks
-    of ``n_features`` columns.
+    of ``n_features`` columns. ``dtypes`` are those of the views in the result, by default float64.
     """
     if is_one_array(X):
-        matrix = as_matrix(X, "X", dtype)
+        matrix = as_matrix(X, "X")
         if matrix.shape[1] != sum(n_features):
             msg = (
                 f"X has {matrix.shape[1]} features, but predict is expecting {sum(n_features)} "
@@ -149,18 +154,20 @@ def check_new_views(
     same_names = isinstance(X, MultiViewData) and set(given) == set(names)
     match = _match_names if isinstance(X, Mapping) or same_names else _match_positions
     by_name = zip(names, match(given, names), strict=True)
-    given_views = as_matrices({name: view for name, view in by_name if view is not None}, dtype)
+    given_views = as_matrices({name: view for name, view in by_name if view is not None})
     n_samples = common_rows(given_views)
     views = {}
     for name, columns in zip(names, n_features, strict=True):
-        views[name] = given_views.get(name, np.full((n_samples, columns), np.nan, dtype))
+        views[name] = given_views.get(name, np.full((n_samples, columns), np.nan))
         if views[name].shape[1] != columns:
             msg = (
                 f"{view_title(name)} has {views[name].shape[1]} columns but had {columns} in fit; "
                 f"pass the columns of fit in the same order"
             )
             raise InvalidViewsError(msg)
-    return _assemble(views, mask, every_view=False)
+    checked = _assemble(views, mask)
+    kept = zip(checked.names, checked.views, dtypes or [np.float64] * len(views), strict=True)
+    return replace(checked, views=tuple(as_kept(view, d, view_title(n)) for n, view, d in kept))
 
 
 def _match_names(given: dict[str, object], names: Sequence[str]) -> list[object]:
@@ -184,24 +191,14 @@ def _match_positions(given: dict[str, object], names: Sequence[str]) -> list[obj
     return list(given.values())
 
 
-def _assemble(
-    views: dict[str, np.ndarray], mask: ArrayLike | None, *, every_view: bool
-) -> MultiViewData:
-    """Find, check and blank the missing rows; ``every_view`` wants some rows in each."""
+def _assemble(views: dict[str, np.ndarray], mask: ArrayLike | None) -> MultiViewData:
+    """Find, check and blank the missing rows."""
     observed = as_mask(mask, (common_rows(views), len(views)))
     zero = np.zeros_like(observed)
     for v, (name, view) in enumerate(views.items()):
         observed[:, v] &= ~np.isnan(view).all(axis=1)
         zero[:, v] = _zero_rows(view, observed[:, v], view_title(name))
     observed &= ~zero
-    for name, seen in zip(views, observed.T, strict=True):
-        if every_view and not seen.any():
-            msg = (
-                f"{view_title(name)} has no observed sample: expected at least one row that is "
-                f"neither NaN, masked nor all zero, got {len(seen)} missing rows; leave the view "
-                f"out"
-            )
-            raise InvalidViewsError(msg)
     _check_every_sample_seen(observed, zero)
     blanked = tuple(with_blank_rows(view, ~observed[:, v]) for v, view in enumerate(views.values()))
     return MultiViewData(blanked, observed, tuple(views))
@@ -216,13 +213,7 @@ def _zero_rows(view: np.ndarray, observed: np.ndarray, title: str) -> np.ndarray
             f"complete or all-NaN rows; impute the features first, or mark the rows missing in mask"
         )
         raise InvalidViewsError(msg)
-    infinite = np.flatnonzero(observed & np.isinf(view).any(axis=1))
-    if len(infinite):
-        msg = (
-            f"{title} has infinite values in {len(infinite)} row(s) (rows {some_of(infinite)}), "
-            f"expected finite {view.dtype} values; clip or rescale them, or mark the rows missing"
-        )
-        raise InvalidViewsError(msg)
+    check_finite(view, observed, title)
     zero = observed & ~view.any(axis=1)
     if zero.any():
         # Of no direction, such a row would be the nearest neighbour of almost every sparse one.

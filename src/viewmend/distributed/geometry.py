@@ -20,7 +20,7 @@ from viewmend.backend import dispatch
 from viewmend.core.agfti.anchors import ANCHOR_METHODS, N_WAVES, group_weights
 from viewmend.core.agfti.bipartite import anchor_graph, anchor_graphs
 from viewmend.core.agfti.graph_fourier import summed_graph
-from viewmend.core.common.scaling import NORMALIZERS
+from viewmend.core.common.scaling import NORMALIZERS, far_centre
 from viewmend.distributed.blocks import Packed, RowBlock, pack, unpack
 from viewmend.distributed.inputs import ChunkLayout, Chunks, Number, read_chunk
 from viewmend.distributed.sampling import Sample
@@ -182,7 +182,8 @@ def nearest_sums(parts: Any, number: Number, shared: Any) -> dict[str, np.ndarra
     weights = []
     for X_v, anchors_v, seen in zip(views, anchors, observed.T, strict=True):
         nearest = np.full(len(X_v), -1)
-        nearest[seen] = dispatch.squared_distances(X_v[seen], anchors_v).argmin(axis=1)
+        centre = far_centre(anchors_v)
+        nearest[seen] = dispatch.squared_distances(X_v[seen], anchors_v, centre).argmin(axis=1)
         weights.append((nearest[:, None] == np.arange(len(anchors_v))).astype(np.float64))
     return _weighted_sums(views, observed, weights)
 

@@ -134,7 +134,7 @@ def read_chunk(
                 view_sizes=None,
                 names=layout.names,
                 n_features=layout.n_features,
-                dtype=layout.dtype,
+                dtypes=[layout.dtype] * n_views,
             )
         except InvalidViewsError as error:
             msg = f"{where}: {error}"

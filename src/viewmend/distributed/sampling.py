@@ -9,9 +9,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from viewmend.core.common.content_order import canonical_order, sample_hashes
 from viewmend.data.container import MultiViewData
+from viewmend.data.input_arrays import as_matrix, view_title
+from viewmend.data.magnitudes import check_seen, kept_dtype
 from viewmend.distributed.inputs import ChunkLayout, Chunks, Number, read_chunk
 from viewmend.distributed.stages import Runner
 from viewmend.exceptions import DataWarning, InvalidViewsError
@@ -28,6 +31,7 @@ class Survey:
     content: int  # hash of all that was observed, and of its order
     keys: np.ndarray  # the smallest hashes of samples, each once: at most sample_rows, of uint64
     notes: list[str]  # what there is to warn of
+    ends: list[np.ndarray]  # smallest and largest of every column (2, n_features_v), as given
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +66,8 @@ def survey_chunks(chunks: Chunks, sample_rows: int, runner: Runner) -> Survey:
                 f"NaN, masked nor all zero, got {chunks.n_samples} missing rows; leave it out"
             )
             raise InvalidViewsError(msg)
+    for name, ends in zip(chunks.layout.names, survey.ends, strict=True):
+        _check_ends(ends, chunks.layout.dtype, view_title(name))
     return survey
 
 
@@ -93,7 +99,27 @@ def surveyed(parts: Any, number: Number, shared: tuple[ChunkLayout, int]) -> Sur
     hashes = sample_hashes(data.views, data.observed)
     places = 2 * (number[1] + np.arange(len(hashes), dtype=np.uint64)) + np.uint64(1)
     content = int((hashes * places).sum(dtype=np.uint64))
-    return Survey(data.observed.sum(axis=0), content, np.unique(hashes)[:sample_rows], notes)
+    keys = np.unique(hashes)[:sample_rows]
+    ends = [_ends(part, seen) for part, seen in zip(parts, data.observed.T, strict=False)]
+    return Survey(data.observed.sum(axis=0), content, keys, notes, ends)
+
+
+def _check_ends(ends: np.ndarray, dtype: DTypeLike, title: str) -> None:
+    """Refuse a view whose numbers are too small, or that its number type cannot hold."""
+    check_seen(ends, np.ones(2, dtype=bool), title)
+    if kept_dtype(ends, dtype) != dtype:
+        msg = (
+            f"{title} cannot be held in {dtype}: expected columns that vary by more than a "
+            f"thousandth of their values, and values between 1e-12 and 1e12; set dtype='float64', "
+            f"or centre and rescale the view"
+        )
+        raise InvalidViewsError(msg)
+
+
+def _ends(part: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Smallest and largest (2, n_features) of the observed rows; NaN where there are none."""
+    rows = as_matrix(part, "a view", np.float64)[observed]
+    return np.stack([extreme.reduce(rows, initial=np.nan) for extreme in (np.fmin, np.fmax)])
 
 
 def merged(sample_rows: int, parts: Sequence[Survey]) -> Survey:
@@ -104,6 +130,10 @@ def merged(sample_rows: int, parts: Sequence[Survey]) -> Survey:
         content=sum(part.content for part in parts) % 2**64,
         keys=keys,
         notes=[note for part in parts for note in part.notes],
+        ends=[
+            np.stack([np.fmin.reduce(ends)[0], np.fmax.reduce(ends)[1]])
+            for ends in zip(*(part.ends for part in parts), strict=True)
+        ],
     )
 
 

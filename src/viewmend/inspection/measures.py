@@ -13,6 +13,7 @@ from viewmend.core.common.content_order import row_hashes
 from viewmend.core.common.scaling import unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.data.magnitudes import LARGEST
 
 Severity = Literal["info", "warning", "error"]
 
@@ -54,7 +55,8 @@ class ViewSummary:
     coverage : float
         Share of the samples that the view has.
     incomplete_rows, infinite_rows, zero_rows : array of int
-        Observed rows with NaN in some cells, with infinite cells, and of zeros alone.
+        Observed rows with NaN in some cells, with infinite cells or some too large for a fit, and
+        of zeros alone.
     n_constant_columns : int
         Columns with one value in all observed rows.
     n_duplicate_rows : int
@@ -195,7 +197,8 @@ def measure(
 def _summary(data: MultiViewData, v: int, codes: np.ndarray, columns: Sequence[Any]) -> ViewSummary:
     seen = np.flatnonzero(data.observed[:, v])
     rows = data.rows_seen(v)
-    finite = np.isfinite(rows).all(axis=1)
+    # What a fit would refuse for its size is left out as well.
+    finite = (np.abs(rows) <= LARGEST).all(axis=1)
     whole, theirs = rows[finite], seen[finite]
     groups = np.unique(row_hashes(whole), return_inverse=True)[1]
     return ViewSummary(
@@ -204,7 +207,7 @@ def _summary(data: MultiViewData, v: int, codes: np.ndarray, columns: Sequence[A
         n_observed=len(seen),
         coverage=len(seen) / data.n_samples,
         incomplete_rows=seen[np.isnan(rows).any(axis=1)],
-        infinite_rows=seen[np.isinf(rows).any(axis=1)],
+        infinite_rows=seen[(np.abs(rows) > LARGEST).any(axis=1)],
         zero_rows=theirs[~whole.any(axis=1)],
         n_constant_columns=int(np.sum(np.ptp(whole, axis=0) == 0)) if len(whole) > 1 else 0,
         n_duplicate_rows=len(groups) - (groups.max(initial=-1) + 1),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeGuard
 
 from viewmend.data.input_arrays import some_of
+from viewmend.data.magnitudes import LARGEST, SMALLEST
 from viewmend.inspection.measures import Finding, Inspection, Order, Severity
 
 SEVERITIES = ("error", "warning", "info")
@@ -43,6 +44,13 @@ def _unseen_views(data: Inspection) -> Iterator[Finding]:
             yield Finding("error", view.name, "no sample is observed", "leave the view out")
 
 
+def _tiny_views(data: Inspection) -> Iterator[Finding]:
+    for view in data.views:
+        if view.scale < SMALLEST and len(view.zero_rows) < view.n_observed:
+            message = f"its values are below {SMALLEST:.0e}, and their squares vanish"
+            yield Finding("error", view.name, message, "multiply the view by a constant")
+
+
 # Kinds of rows of a view: how severe they are, what they are like, and what to do about them.
 ROWS: Mapping[str, tuple[Severity, str, str]] = {
     "incomplete_rows": (
@@ -52,7 +60,7 @@ ROWS: Mapping[str, tuple[Severity, str, str]] = {
     ),
     "infinite_rows": (
         "error",
-        "hold infinite values",
+        f"hold values that are infinite or beyond {LARGEST:.0e}",
         "clip these values, or empty the rows, which makes the samples missing here",
     ),
     "zero_rows": (
@@ -165,5 +173,6 @@ RULES: tuple[Callable[[Inspection], Iterator[Finding]], ...] = (
     _sorted_rows,
     _constant_columns,
     _duplicate_rows,
+    _tiny_views,
     _different_scales,
 )

@@ -315,7 +315,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
                 f"got imputation={self.imputation!r}; set imputation='fourier' or compat=None"
             )
             raise InvalidParameterError(msg)
-        size = check_graph_size(data, self.n_anchors, self.n_neighbors, self.anchor_method)
+        size = check_graph_size(self, data)
         build, normalize = IMPUTATIONS[self.imputation], NORMALIZERS[self.normalize]
         to_device = mover_to(check_device(self.device, self._input_device))
         return build(data, labels.codes, normalize, size, self.random_state, to_device)
@@ -370,7 +370,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """Anchor rows of the views a sample has, aligned, fused, times the anchors' labels."""
         X, input_device = on_host(X)
-        data = self._check_predict(X, on_host(mask)[0], self.dtype)
+        data = self._check_predict(X, on_host(mask)[0])
         to_device, state = mover_to(check_device(self.device, input_device)), self.fitted_state_
         with limited_threads(self.n_jobs):
             views = [to_device(NORMALIZERS[self.normalize](view)) for view in data.views]

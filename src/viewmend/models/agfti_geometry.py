@@ -19,11 +19,15 @@ from viewmend.core.agfti.graph_fourier import graph_spectrum, summed_graph
 from viewmend.core.common.content_order import canonical_order, row_hashes
 from viewmend.data.container import MultiViewData
 from viewmend.exceptions import DataWarning, InvalidParameterError
-from viewmend.protocols import Seed
+from viewmend.memory import check_memory
+from viewmend.protocols import AGFTIParameters, Seed
 
 # Penalty at which a good start of the missing rows is left: the fused graph then pulls at a row
 # with a tenth of its weight, where the paper's penalty would let it replace the row at once.
 WARM_PENALTY = 10.0
+
+# Arrays of the size of the graphs of all views that a round works on at once.
+N_GRAPHS = 4
 
 Normalize = Callable[[np.ndarray], np.ndarray]
 ToDevice = Callable[[np.ndarray], Array]
@@ -31,20 +35,28 @@ ToDevice = Callable[[np.ndarray], Array]
 
 @dataclass(frozen=True)
 class GraphSize:
-    """Anchors per view, neighbours per sample, and how anchors are drawn."""
+    """Anchors per view, neighbours per sample, how anchors are drawn, number type of the graphs."""
 
     n_anchors: int
     n_neighbors: int
     anchor_method: str
+    dtype: str
 
 
-def check_graph_size(
+def check_graph_size(p: AGFTIParameters, data: MultiViewData) -> GraphSize:
+    """Anchors per view and neighbours per sample that the poorest view and the memory allow."""
+    m, k = _possible_size(data, p.n_anchors, p.n_neighbors, p.anchor_method)
+    n_rows = data.observed.size
+    what = f"{N_GRAPHS} graphs of {n_rows} rows and {m} anchors"
+    n_bytes = N_GRAPHS * np.dtype(p.dtype).itemsize * n_rows * m
+    check_memory(n_bytes, p, what, "lower n_anchors, or pass Dask arrays")
+    return GraphSize(m, k, p.anchor_method, p.dtype)
+
+
+def _possible_size(
     data: MultiViewData, n_anchors: int | Literal["auto"], n_neighbors: int, anchor_method: str
-) -> GraphSize:
-    """Anchors per view and neighbours per sample that the poorest view allows.
-
-    An error if the method cannot draw as many, or fewer than two are left.
-    """
+) -> tuple[int, int]:
+    """Anchors and neighbours; an error if the method cannot draw as many, or fewer than two."""
     poorest = int(np.argmin(data.observed.sum(axis=0)))
     name, n_rows = data.names[poorest], int(data.observed[:, poorest].sum())
     m, k = graph_size(n_anchors, n_neighbors, n_rows)
@@ -67,7 +79,7 @@ def check_graph_size(
             f"n_anchors lowered from {n_anchors} to {m}: {name} has only {n_rows} observed samples"
         )
         warnings.warn(msg, DataWarning, stacklevel=5)
-    return GraphSize(m, k, anchor_method)
+    return m, k
 
 
 def on_host(X: Any) -> tuple[Any, str | None]:
@@ -166,6 +178,7 @@ def graph_geometry(
     anchors, common = _drawn_anchors(views, observed, contents[view_order], size, seed)
     graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
     graphs = xp.where(observed.T[:, :, None], graphs, common)
+    graphs = xp.astype(graphs, getattr(xp, size.dtype), copy=False)
     waves = graph_spectrum(summed_graph(graphs, observed), size.n_anchors).U
     return AnchorGeometry(
         order=order,
@@ -192,7 +205,8 @@ def fourier_geometry(
     observed = to_device(data.observed)
     seen = [view[observed[:, v]] for v, view in enumerate(views)]
     anchors = tuple(select(rows, size.n_anchors, rng) for rows in seen)
-    graphs = anchor_graphs(views, observed, anchors, size.n_neighbors)
+    xp, graphs = array_namespace(*views), anchor_graphs(views, observed, anchors, size.n_neighbors)
+    graphs = xp.astype(graphs, getattr(xp, size.dtype), copy=False)
     rows = np.arange(data.n_samples)
     return AnchorGeometry(rows, data.observed, anchors, graphs, None, size.n_neighbors, to_device)
 

@@ -308,7 +308,11 @@ class InductiveMixin:
         """
         return self._distributions(self._score_new(X, mask))
 
-    def _check_predict(self, X: Any, mask: Any, dtype: DTypeLike = np.float64) -> MultiViewData:
+    def _view_dtypes(self) -> Sequence[DTypeLike] | None:
+        """Number types that the fit kept the views in; None if all are float64."""
+        return None
+
+    def _check_predict(self, X: Any, mask: Any) -> MultiViewData:
         check_is_fitted(self)
         return check_new_views(
             X,
@@ -316,5 +320,5 @@ class InductiveMixin:
             view_sizes=self.view_sizes,
             names=self.view_names_,
             n_features=self.view_n_features_,
-            dtype=dtype,
+            dtypes=self._view_dtypes(),
         )

@@ -166,6 +166,9 @@ class CalibratedMixin:
         self._store_shares(shares, codes, reachable)
         self.confidence_ = shares[np.arange(len(codes)), codes]
 
+    def _view_dtypes(self) -> list[np.dtype[Any]]:
+        return self.fitted_state_.view_dtypes
+
     def _distributions(self, soft: np.ndarray) -> np.ndarray:
         """`scaled_shares` at the temperature; rows without any soft label are left alone."""
         shares = scaled_shares(soft, self.fitted_state_.labelled_shares)

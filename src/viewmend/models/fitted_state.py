@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -27,12 +27,22 @@ class FittedState:
     # Of the files that the samples came from, where they came from files; another fit forgets it.
     origin: Origin | None = field(default=None, kw_only=True)
 
+    @property
+    def view_dtypes(self) -> list[np.dtype[Any]]:
+        """Number types that the fit kept the views in."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False)
 class AGFTIState(FittedState):
     """Of an `AGFTIClassifier`; only label codes and origin grow with the number of samples."""
 
     induction: Induction
+
+    @property
+    def view_dtypes(self) -> list[np.dtype[Any]]:
+        """Those of the anchors."""
+        return [anchors_v.dtype for anchors_v in self.induction.anchors]
 
     def without_samples(self) -> AGFTIState:
         """The same for predictions alone."""
@@ -47,6 +57,11 @@ class MendState(FittedState):
     induction: MendInduction
     # (n_samples,): row i there is row order[i] of ``fit``.
     order: np.ndarray
+
+    @property
+    def view_dtypes(self) -> list[np.dtype[Any]]:
+        """Those of the rows that are kept."""
+        return [view.X.dtype for view in self.induction.geometry.views]
 
 
 class FittedAGFTI(CalibratedClassifier, AGFTIParameters, Protocol):

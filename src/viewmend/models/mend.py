@@ -30,6 +30,7 @@ from viewmend.models.cross_fit import cross_fitted
 from viewmend.models.explanation import Explanation, explain_mended
 from viewmend.models.fitted_state import MendState
 from viewmend.models.mend_problem import (
+    check_room,
     make_geometry_settings,
     make_labelling,
     make_settings,
@@ -90,7 +91,8 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
     dtype : {"float64", "float32"}, default="float64"
-        Of the views as they are kept. Representations and kernels are float32 in any case.
+        Of the views as they are kept; one that float32 cannot hold stays float64. Representations
+        and kernels are float32 in any case.
     random_state : int, numpy Generator or None, default=0
         Of the landmarks.
     n_jobs : int, optional
@@ -228,9 +230,10 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         self, data: MultiViewData, labels: Labels
     ) -> tuple[np.ndarray, MendGeometry]:
         """Canonical order of the samples, and what is known of them, in it, without labels."""
+        settings = make_geometry_settings(self)
+        check_room(self, data, settings)
         order = canonical_order(data.views, data.observed, labels.codes)
         views, observed = tuple(view[order] for view in data.views), data.observed[order]
-        settings = make_geometry_settings(self)
         problem = GeometryProblem(views, observed, settings)
         make = partial(build_geometry, views, observed, settings)
         return order, kept_or_made(self._all_callbacks(), problem, make)
@@ -261,7 +264,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """One step of the recipe, with the samples of fit held as they are."""
-        data, state = self._check_predict(X, mask, self.dtype), self.fitted_state_
+        data, state = self._check_predict(X, mask), self.fitted_state_
         with limited_threads(self.n_jobs):
             scores = induce_classes(state.induction, data.views, data.observed)
         return scores * state.class_weights

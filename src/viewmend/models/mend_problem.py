@@ -11,8 +11,10 @@ from viewmend.core.mend.geometry import GeometrySettings, NeighbourRule
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import MendSettings
 from viewmend.core.mend.representations import REPRESENTATIONS
+from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import InvalidParameterError
+from viewmend.memory import check_memory
 from viewmend.protocols import ClassPrior, Seed
 
 
@@ -63,6 +65,22 @@ def make_geometry_settings(parameters: MendParameters) -> GeometrySettings:
         kernel_width=float(parameters.kernel_width),
         seed=int(np.random.default_rng(parameters.random_state).integers(2**32)),
     )
+
+
+def check_room(model: MendParameters, data: MultiViewData, settings: GeometrySettings) -> None:
+    """Refuse a geometry whose kernels and neighbours would fill the memory."""
+    n_rows = data.observed.sum(axis=0).astype(float)
+    landmarks = np.minimum(settings.n_landmarks, n_rows)
+    near = np.minimum(settings.most_neighbours + 2, n_rows)
+    # Of float32 the kernel, the features and a step between them; of float64 matrices of landmarks.
+    kernels = np.sum(4 * 3 * n_rows * landmarks + 8 * 4 * landmarks**2)
+    # An index of four bytes and a distance of eight, in every representation.
+    neighbours = len(settings.representations) * np.sum(12 * n_rows * near)
+    what = (
+        f"kernels of {n_rows.max():.0f} samples at {landmarks.max():.0f} landmarks and "
+        f"{near.max():.0f} neighbours each"
+    )
+    check_memory(kernels + neighbours, model, what, "lower n_landmarks or n_neighbors")
 
 
 def representation_names(representations: str | Sequence[str]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from viewmend.core.agfti.graph_fourier import (
     stacked_graph,
     summed_graph,
 )
+from viewmend.core.common.scaling import far_centre
 
 Select = Callable[[Array, int, np.random.Generator], Array]
 
@@ -24,6 +25,8 @@ Select = Callable[[Array, int, np.random.Generator], Array]
 CORRESPONDENCE_ROUNDS = 2
 # Columns of the graph Fourier basis: beyond these they are noise with a few thousand samples.
 N_WAVES = 80
+# Rows that tell whether all lie far from the origin.
+GLANCE = 4096
 # Weight of a neighbour in the mean of a group, against 1 of a member.
 NEIGHBOUR_SHARE = 0.1
 
@@ -37,11 +40,13 @@ def balanced_hierarchical(X_v: Array, n_anchors: int, rng: np.random.Generator) 
     """
     xp = array_namespace(X_v)
     parts = [xp.arange(X_v.shape[0], device=X_v.device)]
+    centre = far_centre(X_v[:: max(1, X_v.shape[0] // GLANCE), :])
+    near_zero = X_v if centre is None else X_v - centre
     n_levels = n_anchors.bit_length() - 1
     for level in range(n_levels):
         # All draws come before the splits, which may run on several threads or on a GPU.
         starts = [rng.permutation(rows.shape[0]) < rows.shape[0] // 2 for rows in parts]
-        parts = dispatch.split_parts(X_v, parts, starts, level < n_levels - 1)
+        parts = dispatch.split_parts(near_zero, parts, starts, level < n_levels - 1)
     return xp.stack([xp.mean(xp.take(X_v, rows, axis=0), axis=0) for rows in parts])
 
 
@@ -91,8 +96,7 @@ def corresponding_anchors(
     common : array (n_samples, n_anchors)
         Anchor graph of the common space: what is known of a sample where its view is missing.
     """
-    n_anchors, dtype = start[0].shape[0], views[0].dtype
-    xp = array_namespace(*views)
+    n_anchors, xp = start[0].shape[0], array_namespace(*views)
     # Side by side, because the anchors do not correspond yet; summed in the rounds, since they do.
     N = stacked_graph(anchor_graphs(views, observed, start, k), observed)
     for _ in range(CORRESPONDENCE_ROUNDS):
@@ -104,7 +108,7 @@ def corresponding_anchors(
             for v, X_v in enumerate(views)
         ]
         N = summed_graph(anchor_graphs(views, observed, anchors, k), observed)
-    return anchors, xp.astype(common, dtype, copy=False)
+    return anchors, xp.astype(common, xp.result_type(*views), copy=False)
 
 
 def group_weights(common: Array) -> Array:

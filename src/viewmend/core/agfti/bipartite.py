@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.backend.threads import blocks_for, for_each
+from viewmend.core.common.scaling import far_centre
 
 
 def anchor_graph(X_v: Array, anchors_v: Array, k: int) -> Array:
@@ -20,12 +21,12 @@ def anchor_graph(X_v: Array, anchors_v: Array, k: int) -> Array:
     ``X_v`` is (n_rows, n_features), ``anchors_v`` (n_anchors, n_features). Where the ``k + 1``
     nearest anchors are equally far, a row is uniform over all that are.
     """
-    xp = array_namespace(X_v, anchors_v)
+    xp, centre = array_namespace(X_v, anchors_v), far_centre(anchors_v)
 
     # By blocks of rows, whose distances and weights stay in the cache.
     def weights(rows: slice) -> Array:
         return dispatch.nearest_anchor_weights(
-            dispatch.squared_distances(X_v[rows, :], anchors_v), k
+            dispatch.squared_distances(X_v[rows, :], anchors_v, centre), k
         )
 
     blocks = blocks_for(X_v.shape[0], anchors_v.shape[0], xp)
@@ -39,14 +40,15 @@ def anchor_graphs(
     """Stack the graphs of all views; rows of missing samples start uniform, at ``1 / m``.
 
     Only the observed rows of ``views`` (n_samples, n_features_v each) are read. Returns
-    (n_views, n_samples, n_anchors).
+    (n_views, n_samples, n_anchors), in the widest number type of the views.
     """
     xp = array_namespace(*views)
     n_samples, n_anchors = views[0].shape[0], anchors[0].shape[0]
     shape, X = (len(views), n_samples, n_anchors), views[0]
-    Z = xp.full(shape, 1 / n_anchors, dtype=X.dtype, device=X.device)
+    dtype = xp.result_type(*views)
+    Z = xp.full(shape, 1 / n_anchors, dtype=dtype, device=X.device)
     for v, (X_v, anchors_v) in enumerate(zip(views, anchors, strict=True)):
         seen = observed[:, v]
         Z_v = Z[v, ...]
-        Z_v[seen] = anchor_graph(X_v[seen], anchors_v, k)
+        Z_v[seen] = xp.astype(anchor_graph(X_v[seen], anchors_v, k), dtype, copy=False)
     return Z

@@ -71,7 +71,7 @@ def fused_rows(fit: Induction, views: Sequence[Array], observed: Array) -> Array
     fused = xp.zeros((views[0].shape[0], fit.T.shape[1]), **like)
     for v, (X_v, anchors_v) in enumerate(zip(views, fit.anchors, strict=True)):
         seen = observed[:, v]
-        z = anchor_graph(X_v[seen], anchors_v, fit.k)
+        z = xp.astype(anchor_graph(X_v[seen], anchors_v, fit.k), fit.T.dtype, copy=False)
         share = weights[v] * weights.sum() / seen_weight[to_numpy(seen)]
         fused[seen] += xp.asarray(share, **like)[:, None] * (z @ fit.T[v, ...])
     # A game of one view with weight one: the sum above already holds the weights.

@@ -12,6 +12,10 @@ from viewmend.backend import dispatch
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.graphs.spreading import joined_to_label
 
+# A damping below this many roundings of one is lost when one is added to it, and without damping
+# the labels of a part of the graph that has none are not determined.
+ROUNDINGS = 64
+
 
 @dataclass(frozen=True, eq=False)
 class LabelSums:
@@ -128,9 +132,11 @@ def damping_diagonals(
     """Diagonals of ``B`` for the samples and for the anchors, as arrays like the graphs.
 
     The strength is that of labelled samples, the damping that of unlabelled ones and of anchors,
-    one number or two. Returns (n_samples,) and (n_anchors,).
+    one number or two, at least `ROUNDINGS` of the number type. Returns (n_samples,) and
+    (n_anchors,).
     """
-    of_samples, of_anchors = np.broadcast_to(damping, 2)
+    least = ROUNDINGS * np.finfo(str(graphs.dtype).rpartition(".")[2]).eps
+    of_samples, of_anchors = np.maximum(damping, least) + np.zeros(2)
     B_samples = np.where(labelled, label_strength, of_samples)
     B_anchors = np.full(graphs.shape[2], of_anchors)
     xp, like = array_namespace(graphs), {"dtype": graphs.dtype, "device": graphs.device}

@@ -18,6 +18,7 @@ from scipy.spatial import KDTree
 
 from viewmend.backend import numba_cpu
 from viewmend.backend.threads import available_threads, parallel_map
+from viewmend.exceptions import InvalidViewsError
 
 # Numbers of the queries of one block, and of the rows to search for them, ascending.
 SearchBlock = tuple[np.ndarray, np.ndarray]
@@ -38,6 +39,8 @@ PROBES = 6
 # The centres of the cells need not be good: few rounds, on few rows per cell.
 CELL_ROUNDS = 3
 ROWS_PER_CELL = 24
+# Rows may lie this far apart: squared distances of as many as 2^20 columns do not overflow.
+FARTHEST = 2.0**500
 # Of float32.
 UNIT_ROUNDOFF = 2.0**-24
 SMALLEST_NORMAL = 2.0**-126
@@ -80,10 +83,16 @@ class _Scaling:
     @classmethod
     def of(cls, X: np.ndarray, *others: np.ndarray) -> _Scaling:
         centre = X.mean(axis=0, dtype=np.float64)
-        spread = max(
-            max(np.max(A.max(axis=0) - centre), np.max(centre - A.min(axis=0)))
-            for A in (X, *others)
-        )
+        # NumPy's maximum is NaN where anything is, which that of Python is not.
+        ends = [end for A in (X, *others) for end in (A.max(axis=0), A.min(axis=0))]
+        spread = np.max(np.abs(np.array(ends) - centre))
+        # In float32 the centre is taken off before the rows are scaled.
+        if not spread < min(FARTHEST, float(np.finfo(X.dtype).max) / 4):
+            msg = (
+                f"rows to compare must be finite and less than {FARTHEST:.0e} apart, got a distance"
+                f" of {spread:.0e} in {X.dtype}; rescale the view"
+            )
+            raise InvalidViewsError(msg)
         return cls(centre, float(spread) or 1.0)
 
     def rows(self, X: np.ndarray) -> _Rows:

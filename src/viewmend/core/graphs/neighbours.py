@@ -51,6 +51,13 @@ def edges_to_neighbours(
     if k < 1:
         return csr_array((n_queries, n_rows))
     columns = neighbours.indices[:, : k + 1]
+    # SciPy does not look, and its compiled code would write elsewhere in the memory.
+    if columns.size and not 0 <= columns.min() <= columns.max() < n_rows:
+        msg = (
+            f"neighbours must be rows 0 to {n_rows - 1}, got {columns.min()} to {columns.max()}; "
+            f"the search or the file that they come from is damaged"
+        )
+        raise IndexError(msg)
     data = EDGE_WEIGHTS[weights](neighbours.squared_distances[:, : k + 1], k)
     starts = np.arange(0, data.size + 1, k + 1)
     edges = csr_array((data.ravel(), columns.ravel(), starts), shape=(n_queries, n_rows))

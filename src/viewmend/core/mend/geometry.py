@@ -28,7 +28,8 @@ class NeighbourRule:
     most: int = 10
 
     def __call__(self, n_rows: int, n_classes: int) -> int:
-        return int(np.clip(round(self.share * n_rows / n_classes), self.fewest, self.most))
+        # Python's own, because NumPy's integers have an end.
+        return min(max(round(self.share * n_rows / n_classes), self.fewest), self.most)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from viewmend.backend import dispatch
+from viewmend.core.common.scaling import far_centre
 
 # Eigenvalues of the landmark kernel below this share of the largest are rounding errors of float32.
 RANK_TOLERANCE = 1e-6
@@ -115,7 +116,8 @@ def _kernel(
     total = np.zeros((n_rows, len(next(iter(landmarks.values())))), dtype=np.float32)
     for name, X in representations.items():
         # In place: these arrays are the largest of a fit.
-        kernel = dispatch.squared_distances(X, landmarks[name])
+        centre = far_centre(landmarks[name])
+        kernel = dispatch.squared_distances(X, landmarks[name], centre)
         kernel /= -scales[name]
         total += np.exp(kernel, out=kernel)
     total /= len(representations)

@@ -60,6 +60,8 @@ def leave_one_out_ridge(
     """
     if known is None or known.all():
         return _leave_one_out(features.Phi, features.spectrum, T, ridges)
+    if not known.any():
+        return _nothing_known(features.Phi, T.shape[1], ridges)
     # The features are orthogonal over all rows, not over some: rotate anew for the known ones.
     axes = rotated_axes(features.Phi[known])
     Phi = axes(features.Phi)
@@ -71,6 +73,13 @@ def leave_one_out_ridge(
     coefficients = axes.rotation @ fit.coefficients
     intercept = fit.intercept - axes.centre @ coefficients
     return LeaveOneOut(scores, fit.r2, fit.ridge, coefficients, intercept)
+
+
+def _nothing_known(Phi: np.ndarray, n_classes: int, ridges: Sequence[float]) -> LeaveOneOut:
+    """What a view says that has no target to learn from: every class alike."""
+    scores = np.full((len(Phi), n_classes), 1 / n_classes)
+    coefficients = np.zeros((Phi.shape[1], n_classes), dtype=Phi.dtype)
+    return LeaveOneOut(scores, LEAST_R2, ridges[0], coefficients, np.full(n_classes, 1 / n_classes))
 
 
 def _leave_one_out(

@@ -19,6 +19,12 @@ from viewmend.core.common.scaling import unit_rows
 # Share of the variance that principal components keep, and how many they are at least and at most.
 VARIANCE = 0.95
 FEWEST, MOST = 3, 64
+# Entries of a representation are cut here: squares stay far below the largest float32, and a sample
+# that is this many deviations away is as far from one sample of the fit as from another.
+FARTHEST = 1e15
+# Rows that lie closer together than this share of their distance from the origin are centred before
+# they lose digits to float32; those that lie closer than the second differ by rounding alone.
+CLOSE, EQUAL = 2.0**-8, 1e-13
 # Rows that principal components are computed from at most: beyond, the components hardly change.
 PCA_ROWS = 4096
 
@@ -32,6 +38,7 @@ FIRST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "as given": lambda X: X,
     "unit": unit_rows,
     "root": signed_root,
+    "unit root": lambda X: unit_rows(signed_root(X).astype(np.float64, copy=False)),
 }
 
 
@@ -52,13 +59,16 @@ class Representation:
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Rows (n_rows, n_components) of float32."""
         centred = FIRST[self.first](X) - self.centre
-        mapped = centred @ self.linear if self.linear.ndim == 2 else centred * self.linear
+        # In float32 a row far from those of the fit may overflow; it is cut to size below.
+        with np.errstate(over="ignore"):
+            mapped = centred @ self.linear if self.linear.ndim == 2 else centred * self.linear
+        np.clip(mapped, -FARTHEST, FARTHEST, out=mapped)
         return (unit_rows(mapped) if self.unit else mapped).astype(np.float32)
 
 
-def unit(_X: np.ndarray) -> Representation:
+def unit(X: np.ndarray) -> Representation:
     """Rows of unit length: only their direction counts."""
-    return Representation("unit", np.zeros(()), np.ones(()), unit=False)
+    return _moved_near_zero("unit", X)
 
 
 def standard(X: np.ndarray) -> Representation:
@@ -80,9 +90,9 @@ def centred_unit(X: np.ndarray) -> Representation:
     return Representation("unit", unit_rows(X).mean(axis=0), np.ones(()), unit=True)
 
 
-def hellinger(_X: np.ndarray) -> Representation:
+def hellinger(X: np.ndarray) -> Representation:
     """Signed square roots, rows of unit length: large entries count for less."""
-    return Representation("root", np.zeros(()), np.ones(()), unit=True)
+    return _moved_near_zero("unit root", X)
 
 
 def half_whitened(X: np.ndarray) -> Representation:
@@ -111,6 +121,19 @@ REPRESENTATIONS: dict[str, Callable[[np.ndarray], Representation]] = {
 def represent(X: np.ndarray, names: Iterable[str]) -> dict[str, Representation]:
     """Representations by name, fitted to the observed rows (n_observed, n_features) of a view."""
     return {name: REPRESENTATIONS[name](X) for name in names}
+
+
+def _moved_near_zero(first: str, X: np.ndarray) -> Representation:
+    """``f(x)``, less the mean of the rows if they lie close together and far from the origin.
+
+    No distance changes by that, but float32 would round such rows to nearly the same one.
+    """
+    rows = FIRST[first](X)
+    centre = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+    spread = np.abs(rows - centre).max()
+    length = np.linalg.norm(centre)
+    centre = centre if EQUAL * length < spread < CLOSE * length else np.zeros(())
+    return Representation(first, centre, np.ones(()), unit=False)
 
 
 def _principal_components(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
