@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from attacks.data_files import DataFiles
 from attacks.experiments import BlockCheckpointFiles, ExperimentFiles, StoreRecords
 from attacks.kills import (
     BLOCK_CHECKPOINT_KILLS,
@@ -31,6 +32,7 @@ from attacks.kills import (
     WorkerKills,
 )
 from attacks.models import ModelFiles
+from attacks.names import HostileNames
 from attacks.outcomes import GOOD, Attack, Verdict
 from attacks.running import Count, run_case, run_cases
 from attacks.writers import KilledWriters, TwoWriters
@@ -49,6 +51,8 @@ ATTACKS: Mapping[str, Attack] = {
     "checkpoint kills": CheckpointKills(),
     "Mend checkpoint kills": MEND_CHECKPOINT_KILLS,
     "block checkpoint kills": BLOCK_CHECKPOINT_KILLS,
+    "data files": DataFiles(),
+    "hostile names": HostileNames(),
 }
 
 

@@ -37,6 +37,7 @@ INTERNAL = {
     "parameters",
     "protocols",
     "storage",
+    "text",
     "version",
 }
 
