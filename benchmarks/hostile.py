@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from attacks.data_files import DataFiles
 from attacks.experiments import BlockCheckpointFiles, ExperimentFiles, StoreRecords
 from attacks.fits import Fits
 from attacks.kills import (
@@ -32,6 +33,7 @@ from attacks.kills import (
     WorkerKills,
 )
 from attacks.models import ModelFiles
+from attacks.names import HostileNames
 from attacks.outcomes import GOOD, Attack, Verdict
 from attacks.running import Count, run_case, run_cases
 from attacks.writers import KilledWriters, TwoWriters
@@ -51,6 +53,8 @@ ATTACKS: Mapping[str, Attack] = {
     "Mend checkpoint kills": MEND_CHECKPOINT_KILLS,
     "block checkpoint kills": BLOCK_CHECKPOINT_KILLS,
     "fits": Fits(),
+    "data files": DataFiles(),
+    "hostile names": HostileNames(),
 }
 
 

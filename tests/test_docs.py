@@ -38,6 +38,7 @@ INTERNAL = {
     "parameters",
     "protocols",
     "storage",
+    "text",
     "version",
 }
 

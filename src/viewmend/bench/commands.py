@@ -26,6 +26,7 @@ from viewmend.bench.summaries import METRICS, by_protocol
 from viewmend.bench.tables.table import FORMATS, write_table
 from viewmend.exceptions import InvalidParameterError
 from viewmend.storage.atomic import replacing, write_text
+from viewmend.text import printable
 
 # What users can put right themselves: told in a sentence, without a traceback.
 USER_ERRORS = (InvalidExperimentError, InvalidParameterError, InvalidRecordError, ImportError)
@@ -132,7 +133,7 @@ def table(  # noqa: PLR0913 - one argument per option of the command line
             for name in ([kind] if kind else TABLES.suitable(records, look))
         )
         if output is None:
-            typer.echo(text)
+            typer.echo("\n".join(map(printable, text.split("\n"))))
             return
         for records in protocols:
             check_publishable(environments_of(records), output)
@@ -270,7 +271,7 @@ def _short_errors() -> Iterator[None]:
         InvalidRecordError,
         ImportError,
     ) as error:
-        raise typer.BadParameter(str(error)) from error
+        raise typer.BadParameter(printable(error)) from error
     except WorkerLostError as error:
-        typer.echo(f"Error: {error}", err=True)
+        typer.echo(printable(f"Error: {error}"), err=True)
         raise typer.Exit(1) from error

@@ -16,6 +16,7 @@ from viewmend.bench.record_files import read_key, read_record
 from viewmend.bench.runs import InvalidRecordError, Record, RunKey, environments_of, leaves, plain
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.storage.atomic import replacing
+from viewmend.text import without_formulas
 
 __all__ = ["ResultStore", "export_records", "flat_record"]
 
@@ -172,8 +173,9 @@ def export_records(records: Iterable[Record], path: Path) -> None:
     # As objects, whole numbers stay whole beside gaps.
     frame = pandas.DataFrame([flat_record(record) for record in ordered], dtype=object)
     if path.suffix == ".csv":
+        safe = without_formulas(frame)
         with replacing(path) as file:
-            frame.to_csv(file, index=False, lineterminator="\n")
+            safe.to_csv(file, index=False, lineterminator="\n", errors="backslashreplace")
         return
     try:
         with replacing(path) as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from viewmend.data.origin import Origin, fingerprints
 from viewmend.exceptions import DataWarning
 from viewmend.storage.atomic import replacing
 from viewmend.storage.errors import ModelFileError
+from viewmend.text import without_formulas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,6 +114,10 @@ def prediction_table(
 
 
 def write_predictions(table: pd.DataFrame, path: Path) -> None:
-    """Write a file of predictions, with six digits of every share."""
+    """Write a file of predictions, with six digits of every share and no formulas."""
+    safe = without_formulas(table)
+    # Python's writer does not quote a carriage return, which readers take for the end of a row.
+    returns = any("\r" in str(cell) for cell in (*table.index, *table, *table["class"].unique()))
+    quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
     with replacing(path) as stream:
-        table.to_csv(stream, float_format="%.6g")
+        safe.to_csv(stream, float_format="%.6g", errors="backslashreplace", quoting=quoting)

@@ -22,6 +22,7 @@ from viewmend.exceptions import (
     TooLargeError,
 )
 from viewmend.storage.errors import ModelFileError
+from viewmend.text import json_printable, printable
 
 # What users can put right themselves: told in a sentence, without a traceback.
 USER_ERRORS = (
@@ -44,9 +45,9 @@ def refusals() -> Iterator[None]:
         msg = (
             f"{error}; run: pip install 'viewmend[frames,omics,plot,torch]', or what it needs of it"
         )
-        raise typer.BadParameter(msg) from error
+        raise typer.BadParameter(printable(msg)) from error
     except USER_ERRORS as error:
-        raise typer.BadParameter(str(error)) from error
+        raise typer.BadParameter(printable(error)) from error
 
 
 @contextmanager
@@ -58,7 +59,7 @@ def short_warnings(console: Console) -> Iterator[list[str]]:
         # What other libraries plan to change is not for whoever types a command.
         if issubclass(category, UserWarning) and str(message) not in notes:
             notes.append(str(message))
-            console.print(f"Note: {message}", style="yellow", markup=False)
+            console.print(printable(f"Note: {message}"), style="yellow", markup=False)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -70,7 +71,7 @@ def check_writable(path: Path, option: str) -> None:
     """Refuse a file that could not be written before any time is spent on a fit."""
     if not path.absolute().parent.is_dir():
         msg = f"there is no folder {str(path.parent)!r}; make it first"
-        raise typer.BadParameter(msg, param_hint=option)
+        raise typer.BadParameter(printable(msg), param_hint=option)
 
 
 def check_table(path: Path, option: str, data: Path) -> None:
@@ -84,12 +85,12 @@ def check_table(path: Path, option: str, data: Path) -> None:
 def say(console: Console, *lines: str, wrap: bool = False) -> None:
     """Lines as they are, however long, or wrapped between words, which breaks paths."""
     for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=not wrap)
+        console.print(printable(line), highlight=False, markup=False, soft_wrap=not wrap)
 
 
 def write_json(values: Mapping[str, Any]) -> None:
     """One object on standard output, and nothing else."""
-    typer.echo(json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False))
+    typer.echo(json_printable(json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False)))
 
 
 def json_label(label: Any) -> Any:
@@ -114,4 +115,4 @@ def show_table(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:.3f}" if isinstance(value, float) else printable(value)

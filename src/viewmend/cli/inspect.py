@@ -15,6 +15,7 @@ from viewmend.cli import options
 from viewmend.cli.console import json_label, refusals, short_warnings, show_table, write_json
 from viewmend.data import read_view_tables
 from viewmend.inspection import Inspection, inspect_data
+from viewmend.text import printable
 
 # Of the sets of views that occur together, the most frequent are shown.
 MOST_PATTERNS = 10
@@ -96,7 +97,8 @@ def _show(console: Console, summary: Mapping[str, Any]) -> None:
     console.print()
     for finding in summary["findings"]:
         head = Text(f"{finding['severity']}: ", style=STYLES[finding["severity"]])
-        console.print(head + Text(f"{finding['subject']}: {finding['message']}"))
-        console.print(Padding(Text(finding["remedy"], style="dim"), (0, 0, 0, 2)))
+        console.print(head + Text(printable(f"{finding['subject']}: {finding['message']}")))
+        remedy = Text(printable(finding["remedy"]), style="dim")
+        console.print(Padding(remedy, (0, 0, 0, 2)))
     if not summary["findings"]:
         console.print("Nothing found that could spoil a fit.")

@@ -10,6 +10,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike
 
 from viewmend.data.container import MultiViewData
+from viewmend.data.sparse import check_sparse
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import Each, Integer
 
@@ -146,6 +147,7 @@ def width(array: Any, title: str) -> int:
 def as_dense(raw: Any, title: str) -> np.ndarray:
     """An array of NumPy from sparse matrices, masked arrays, tensors and nested lists."""
     if scipy.sparse.issparse(raw):
+        check_sparse(raw, title)
         raw = raw.toarray()
     if type(raw).__module__.partition(".")[0] == "torch":
         # NumPy has no bfloat16; every other number type of torch fits as well.

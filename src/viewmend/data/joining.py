@@ -91,9 +91,14 @@ def _check_shared(name: str, indices: Mapping[str, pd.Index], index: pd.Index) -
         raise InvalidViewsError(msg)
 
 
+def machine_memory() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def check_room(n_samples: int, n_columns: Mapping[str, int]) -> None:
     """Refuse views that, dense and joined, would fill the memory."""
-    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    available = machine_memory()
     # Float64, once as given and once in the order of the samples.
     needed = 2 * 8 * n_samples * sum(n_columns.values())
     if needed > 0.8 * available:

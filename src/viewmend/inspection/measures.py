@@ -209,14 +209,24 @@ def _summary(data: MultiViewData, v: int, codes: np.ndarray, columns: Sequence[A
         incomplete_rows=seen[np.isnan(rows).any(axis=1)],
         infinite_rows=seen[(np.abs(rows) > LARGEST).any(axis=1)],
         zero_rows=theirs[~whole.any(axis=1)],
-        n_constant_columns=int(np.sum(np.ptp(whole, axis=0) == 0)) if len(whole) > 1 else 0,
+        n_constant_columns=int(np.sum((whole == whole[0]).all(axis=0))) if len(whole) > 1 else 0,
         n_duplicate_rows=len(groups) - (groups.max(initial=-1) + 1),
         conflicting_rows=theirs[_in_conflict(groups, codes[theirs])],
         n_labelled=int(np.sum(codes[seen] >= 0)),
         telling_columns=tuple(columns[c] for c in _telling_columns(whole, codes[theirs])),
-        scale=float(np.sqrt(np.mean(whole**2))) if whole.size else math.nan,
+        scale=_root_mean_square(whole) if whole.size else math.nan,
         order=_content_order(whole),
     )
+
+
+def _root_mean_square(rows: np.ndarray) -> float:
+    largest = _largest(rows)
+    return largest * float(np.sqrt(np.mean((rows / largest) ** 2)))
+
+
+def _largest(rows: np.ndarray) -> float:
+    """The largest magnitude, or 1 where all values are 0."""
+    return float(np.abs(rows).max(initial=0.0)) or 1.0
 
 
 def _in_conflict(groups: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -274,6 +284,8 @@ def _content_order(rows: np.ndarray) -> Order | None:
     n = len(rows)
     if n < 3:
         return None
+    # Sums of values near the largest float would overflow.
+    rows = rows / _largest(rows)
     directions = unit_rows(rows - rows.mean(axis=0))
     observed = float(np.einsum("ij,ij->i", directions[1:], directions[:-1]).mean())
     squares = float((directions**2).sum())

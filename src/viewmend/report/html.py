@@ -155,7 +155,8 @@ def write_page(path: str | Path, page: str) -> Path:
     """Write a page to a file, whose folder is made where there is none."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, page)
+    # Halves of characters in a name must not cost the page.
+    write_text(path, page.encode(errors="backslashreplace").decode())
     return path
 
 

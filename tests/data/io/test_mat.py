@@ -155,12 +155,12 @@ def test_a_broken_file_of_version_73_is_refused(tmp_path):
     pytest.importorskip("h5py")
     path = tmp_path / "cut.mat"
     path.write_bytes(b"MATLAB 7.3 MAT-file".ljust(512, b"\0") + b"\x89HDF\r\n\x1a\n")
-    with pytest.raises(InvalidViewsError, match=r"cut.mat is not a MATLAB file"):
+    with pytest.raises(InvalidViewsError, match=r"cut.mat cannot be read as a MATLAB file"):
         load_mat(path)
 
 
 def test_other_files_are_not_taken_for_mat(tmp_path):
     path = tmp_path / "notes.mat"
     path.write_text("not a MATLAB file, but long enough to have a header " * 10)
-    with pytest.raises(InvalidViewsError, match=r"notes.mat is not a MATLAB file"):
+    with pytest.raises(InvalidViewsError, match=r"notes.mat cannot be read as a MATLAB file"):
         load_mat(path)

@@ -310,7 +310,7 @@ def test_mudata_and_anndata(tmp_path):
             b"",
             "must be a folder or end in .csv, .tsv, .parquet, .npz, .mat, .h5mu, .h5ad",
         ),
-        ("d.npz", b"nothing", "must be a NumPy archive of plain arrays"),
+        ("d.npz", b"nothing", "cannot be read as a NumPy archive of plain arrays"),
         ("d.csv", b"", "d.csv cannot be read as a table"),
         (
             "d.csv",

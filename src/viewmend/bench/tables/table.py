@@ -11,6 +11,7 @@ from html import escape
 from viewmend.bench.runs import Condition, rate_text
 from viewmend.exceptions import InvalidParameterError
 from viewmend.report.html import LONG, Cell, joined, table_html, tag
+from viewmend.text import csv_cell, markdown_paragraph, markdown_text
 
 # Columns that name a condition.
 HEADS = ("data", "VMR", "LAR")
@@ -102,25 +103,22 @@ def write_table(table: Table, form: str) -> str:
 
 def to_markdown(table: Table) -> str:
     """Pipe table with its title above and its notes below; HTML underlines the second best."""
-    header = [*table.heads, *table.columns]
+    header = [*map(markdown_text, table.heads), *map(markdown_text, table.columns)]
     rule = ["---"] * len(table.heads) + ["---:"] * len(table.columns)
     lines = [
-        [*map(_cell_text, line.heads), *map(_markdown_entry, line.entries)] for line in table.lines
+        [*map(markdown_text, line.heads), *map(_markdown_entry, line.entries)]
+        for line in table.lines
     ]
     body = "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *lines))
-    return "\n\n".join([f"**{table.title}**", body, *table.notes]) + "\n"
-
-
-def _cell_text(text: str) -> str:
-    """Text that does not end its cell."""
-    return " ".join(text.split()).replace("|", r"\|")
+    notes = map(markdown_paragraph, table.notes)
+    return "\n\n".join([f"**{markdown_text(table.title)}**", body, *notes]) + "\n"
 
 
 def _markdown_entry(entry: Entry) -> str:
     first, second = ("**", "**"), ("<u>", "</u>")
     before, after = {1: first, 2: second}.get(entry.place, ("", ""))
     mark = MARKS.get(entry.verdict, "")
-    return f"{before}{_cell_text(entry.text)}{after}{' ' + mark if mark else ''}"
+    return f"{before}{markdown_text(entry.text)}{after}{' ' + mark if mark else ''}"
 
 
 def to_latex(table: Table) -> str:
@@ -181,12 +179,12 @@ def to_csv(table: Table) -> str:
     """Values as numbers where an entry has one, else its text; no title, no notes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*table.heads, *table.columns])
+    writer.writerow(map(csv_cell, [*table.heads, *table.columns]))
     for line in table.lines:
         values = [
             entry.text if entry.value is None else repr(entry.value) for entry in line.entries
         ]
-        writer.writerow([*line.heads, *values])
+        writer.writerow(map(csv_cell, [*line.heads, *values]))
     return text.getvalue()
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from viewmend.data.joining import in_layout
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.parameters import short
+from viewmend.text import has_halves
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +32,20 @@ def check_columns_exist(tables: Mapping[str, pd.DataFrame], names: Sequence[str]
         if not any(name in table for table in tables.values()):
             columns = {view: list(table) for view, table in tables.items()}
             msg = f"there is no column {name!r} to leave out among {short(columns)}; check its name"
+            raise InvalidViewsError(msg)
+
+
+def check_text(tables: Mapping[str, pd.DataFrame], labels: pd.Series | None) -> None:
+    """Refuse names that no file could hold: nothing that is said of them could be written."""
+    parts = {f"the view {name!r}": [name, *table, *table.index] for name, table in tables.items()}
+    parts |= {} if labels is None else {"the labels": [*labels.index, *labels]}
+    for title, names in parts.items():
+        broken = [name for name in names if isinstance(name, str) and has_halves(name)]
+        if broken:
+            msg = (
+                f"{title} must have names that can be written, but {broken[0]!r} holds half of a "
+                "character; rename it, or save the file in UTF-8"
+            )
             raise InvalidViewsError(msg)
 
 

@@ -6,12 +6,15 @@ import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from viewmend.data.arrays import as_table
+from viewmend.data.io.border import check_size, reading
+from viewmend.data.io.hdf5 import check_hdf5_file
 from viewmend.data.io.mat import read_mat
 from viewmend.data.io.tables import FORMATS, header_of, is_table, read_tables
 from viewmend.data.joining import column_labels, identifiers
@@ -133,16 +136,33 @@ def _from_tables(files: Sequence[Path], request: Request) -> Contents:
 
 def read_npz(path: str | Path) -> dict[str, np.ndarray]:
     """All arrays of a NumPy archive by their names; objects, which could hold code, are refused."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    # NumPy's words for pickles, and zipfile's for what is no archive.
-    except (ValueError, zipfile.BadZipFile, EOFError, AttributeError) as error:
-        msg = (
-            f"{path} must be a NumPy archive of plain arrays ({error}); save it with "
-            "np.savez_compressed(path, y=y, view_0=..., ...)"
-        )
-        raise InvalidViewsError(msg) from error
+    path = Path(path)
+    with reading(path):
+        with zipfile.ZipFile(path) as archive:
+            check_size(path, sum(member.file_size for member in archive.infolist()))
+            for member in archive.infolist():
+                _check_member(archive, member)
+        with np.load(path, allow_pickle=False) as arrays:
+            return {key: arrays[key] for key in arrays.files}
+
+
+def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Refuse an array whose header declares another size than the archive, before it is made."""
+    with archive.open(member) as stream:
+        version = np.lib.format.read_magic(stream)
+        shape, _, dtype = NPY_HEADERS[version](stream)
+        declared = prod(shape) * dtype.itemsize
+        stored = member.file_size - stream.tell()
+    if dtype.hasobject or min(shape, default=0) < 0 or declared != stored:
+        msg = f"{member.filename} declares {shape} of {dtype} and has {stored} bytes"
+        raise ValueError(msg)
+
+
+# Version 3 is for names of fields, which no view has.
+NPY_HEADERS: Mapping[tuple[int, int], Callable[[Any], Any]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 def _from_npz(path: Path, _request: Request) -> Contents:
@@ -182,6 +202,7 @@ def _from_arrays(
 def _from_h5mu(path: Path, _request: Request) -> Contents:
     import mudata
 
+    check_hdf5_file(path)
     mdata = mudata.read_h5mu(path)
     obs = {"obs": mdata.obs, **{name: adata.obs for name, adata in mdata.mod.items()}}
     return _from_annotated({name: (adata, MAIN_MATRIX) for name, adata in mdata.mod.items()}, obs)
@@ -190,6 +211,7 @@ def _from_h5mu(path: Path, _request: Request) -> Contents:
 def _from_h5ad(path: Path, request: Request) -> Contents:
     import anndata
 
+    check_hdf5_file(path)
     adata = anndata.read_h5ad(path)
     names = list(adata.obsm)
     if adata.X is not None and (not names or MAIN_MATRIX in request.views):

@@ -12,8 +12,10 @@ import numpy as np
 
 from viewmend.data.container import MultiViewData
 from viewmend.data.frames import from_frames
+from viewmend.data.io.border import reading
 from viewmend.data.io.cleaning import (
     check_columns_exist,
+    check_text,
     drop_empty_samples,
     drop_text_columns,
     fill_empty_cells,
@@ -57,7 +59,8 @@ class ViewTables:
 
     def medians(self) -> dict[str, dict[str, float]]:
         """The medians of all columns by view, with which empty cells can be filled."""
-        return {name: table.median().to_dict() for name, table in self.tables.items()}
+        # Halved, because the mean of the middle two of large values could overflow.
+        return {name: (2 * (t / 2).median()).to_dict() for name, t in self.tables.items()}
 
     def columns(self) -> dict[str, list[str]]:
         """Names of the columns by view."""
@@ -122,14 +125,16 @@ def read_view_tables(path: str | Path, request: Request | None = None) -> ViewTa
     ViewTables
     """
     request = request or Request()
-    contents = read_contents(Path(path), request)
-    labels, label_column = find_labels(contents, request)
-    views = select_views(contents.tables, request.views)
-    check_columns_exist(views, request.leave_out)
-    views = without_columns(views, contents.usual_labels, label_column, *request.leave_out)
-    layout = request.columns
-    views = drop_text_columns(views) if layout is None else match_layout(views, layout)
-    tables = {name: to_numbers(table, name) for name, table in views.items()}
+    with reading(Path(path)):
+        contents = read_contents(Path(path), request)
+        labels, label_column = find_labels(contents, request)
+        views = select_views(contents.tables, request.views)
+        check_columns_exist(views, request.leave_out)
+        views = without_columns(views, contents.usual_labels, label_column, *request.leave_out)
+        layout = request.columns
+        views = drop_text_columns(views) if layout is None else match_layout(views, layout)
+        check_text(views, labels)
+        tables = {name: to_numbers(table, name) for name, table in views.items()}
     return ViewTables(tables, labels, contents.id_column)
 
 
@@ -157,9 +162,11 @@ def load_folder(
     MultiViewData
         Samples in the order in which their identifiers appear, view by view.
     """
-    contents = read_contents(Path(path), Request(id_column, label_column))
-    labels = column_labels(contents.label_tables, label_column, str(path))
-    return _described(from_frames(without_columns(contents.tables, label_column), labels), path)
+    with reading(Path(path)):
+        contents = read_contents(Path(path), Request(id_column, label_column))
+        labels = column_labels(contents.label_tables, label_column, str(path))
+        data = from_frames(without_columns(contents.tables, label_column), labels)
+    return _described(data, path)
 
 
 def load_npz(path: str | Path) -> MultiViewData:

@@ -9,11 +9,19 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array
 
+from viewmend.data.input_arrays import as_dense
+from viewmend.data.io.border import reading
+from viewmend.data.io.hdf5 import check_attribute, check_hdf5, check_heaps
+from viewmend.data.io.mat5 import checked_variables
+from viewmend.data.joining import check_room
+from viewmend.data.sparse import check_compressed
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 
 VIEWS = "X"
 # The names that labels go by, the first that is there counts.
 LABELS = ("gnd", "Y")
+# Attribute of sparse matrices in files of version 7.3.
+SPARSE_ROWS = "MATLAB_sparse"
 # Files of version 7.3 are HDF5, mostly behind a header of MATLAB's own.
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HDF5_OFFSETS = (0, 512)
@@ -21,8 +29,14 @@ HDF5_OFFSETS = (0, 512)
 
 def read_mat(path: Path) -> tuple[list[np.ndarray], np.ndarray]:
     """Views (n_samples, n_features_v), dense, and labels (n_samples,) renumbered from 0."""
-    cells, labels = _read_hdf5(path) if _is_hdf5(path) else _read_version_5(path)
-    return [_dense(cell) for cell in cells], _renumbered(_dense(labels), path)
+    with reading(path):
+        cells, labels = _read_hdf5(path) if _is_hdf5(path) else _read_version_5(path)
+        shapes = {f"view {v}": np.shape(cell) for v, cell in enumerate([*cells, labels])}
+        wide = {name: shape[1] for name, shape in shapes.items() if len(shape) == 2}
+        check_room(max((shape[0] for shape in shapes.values() if shape), default=0), wide)
+        return [as_dense(cell, str(path)) for cell in cells], _renumbered(
+            as_dense(labels, str(path)), path
+        )
 
 
 def _is_hdf5(path: Path) -> bool:
@@ -35,11 +49,8 @@ def _read_version_5(path: Path) -> tuple[list[Any], Any]:
     """Cells of ``X`` and labels, by SciPy."""
     import scipy.io
 
-    try:
-        content = scipy.io.loadmat(path, appendmat=False)
-    # The second stands for a header of version 7.3 without what must follow it.
-    except (ValueError, NotImplementedError) as error:
-        raise InvalidViewsError(_unreadable(path, error)) from error
+    names, plain = checked_variables(path, (VIEWS, *LABELS))
+    content = {**dict.fromkeys(names), **scipy.io.loadmat(plain)}
     labels = _labels_name(content, path)
     cells = content[VIEWS]
     # SciPy turns a cell array, and nothing else, into an array of objects.
@@ -58,30 +69,33 @@ def _read_hdf5(path: Path) -> tuple[list[Any], Any]:
             "save(file, 'X', 'gnd', '-v7')"
         )
         raise InvalidViewsError(msg) from error
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise InvalidViewsError(_unreadable(path, error)) from error
-    with file:
+    check_heaps(path)
+    with h5py.File(path, "r") as file:
+        check_hdf5(path, file)
         labels = _labels_name(file, path)
         stored = file[VIEWS]
         # A cell array is an array of references to where its contents are.
         is_array = isinstance(stored, h5py.Dataset) and stored.dtype == h5py.ref_dtype
         _check_cells(is_array, getattr(stored, "shape", ()), path)
-        cells = [_hdf5_matrix(file[reference]) for reference in stored[()].ravel()]
-        return cells, _hdf5_matrix(file[labels])
+        cells = [file[reference] for reference in stored[()].ravel()]
+        # What is referred to need not stand in any group, and may be referred to twice.
+        check_hdf5(path, *cells)
+        return [_hdf5_matrix(cell, path) for cell in cells], _hdf5_matrix(file[labels], path)
 
 
-def _hdf5_matrix(stored: Any) -> Any:
+def _hdf5_matrix(stored: Any, path: Path) -> Any:
     """A matrix of a file of version 7.3: dense ones are datasets, sparse ones groups."""
-    n_rows = stored.attrs.get("MATLAB_sparse")
-    if n_rows is None:
+    if SPARSE_ROWS not in stored.attrs:
         return stored[()].T
+    check_attribute(path, stored, SPARSE_ROWS)
+    n_rows = stored.attrs[SPARSE_ROWS]
     starts = stored["jc"][()].astype(np.int64)
     # Nothing is stored of a matrix of zeros but its shape.
     data = stored["data"][()] if "data" in stored else np.zeros(0)
     rows = stored["ir"][()].astype(np.int64) if "ir" in stored else np.zeros(0, np.int64)
-    return csc_array((data, rows, starts), shape=(int(n_rows), starts.size - 1))
+    shape = (int(n_rows), starts.size - 1)
+    check_compressed(starts, rows, len(data), shape[::-1], f"{stored.name} of {path}")
+    return csc_array((data, rows, starts), shape=shape)
 
 
 def _labels_name(content: Mapping[str, Any], path: Path) -> str:
@@ -103,17 +117,6 @@ def _check_cells(is_cell_array: bool, shape: tuple[int, ...], path: Path) -> Non
             "the views into one cell each, as in X = {X1, X2}"
         )
         raise InvalidViewsError(msg)
-
-
-def _unreadable(path: Path, error: Exception) -> str:
-    return (
-        f"{path} is not a MATLAB file that can be read ({error}); "
-        "save X and gnd with save(file, 'X', 'gnd', '-v7')"
-    )
-
-
-def _dense(matrix: Any) -> np.ndarray:
-    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
 
 
 def _renumbered(labels: np.ndarray, path: Path) -> np.ndarray:

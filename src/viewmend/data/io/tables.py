@@ -6,12 +6,15 @@ import codecs
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from viewmend.data.io.border import check_size, reading
 from viewmend.data.joining import identifiers
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.parameters import short
+from viewmend.text import from_csv_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,14 +92,11 @@ def is_table(file: Path) -> bool:
 def _frame(file: Path, id_column: str | None = None, n_rows: int | None = None) -> pd.DataFrame:
     """The table as it stands, or its first rows; a file that cannot be read is named."""
     try:
-        return FORMATS[file.suffix.lower()](file, id_column, n_rows)
+        with reading(file):
+            return FORMATS[file.suffix.lower()](file, id_column, n_rows)
     except ImportError as error:
         msg = f"reading {file} needs a package that is not installed ({error}); install it"
         raise ImportError(msg) from error
-    # Errors of the parsers and of the encoding are both of this kind.
-    except ValueError as error:
-        msg = f"{file} cannot be read as a table ({error}); save it as CSV in UTF-8, or as Parquet"
-        raise InvalidViewsError(msg) from error
 
 
 def _without_nameless(frame: pd.DataFrame, id_column: str, file: Path) -> pd.DataFrame:
@@ -170,18 +170,70 @@ def _exactly(version: str) -> dict[str, str]:
 
 
 def _csv_frame(file: Path, id_column: str | None, n_rows: int | None) -> pd.DataFrame:
+    check_size(file, 8 * _count_cells(file))
+    header = _parsed(file, nrows=0)
+    if n_rows == 0:
+        return header.rename(columns=_name)
     # Names may stand between blanks. Identifiers are names: 007 is not 7.
-    columns = [name for name in _parsed(file, nrows=0) if name.strip() == id_column]
+    columns = [name for name in header if _name(name) == id_column]
     frame = _parsed(file, nrows=n_rows, dtype=dict.fromkeys(columns, str))
-    return frame.rename(columns=str.strip)
+    # Text that begins like a formula is written with an apostrophe before it.
+    for place in [place for place, dtype in enumerate(frame.dtypes) if dtype.kind == "O"]:
+        frame.isetitem(place, frame.iloc[:, place].map(from_csv_cell))
+    return frame.rename(columns=_name)
+
+
+def _name(written: str) -> str:
+    return str(from_csv_cell(written.strip()))
+
+
+def _count_cells(file: Path) -> int:
+    """Cells of a text file or more: short rows are filled up to the width of the header."""
+    n_lines = width = 1
+    with file.open("rb") as stream:
+        # Of the first lines with something in them, one is the header.
+        for line in islice(stream, 10):
+            width = max(width, *(line.count(separator.encode()) + 1 for separator in SEPARATORS))
+        stream.seek(0)
+        for block in iter(lambda: stream.read(HEAD), b""):
+            n_lines += max(block.count(b"\n"), block.count(b"\r"))
+    return width * n_lines
 
 
 def _parquet_frame(file: Path, _id_column: str | None, _n_rows: int | None) -> pd.DataFrame:
     import pandas as pd
 
+    _check_parquet(file)
     frame = pd.read_parquet(file)
     # Identifiers may have been saved as the index.
     return frame if frame.index.name is None else frame.reset_index()
+
+
+def _check_parquet(file: Path) -> None:
+    """Refuse a table that is larger than it can be."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(file) as content:
+        found, types = content.metadata, content.schema_arrow
+        texts = [name for name in types.names if pyarrow.types.is_string(types.field(name).type)]
+    check_size(file, 8 * found.num_rows * found.num_columns)
+    check_size(file, sum(found.row_group(i).total_byte_size for i in range(found.num_row_groups)))
+    if texts:
+        check_size(file, _text_bytes(file, texts))
+
+
+def _text_bytes(file: Path, columns: list[str]) -> int:
+    """Bytes of the texts of a Parquet file: one that is stored once may stand in every row."""
+    import pyarrow.compute
+    import pyarrow.parquet
+
+    n_bytes = 0
+    with pyarrow.parquet.ParquetFile(file, read_dictionary=columns) as content:
+        for batch in content.iter_batches(columns=columns):
+            for column in batch.columns:
+                sizes = pyarrow.compute.binary_length(column.dictionary)
+                n_bytes += pyarrow.compute.sum(sizes.take(column.indices)).as_py() or 0
+    return n_bytes
 
 
 # How a file is read by its ending, given the column of identifiers and the most rows to read.
