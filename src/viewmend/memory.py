@@ -6,7 +6,7 @@ import os
 
 from viewmend.exceptions import TooLargeError
 
-# Share of the memory of the machine that a method may take.
+# Share of the memory of the machine that one piece of work may take.
 SHARE = 0.8
 
 
@@ -15,16 +15,16 @@ def machine_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def check_memory(n_bytes: float, method: object, what: str, remedy: str) -> None:
+def check_memory(n_bytes: float, who: str, purpose: str, remedy: str) -> None:
     """Refuse work whose arrays, ``n_bytes`` at the peak, would fill the machine's memory.
 
-    ``what`` takes the room, such as "4 dense arrays of 70000 x 70000"; the ``remedy`` is what to do
-    instead.
+    The message says that ``who``, such as "MendClassifier", would need them for the ``purpose``,
+    such as "for 4 dense arrays of 70000 x 70000"; the ``remedy`` is what to do instead.
     """
     available = machine_memory()
     if n_bytes > SHARE * available:
         msg = (
-            f"{type(method).__name__} would need about {n_bytes / 2**30:.1f} GiB for {what}, and "
-            f"this machine has {available / 2**30:.1f} GiB; {remedy}"
+            f"{who} would need about {n_bytes / 2**30:.1f} GiB {purpose}, and this machine has "
+            f"{available / 2**30:.1f} GiB; {remedy}"
         )
         raise TooLargeError(msg)

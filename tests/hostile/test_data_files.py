@@ -57,7 +57,7 @@ def test_whole_files_of_every_format_are_read_as_they_were_written(seeds, name):
 def test_damaged_files(seeds, case, monkeypatch):
     # Bombs of the size of a small machine.
     monkeypatch.setattr("attacks.array_edits.memory", lambda: 2**28)
-    monkeypatch.setattr("viewmend.data.io.border.machine_memory", lambda: 2**28)
+    monkeypatch.setattr("viewmend.memory.machine_memory", lambda: 2**28)
     outcome = run_case(DataFiles(), seeds, 4, case)
     assert outcome.verdict in GOOD, outcome.detail
 
@@ -112,13 +112,13 @@ def test_headers_that_declare_terabytes(copy_of):
 
 
 def test_archives_larger_than_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("viewmend.data.io.border.machine_memory", lambda: 2**20)
+    monkeypatch.setattr("viewmend.memory.machine_memory", lambda: 2**20)
     np.savez(
         tmp_path / "large.npz",
         y=np.zeros(2**16),
         view_0=np.random.default_rng(0).random((2**16, 1)),
     )
-    with pytest.raises(TooLargeError, match=r"large\.npz holds 0\.0 GiB"):
+    with pytest.raises(TooLargeError, match=r"large\.npz would need about 0\.0 GiB"):
         load_npz(tmp_path / "large.npz")
 
 

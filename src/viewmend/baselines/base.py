@@ -191,4 +191,4 @@ def check_memory(n_bytes: float, method: object, what: str) -> None:
     remedy = (
         "take fewer samples or a method on anchors or sparse graphs, such as UnionGraphClassifier"
     )
-    memory.check_memory(n_bytes, method, what, remedy)
+    memory.check_memory(n_bytes, type(method).__name__, f"for {what}", remedy)

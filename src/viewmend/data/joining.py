@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,8 @@ from viewmend.exceptions import (
     DataWarning,
     InvalidLabelsError,
     InvalidViewsError,
-    TooLargeError,
 )
+from viewmend.memory import check_memory
 from viewmend.parameters import short
 
 if TYPE_CHECKING:
@@ -91,25 +90,16 @@ def _check_shared(name: str, indices: Mapping[str, pd.Index], index: pd.Index) -
         raise InvalidViewsError(msg)
 
 
-def machine_memory() -> int:
-    """Bytes of memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def check_room(n_samples: int, n_columns: Mapping[str, int]) -> None:
     """Refuse views that, dense and joined, would fill the memory."""
-    available = machine_memory()
+    widest = max(n_columns, key=lambda name: n_columns[name])
+    remedy = (
+        f"reduce the columns first, above all the {n_columns[widest]} of view {widest!r}, for "
+        f"example with sklearn.decomposition.TruncatedSVD, which takes sparse matrices"
+    )
     # Float64, once as given and once in the order of the samples.
     needed = 2 * 8 * n_samples * sum(n_columns.values())
-    if needed > 0.8 * available:
-        widest = max(n_columns, key=lambda name: n_columns[name])
-        msg = (
-            f"{n_samples} samples would need about {needed / 2**30:.1f} GiB as dense views, and "
-            f"this machine has {available / 2**30:.1f} GiB; reduce the columns first, above all "
-            f"the {n_columns[widest]} of view {widest!r}, for example with "
-            f"sklearn.decomposition.TruncatedSVD, which takes sparse matrices"
-        )
-        raise TooLargeError(msg)
+    check_memory(needed, f"{n_samples} samples", "as dense views", remedy)
 
 
 def join(

@@ -47,9 +47,9 @@ def check_graph_size(p: AGFTIParameters, data: MultiViewData) -> GraphSize:
     """Anchors per view and neighbours per sample that the poorest view and the memory allow."""
     m, k = _possible_size(data, p.n_anchors, p.n_neighbors, p.anchor_method)
     n_rows = data.observed.size
-    what = f"{N_GRAPHS} graphs of {n_rows} rows and {m} anchors"
+    what = f"for {N_GRAPHS} graphs of {n_rows} rows and {m} anchors"
     n_bytes = N_GRAPHS * np.dtype(p.dtype).itemsize * n_rows * m
-    check_memory(n_bytes, p, what, "lower n_anchors, or pass Dask arrays")
+    check_memory(n_bytes, type(p).__name__, what, "lower n_anchors, or pass Dask arrays")
     return GraphSize(m, k, p.anchor_method, p.dtype)
 
 

@@ -77,10 +77,11 @@ def check_room(model: MendParameters, data: MultiViewData, settings: GeometrySet
     # An index of four bytes and a distance of eight, in every representation.
     neighbours = len(settings.representations) * np.sum(12 * n_rows * near)
     what = (
-        f"kernels of {n_rows.max():.0f} samples at {landmarks.max():.0f} landmarks and "
+        f"for kernels of {n_rows.max():.0f} samples at {landmarks.max():.0f} landmarks and "
         f"{near.max():.0f} neighbours each"
     )
-    check_memory(kernels + neighbours, model, what, "lower n_landmarks or n_neighbors")
+    needed, who = kernels + neighbours, type(model).__name__
+    check_memory(needed, who, what, "lower n_landmarks or n_neighbors")
 
 
 def representation_names(representations: str | Sequence[str]) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from viewmend.data.joining import machine_memory
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError, TooLargeError
+from viewmend.memory import check_memory
 
 # What is said well already, or is no fault of the file. Everything else is: on damaged bytes
 # the libraries raise KeyError, zlib.error, RuntimeError, MemoryError, AssertionError, ...
@@ -74,14 +74,9 @@ def check_size(path: Path, n_bytes: int) -> None:
     ``n_bytes`` is what the file says its arrays take. They must fit twice into four fifths of the
     memory, as given and as joined views, and take at most `EXPANSION` times the size of the file.
     """
-    size, room = path.stat().st_size, machine_memory()
+    size = path.stat().st_size
     if n_bytes > ALWAYS_ALLOWED + EXPANSION * size:
         reason = f"its {size} bytes claim to be {n_bytes} bytes of data"
         raise unreadable(path, reason)
-    if 2 * n_bytes > 0.8 * room:
-        msg = (
-            f"{path} holds {n_bytes / 2**30:.1f} GiB, and twice that must fit into the "
-            f"{room / 2**30:.1f} GiB of this machine; leave out columns or arrays that are not "
-            "needed"
-        )
-        raise TooLargeError(msg)
+    remedy = "leave out columns or arrays that are not needed"
+    check_memory(2 * n_bytes, str(path), "as given and as joined views", remedy)
