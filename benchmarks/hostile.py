@@ -22,12 +22,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from attacks.interrupts import Interrupts
 from attacks.outcomes import GOOD, Attack, Verdict
 from attacks.running import Count, run_case, run_cases
 
 from viewmend.bench.environment import environment
 
-ATTACKS: Mapping[str, Attack] = {}
+ATTACKS: Mapping[str, Attack] = {
+    "interrupts": Interrupts(),
+}
 
 
 def run(attack: Attack, seed: int, n_cases: int, minutes: float, jobs: int) -> Count:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numba
@@ -60,6 +60,7 @@ def limited_threads(n_jobs: int | None) -> Iterator[None]:
     Linear algebra runs on one thread throughout, as in `serial_blas`: results depend neither on
     ``n_jobs`` nor on what else the process does at the time.
     """
+    _load_numba()
     if n_jobs is None:
         with serial_blas():
             yield
@@ -118,14 +119,10 @@ def parallel_map(work: Callable[[Item], Output], items: Iterable[Item]) -> list[
     positions = iter(range(len(items)))
 
     def lane() -> None:
-        try:
-            for i in positions:
-                results[i] = work(items[i])
-        except BaseException:
-            # What is left would be for nothing.
-            deque(positions, maxlen=0)
-            raise
+        for i in positions:
+            results[i] = work(items[i])
 
+    _load_numba()
     n_lanes = min(available_threads(), len(items))
     others: list[Future[None]] = []
     with serial_blas():
@@ -135,7 +132,7 @@ def parallel_map(work: Callable[[Item], Output], items: Iterable[Item]) -> list[
             # The caller works too, rather than wait.
             _in_pool(lane)
         finally:
-            _wait_for(others, positions)
+            _to_the_end(partial(_end_lanes, others, positions))
     for other in others:
         if not other.cancelled():
             other.result()
@@ -180,21 +177,38 @@ def _in_pool(lane: Callable[[], None]) -> None:
         _here.in_pool = before
 
 
-def _wait_for(lanes: Sequence[Future[None]], positions: Iterator[int]) -> None:
-    """Wait until no lane runs, also where Ctrl-C is pressed meanwhile, which is raised then.
+def _end_lanes(lanes: Sequence[Future[None]], positions: Iterator[int]) -> None:
+    """Begin nothing more, and wait until no lane runs.
 
     Lanes still write to arrays of the caller, and the settings of linear algebra must not change
     under them.
     """
+    deque(positions, maxlen=0)
+    for lane in lanes:
+        # Where the pool is busy elsewhere it has not begun, and nothing is left for it.
+        lane.cancel()
+    wait(lanes)
+
+
+def _to_the_end(wait_for_it: Callable[[], None]) -> None:
+    """Wait, also where Ctrl-C is pressed meanwhile; it is raised afterwards."""
     try:
-        for lane in lanes:
-            # Where the pool is busy elsewhere it has not begun, and nothing is left for it.
-            lane.cancel()
-        wait(lanes)
+        wait_for_it()
     except BaseException:
-        deque(positions, maxlen=0)
-        _wait_for(lanes, positions)
+        _to_the_end(wait_for_it)
         raise
+
+
+@cache
+def _load_numba() -> None:
+    """Let Numba load the rest of itself, which it leaves for its first kernel.
+
+    In a thread of its own, which Ctrl-C does not reach: no kernel runs any more in a process
+    where Numba was half loaded.
+    """
+    loading = threading.Thread(target=numba.njit(lambda: None))
+    loading.start()
+    _to_the_end(loading.join)
 
 
 @cache
