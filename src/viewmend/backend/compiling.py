@@ -9,11 +9,13 @@ from functools import cache
 from typing import Any
 
 from numba import njit
-from numba.core.caching import FunctionCache
+from numba.core import caching
 
 __all__ = ["jit"]
 
 _log = logging.getLogger(__name__)
+# Numba has no types.
+_FunctionCache: Any = caching.FunctionCache
 
 
 def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -36,7 +38,7 @@ def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return compiled
 
 
-class _Cache(FunctionCache):  # type: ignore[misc]
+class _Cache(_FunctionCache):  # type: ignore[misc]
     """Numba's cache, which may be full, gone or damaged at any time: it only saves time."""
 
     def load_overload(self, *arguments: Any) -> Any:

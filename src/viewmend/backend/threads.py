@@ -65,6 +65,8 @@ def limited_threads(n_jobs: int | None) -> Iterator[None]:
         with serial_blas():
             yield
         return
+    # A NumPy integer is not what the libraries take.
+    n_jobs = int(n_jobs)
     n_threads = n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
     before = getattr(_here, "n_threads", None)
     with serial_blas(), threadpool_limits(n_threads, user_api="openmp"):

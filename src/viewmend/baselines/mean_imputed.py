@@ -49,7 +49,10 @@ class MeanImputedLabelSpreading(BaselineClassifier):
     def _solve(self, data: MultiViewData, labels: Labels, _rng: np.random.Generator) -> Solution:
         X = np.hstack(ColumnMeanImputer().fit_transform(data).views)
         spreader = LabelSpreading(
-            kernel="knn", n_neighbors=self.n_neighbors, alpha=self.spreading, max_iter=1000
+            kernel="knn",
+            n_neighbors=min(self.n_neighbors, len(X)),
+            alpha=self.spreading,
+            max_iter=1000,
         ).fit(X, labels.codes)
         F = spreader.label_distributions_
         return Solution(F, F.sum(axis=1) > 0, extras={"n_iter_": spreader.n_iter_})

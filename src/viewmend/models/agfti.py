@@ -325,8 +325,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
             super()._fit_views(X, y, mask)
             return
         labels = X.y if y is None and isinstance(X, MultiViewData) else y
-        with self._unfitted_on_error():
-            self._fit_blocks(X, labels, mask)
+        self._fit_blocks(X, labels, mask)
 
     def _fit_labels(self, geometry: AnchorGeometry, labels: Labels) -> None:
         if check_class_prior(self.class_prior, labels) is None:
