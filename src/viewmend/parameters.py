@@ -7,7 +7,7 @@ An estimator lists one rule per parameter and begins ``fit`` with them::
         "anchor_method": OneOf("bkhk", "kmeans", "random"),
     }
 
-    with unfitted_on_error(self):
+    with fresh_fit(self):
         check_parameters(self, RULES)
         ...
 """
@@ -211,17 +211,23 @@ COMMON: Mapping[str, Rule] = {
 
 
 @contextmanager
-def unfitted_on_error(estimator: object) -> Iterator[None]:
-    """Take all fitted attributes from an estimator whose fit ends with an error, or Ctrl-C.
+def fresh_fit(estimator: object) -> Iterator[None]:
+    """Take all fitted attributes from an estimator, and again if the fit ends with an error.
 
     Half a model, or one of an earlier fit, must not look like the one that was asked for.
     """
+    _forget_fit(estimator)
     try:
         yield
     except BaseException:
-        for name in [name for name in vars(estimator) if name.endswith("_")]:
-            delattr(estimator, name)
+        # Also Ctrl-C.
+        _forget_fit(estimator)
         raise
+
+
+def _forget_fit(estimator: object) -> None:
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)
 
 
 def check_parameters(estimator: HasParameters, rules: Mapping[str, Rule]) -> None:

@@ -21,7 +21,7 @@ from viewmend.exceptions import InvalidViewsError, TooLargeError
 from viewmend.impute import DeepMatrixFactorization
 from viewmend.impute.base import ViewImputer
 from viewmend.models.base import MultiViewClassifier
-from viewmend.parameters import Integer, Real, Rule, check_parameters, unfitted_on_error
+from viewmend.parameters import Integer, Real, Rule, check_parameters, fresh_fit
 
 __all__ = [
     "ROUND_RULES",
@@ -103,7 +103,7 @@ class BaselineClassifier(MultiViewClassifier):
 
         After an error, or Ctrl-C, the estimator is not fitted, also if it was before.
         """
-        with unfitted_on_error(self):
+        with fresh_fit(self):
             check_parameters(self, self._rules)
             data, labels = self._check_fit(X, y, mask)
             data = self._prepare(with_unit_rows(data), labels)

@@ -15,7 +15,7 @@ from viewmend.core.graphs.spreading import joined_to_label, spread_labels
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.models.base import MultiViewClassifier
-from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters, unfitted_on_error
+from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters, fresh_fit
 
 
 @dataclass(eq=False, repr=False)
@@ -58,7 +58,7 @@ class UnionGraphClassifier(MultiViewClassifier):
 
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""
-        with unfitted_on_error(self):
+        with fresh_fit(self):
             check_parameters(self, self._rules)
             self._fit_views(*self._check_fit(X, y, mask))
         return self

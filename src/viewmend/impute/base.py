@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewmend.data.container import MultiViewData
 from viewmend.data.validation import check_new_views, check_views
 from viewmend.html_repr import HTMLReprMixin
-from viewmend.parameters import Rule, check_parameters, unfitted_on_error
+from viewmend.parameters import Rule, check_parameters, fresh_fit
 
 
 class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
@@ -52,7 +52,7 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        with unfitted_on_error(self):
+        with fresh_fit(self):
             self._learn(self._check_fit(X, mask))
         return self
 
@@ -69,7 +69,7 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         MultiViewData
             All rows observed; those of ``X`` unchanged.
         """
-        with unfitted_on_error(self):
+        with fresh_fit(self):
             data = self._check_fit(X, mask)
             return _completed(data, self._learn(data))
 

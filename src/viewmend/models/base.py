@@ -25,7 +25,7 @@ from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.data.validation import check_new_views, check_views
 from viewmend.exceptions import DataWarning
 from viewmend.html_repr import HTMLReprMixin
-from viewmend.parameters import Rule, check_parameters, unfitted_on_error
+from viewmend.parameters import Rule, check_parameters, fresh_fit
 
 # Parameters that change no round: how loud, where, what comes after the last one; and those of
 # which only the outcome counts, which a checkpoint compares.
@@ -207,10 +207,11 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         -------
         self
         """
-        with unfitted_on_error(self):
+        with fresh_fit(self):
             self.validate_parameters()
-            with self._watched(self._max_rounds()):
-                self._fit_views(X, y, mask)
+        # Inside: Ctrl-C that a callback held back until the end leaves a model that is whole.
+        with self._watched(self._max_rounds()), fresh_fit(self):
+            self._fit_views(X, y, mask)
         return self
 
     def validate_parameters(self) -> None:

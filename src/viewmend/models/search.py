@@ -33,7 +33,7 @@ from viewmend.models.search_contests import (
     share,
     still_racing,
 )
-from viewmend.parameters import Integer, Real, Rule, check_parameters, short, unfitted_on_error
+from viewmend.parameters import Integer, Real, Rule, check_parameters, fresh_fit, short
 
 # Parameters that decide how the data is read, which happens once.
 READING = ("dtype", "view_sizes")
@@ -158,7 +158,7 @@ class LabelSearchCV(
 
         After an error, or Ctrl-C, the search is not fitted, also if it was before.
         """
-        with unfitted_on_error(self):
+        with fresh_fit(self):
             check_parameters(self, self._rules)
             self._search(X, y, mask)
         return self
