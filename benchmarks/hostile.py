@@ -24,12 +24,16 @@ from pathlib import Path
 
 from attacks.interrupts import Interrupts
 from attacks.outcomes import GOOD, Attack, Verdict
+from attacks.parameters import Parameters
 from attacks.running import Count, run_case, run_cases
+from attacks.threads import Threads
 
 from viewmend.bench.environment import environment
 
 ATTACKS: Mapping[str, Attack] = {
     "interrupts": Interrupts(),
+    "parameters": Parameters(),
+    "threads": Threads(),
 }
 
 

@@ -16,7 +16,7 @@ def refuse(self):
     raise PermissionError(self.get_cache_path())
 caching._CacheLocator.ensure_cache_path = refuse
 import viewmend
-heavy = {"matplotlib", "pandas", "torch", "dask", "typer"} & set(sys.modules)
+heavy = {"matplotlib", "torch", "dask", "typer"} & set(sys.modules)
 print(viewmend.__version__, sorted(heavy))
 """
 
