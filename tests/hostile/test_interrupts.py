@@ -25,10 +25,10 @@ def test_no_lane_runs_and_none_begins_once_an_interrupt_is_out(monkeypatch):
     def work(item):
         begun.append(item)
         if threading.current_thread() is threading.main_thread():
-            other_began.wait(5)
+            other_began.wait(2)
             raise KeyboardInterrupt
         other_began.set()
-        release.wait(5)
+        release.wait(2)
         done.append(item)
 
     def wait(lanes):
@@ -41,7 +41,7 @@ def test_no_lane_runs_and_none_begins_once_an_interrupt_is_out(monkeypatch):
     real_wait = getattr(threads, "wait", None)
     monkeypatch.setattr(threads, "wait", wait, raising=False)
     with limited_threads(2), pytest.raises(KeyboardInterrupt):
-        parallel_map(work, range(50))
+        parallel_map(work, range(4))
     assert (len(begun), len(done)) == (2, 1)
     with limited_threads(2):
         assert available_threads() == 2
