@@ -6,6 +6,7 @@ import json
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from attacks.fitting import MODELS, blas_threads, digest, make_model, make_task
 from attacks.outcomes import Outcome, Verdict, judged
+from viewmend.datasets.task import Task
 
 # Wide enough for linear algebra to use several threads where it may.
 N_FEATURES = (15, 150)
@@ -29,9 +31,16 @@ class Fit:
     n_jobs: int | None
 
     def digest(self, n_samples: int) -> str:
-        task = make_task(n_samples, self.task, N_FEATURES)
+        task = _task(n_samples, self.task)
         model = make_model(self.method, n_jobs=self.n_jobs).fit(task.data, task.y)
         return digest(model)
+
+
+@cache
+def _task(n_samples: int, seed: int) -> Task:
+    """Drawn on one thread, because the data itself comes from a product."""
+    with threadpool_limits(1, user_api="blas"):
+        return make_task(n_samples, seed, N_FEATURES)
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,8 @@ class Threads:
         return judged(lambda: self._together(fits, expected))
 
     def _together(self, fits: list[Fit], expected: dict[str, str]) -> Outcome:
+        for fit in fits:
+            _task(self.n_samples, fit.task)
         with threadpool_limits(2, user_api="blas"), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             before = blas_threads()
