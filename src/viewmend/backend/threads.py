@@ -57,8 +57,8 @@ os.register_at_fork(
 def limited_threads(n_jobs: int | None) -> Iterator[None]:
     """Run on ``n_jobs`` threads: None for as many as Numba has, -1 for every core.
 
-    Linear algebra runs on one thread throughout, as in `serial_blas`: results depend neither on
-    ``n_jobs`` nor on what else the process does at the time.
+    Linear algebra runs on one thread throughout, as in `serial_blas`, so that results do not
+    depend on ``n_jobs``.
     """
     _load_numba()
     if n_jobs is None:
