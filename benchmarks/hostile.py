@@ -25,6 +25,7 @@ from pathlib import Path
 from attacks.data_files import DataFiles
 from attacks.experiments import BlockCheckpointFiles, ExperimentFiles, StoreRecords
 from attacks.fits import Fits
+from attacks.interrupts import Interrupts
 from attacks.kills import (
     BLOCK_CHECKPOINT_KILLS,
     MEND_CHECKPOINT_KILLS,
@@ -35,25 +36,30 @@ from attacks.kills import (
 from attacks.models import ModelFiles
 from attacks.names import HostileNames
 from attacks.outcomes import GOOD, Attack, Verdict
+from attacks.parameters import Parameters
 from attacks.running import Count, run_case, run_cases
+from attacks.threads import Threads
 from attacks.writers import KilledWriters, TwoWriters
 
 from viewmend.bench.environment import environment
 
 ATTACKS: Mapping[str, Attack] = {
     "models": ModelFiles(),
+    "data files": DataFiles(),
+    "fits": Fits(),
+    "parameters": Parameters(),
+    "interrupts": Interrupts(),
+    "threads": Threads(),
     "two writers": TwoWriters(),
     "kills during save": KilledWriters(),
-    "experiment files": ExperimentFiles(),
-    "store records": StoreRecords(),
-    "block checkpoint files": BlockCheckpointFiles(),
     "store kills": StoreKills(),
     "worker kills": WorkerKills(),
     "checkpoint kills": CheckpointKills(),
     "Mend checkpoint kills": MEND_CHECKPOINT_KILLS,
     "block checkpoint kills": BLOCK_CHECKPOINT_KILLS,
-    "fits": Fits(),
-    "data files": DataFiles(),
+    "block checkpoint files": BlockCheckpointFiles(),
+    "experiment files": ExperimentFiles(),
+    "store records": StoreRecords(),
     "hostile names": HostileNames(),
 }
 

@@ -1,18 +1,23 @@
-"""Declarative checks of the parameters of an estimator.
+"""Declarative checks of the parameters of an estimator, and what a fit that failed leaves.
 
-An estimator lists one rule per parameter and calls ``check_parameters(self, RULES)`` in ``fit``::
+An estimator lists one rule per parameter and begins ``fit`` with them::
 
     RULES = {
         "n_anchors": AnyOf(Integer(2), OneOf("auto")),
         "anchor_method": OneOf("bkhk", "kmeans", "random"),
     }
+
+    with fresh_fit(self):
+        check_parameters(self, RULES)
+        ...
 """
 
 from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -21,6 +26,11 @@ import numpy as np
 from viewmend.exceptions import InvalidParameterError
 
 Row = TypeVar("Row")
+
+# Of counts: more than any array has rows, and less than compiled code can count to.
+LARGEST_COUNT = 2**31 - 1
+# Of Python's integers, those that become a number of NumPy.
+LARGEST_NUMBER = 2**63 - 1
 
 
 class Rule(Protocol):
@@ -76,6 +86,8 @@ class Real:
         # bool is a subclass of int, but max_iter=True is a mistake.
         if isinstance(number, bool) or not isinstance(number, (int, float, np.floating)):
             return False
+        if isinstance(number, int) and abs(number) > LARGEST_NUMBER:
+            return False
         low = -math.inf if self.low is None else self.low
         high = math.inf if self.high is None else self.high
         above = number > low if self.low_open else number >= low
@@ -85,7 +97,7 @@ class Real:
 
 @dataclass(frozen=True)
 class Integer:
-    """An integer from ``low`` to ``high``, both included."""
+    """An integer from ``low`` to ``high``, both included, or to `LARGEST_COUNT`."""
 
     low: int | None
     high: int | None = None
@@ -95,7 +107,38 @@ class Integer:
         return "an integer" + _interval(self.low, self.high, False, False)
 
     def accepts(self, value: object) -> bool:
-        return isinstance(_plain(value), int) and Real(self.low, self.high).accepts(value)
+        high = LARGEST_COUNT if self.high is None else self.high
+        return isinstance(_plain(value), int) and Real(self.low, high).accepts(value)
+
+
+class RandomSeed:
+    """What NumPy makes a random generator of: also a sequence of integers."""
+
+    expected = "an integer >= 0, a NumPy random Generator or None"
+    _sources = (
+        np.random.Generator,
+        np.random.BitGenerator,
+        np.random.SeedSequence,
+        np.random.RandomState,
+    )
+
+    def accepts(self, value: object) -> bool:
+        if value is None or isinstance(value, self._sources):
+            return True
+        entries = [_plain(v) for v in (value if isinstance(value, (tuple, list)) else [value])]
+        # As long as one likes, but no bool, which is a subclass.
+        return len(entries) > 0 and all(type(entry) is int and entry >= 0 for entry in entries)
+
+
+@dataclass(frozen=True)
+class Does:
+    """An object, not a class, that has all of the ``methods``; ``expected`` says what that is."""
+
+    expected: str
+    methods: tuple[str, ...]
+
+    def accepts(self, value: object) -> bool:
+        return not isinstance(value, type) and all(hasattr(value, name) for name in self.methods)
 
 
 class OneOf:
@@ -160,8 +203,38 @@ class HasParameters(Protocol):
         """Values of its parameters by name."""
 
 
+# Of parameters that mean the same wherever they are.
+COMMON: Mapping[str, Rule] = {
+    "imputer": AnyOf(
+        OneOf(None),
+        Does("a transformer of viewmend.impute", ("fit_transform", "transform", "get_params")),
+    ),
+    "random_state": RandomSeed(),
+}
+
+
+@contextmanager
+def fresh_fit(estimator: object) -> Iterator[None]:
+    """Take all fitted attributes from an estimator, and again if the fit ends with an error.
+
+    Half a model, or one of an earlier fit, must not look like the one that was asked for.
+    """
+    _forget_fit(estimator)
+    try:
+        yield
+    except BaseException:
+        # Also Ctrl-C.
+        _forget_fit(estimator)
+        raise
+
+
+def _forget_fit(estimator: object) -> None:
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)
+
+
 def check_parameters(estimator: HasParameters, rules: Mapping[str, Rule]) -> None:
-    """Raise unless every parameter named in ``rules`` obeys its rule.
+    """Raise unless every parameter obeys its rule, which is named in ``rules`` or `COMMON`.
 
     Parameters
     ----------
@@ -174,17 +247,26 @@ def check_parameters(estimator: HasParameters, rules: Mapping[str, Rule]) -> Non
         Names every parameter at fault at once, so that one round of corrections is enough.
     """
     values = estimator.get_params(deep=False)
+    rules = {name: rule for name, rule in COMMON.items() if name in values} | dict(rules)
     wrong = [name for name, rule in rules.items() if not rule.accepts(values[name])]
     if not wrong:
         return
     owner = type(estimator).__name__
     faults = [
-        f"{name} of {owner} must be {rules[name].expected}, got {short(values[name])}"
+        f"{name} of {owner} must be {rules[name].expected}, got {_told(values[name])}"
         for name in wrong
     ]
     changes = ", ".join(f"{name}=..." for name in wrong)
     msg = "; ".join([*faults, f"change it with set_params({changes})"])
     raise InvalidParameterError(msg)
+
+
+def _told(value: object) -> str:
+    plain = _plain(value)
+    if not isinstance(plain, int) or abs(plain) <= LARGEST_COUNT:
+        return short(value)
+    limits = f"beyond {LARGEST_COUNT} for a count and {LARGEST_NUMBER} for a number"
+    return f"{short(value)}, which is too large ({limits})"
 
 
 def choose(table: Mapping[str, Row], name: str, parameter: str) -> Row:

@@ -6,8 +6,8 @@ Rows are independent, so the result does not depend on the number of threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from viewmend.backend.compiling import jit
 from viewmend.backend.threads import over_rows
 
 __all__ = [
@@ -60,7 +60,7 @@ def nearest_anchor_weights(E: np.ndarray, k: int) -> np.ndarray:
     return out
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _project_rows(rows, B, floor, previous, out):  # type: ignore[no-untyped-def]
     """Project each row on the face of its entries above ``floor``; none: take ``previous``."""
     for i in range(rows[0], rows[1]):
@@ -74,7 +74,7 @@ def _project_rows(rows, B, floor, previous, out):  # type: ignore[no-untyped-def
             out[i, j] = max(row[j] - tau, 0.0) if row[j] > floor else 0.0
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _project_ragged(rows, data, starts, out):  # type: ignore[no-untyped-def]
     for i in range(rows[0], rows[1]):
         row = data[starts[i] : starts[i + 1]]
@@ -82,13 +82,13 @@ def _project_ragged(rows, data, starts, out):  # type: ignore[no-untyped-def]
             project_row(row, out[starts[i] : starts[i + 1]])
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def project_row(row, out):  # type: ignore[no-untyped-def]
     """The nearest row on the simplex."""
     _excesses(row, _threshold(row, -np.inf), out)
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _threshold(row, floor):  # type: ignore[no-untyped-def]
     """The ``tau`` at which the entries above ``floor`` exceed it by 1 in all (Newton's method).
 
@@ -111,7 +111,7 @@ def _threshold(row, floor):  # type: ignore[no-untyped-def]
         bound = max(bound, tau)
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
+@jit(fastmath=SUMS | {"nnan"})
 def _excesses(row, tau, out):  # type: ignore[no-untyped-def]
     """``max(b - tau, 0)`` of every entry."""
     for j in range(row.size):
@@ -119,7 +119,7 @@ def _excesses(row, tau, out):  # type: ignore[no-untyped-def]
         out[j] = excess if excess > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
+@jit(fastmath=SUMS | {"nnan"})
 def _last_step(row, tau, bound):  # type: ignore[no-untyped-def]
     excess = 0.0
     count = 0.0
@@ -132,7 +132,7 @@ def _last_step(row, tau, bound):  # type: ignore[no-untyped-def]
 
 # Without NaN, which validation keeps out, and with a count and a sum of the kind of the entries,
 # the loop is vectorised.
-@njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
+@jit(fastmath=SUMS | {"nnan"})
 def _excess(row, tau, bound):  # type: ignore[no-untyped-def]
     """Sum of ``b - tau`` over the entries above ``bound``, and their number."""
     zero, one = row.dtype.type(0), row.dtype.type(1)
@@ -144,7 +144,7 @@ def _excess(row, tau, bound):  # type: ignore[no-untyped-def]
     return total, count
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _anchor_weights(rows, E, border, out):  # type: ignore[no-untyped-def]
     for i in range(rows[0], rows[1]):
         total = 0.0
@@ -165,7 +165,7 @@ STRIDE = 64
 GROUP = 16
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@jit(fastmath=SUMS)
 def _partial_distance(x, y):  # type: ignore[no-untyped-def]
     """``|x - y|^2``, differences and sum in float64 whatever the entries."""
     total = 0.0
@@ -175,7 +175,7 @@ def _partial_distance(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _squared_distance(x, y, limit):  # type: ignore[no-untyped-def]
     """``|x - y|^2``, or any number above ``limit`` if it is above."""
     total = 0.0
@@ -186,7 +186,7 @@ def _squared_distance(x, y, limit):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _insert(distances, indices, distance, index):  # type: ignore[no-untyped-def]
     """Put a pair in its place in the order of (distance, index), dropping the last."""
     place = distances.size - 1
@@ -201,7 +201,7 @@ def _insert(distances, indices, distance, index):  # type: ignore[no-untyped-def
     indices[place] = index
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def keep_nearest(products, norms, rows, excluded, scores, indices):  # type: ignore[no-untyped-def]
     """Merge ``|x_j|^2 - 2 q_i . x_j`` over ``j`` in ``rows`` into the lowest scores of each ``i``.
 
@@ -225,7 +225,7 @@ def keep_nearest(products, norms, rows, excluded, scores, indices):  # type: ign
                     worst = scores[i, -1]
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def measure_candidates(Q, X, candidates, distances, indices):  # type: ignore[no-untyped-def]
     """The ``k`` nearest of each query's candidates by (distance, index), into the last two."""
     for i in range(Q.shape[0]):
@@ -237,7 +237,7 @@ def measure_candidates(Q, X, candidates, distances, indices):  # type: ignore[no
                 _insert(distances[i], indices[i], distance, j)
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def scan_rows(Q, X, rows, excluded, distances, indices):  # type: ignore[no-untyped-def]
     """The ``k`` nearest of the ascending ``rows``, of which the last two hold upper bounds."""
     for i in range(Q.shape[0]):

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from ducc0.fft import r2r_fftpack
-from numba import njit
 
+from viewmend.backend.compiling import jit
 from viewmend.backend.numba_cpu import SUMS
 from viewmend.backend.numba_rounds import NEGLIGIBLE, filter_gram
 from viewmend.backend.threads import available_threads, over_rows
@@ -44,7 +44,7 @@ def _shrink(halves: np.ndarray, tau: Any) -> np.ndarray:
     return norms
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _shrink_slices(slices, Y, taus, norms, small):  # type: ignore[no-untyped-def]
     """Slices of frequency ``k``, in the rows ``2 k - 1`` and ``2 k``."""
     n_views, n_rows, _ = Y.shape
@@ -60,7 +60,7 @@ def _shrink_slices(slices, Y, taus, norms, small):  # type: ignore[no-untyped-de
         _mix_views(Y, re, im, gram)
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@jit(fastmath=SUMS)
 def _set_gram(Y, re, im, gram):  # type: ignore[no-untyped-def]
     """``Y_u^H Y_v`` of the views of a slice, in double precision."""
     for u in range(gram.shape[0]):
@@ -75,7 +75,7 @@ def _set_gram(Y, re, im, gram):  # type: ignore[no-untyped-def]
             gram[v, u] = np.conj(gram[u, v])
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _mix_views(Y, re, im, mixing):  # type: ignore[no-untyped-def]
     """``Y_u <- sum_v Y_v mixing_vu`` in a slice; with one row, the mixing is real."""
     n_views, _, n_columns = Y.shape

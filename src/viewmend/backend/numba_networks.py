@@ -7,14 +7,13 @@ division asks whether it is by zero, and nothing would run in vectors; so NumPy'
 
 from __future__ import annotations
 
-from numba import njit
-
+from viewmend.backend.compiling import jit
 from viewmend.backend.numba_cpu import SUMS
 
 __all__ = ["add_to_rows", "move_by_signs", "subtract_targets", "times_tanh_slope"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
+@jit(error_model="numpy", fastmath=SUMS)
 def subtract_targets(D, u, X, by_u):  # type: ignore[no-untyped-def]
     """``|D + u - X|^2``; the gaps ``D + u - X`` are put in the place of ``D``.
 
@@ -33,7 +32,7 @@ def subtract_targets(D, u, X, by_u):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def add_to_rows(out, rows, B):  # type: ignore[no-untyped-def]
     """Add the rows of ``B`` to those of ``out`` that are named."""
     for r in range(rows.size):
@@ -42,7 +41,7 @@ def add_to_rows(out, rows, B):  # type: ignore[no-untyped-def]
             row[c] += other[c]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def times_tanh_slope(B, T):  # type: ignore[no-untyped-def]
     """``B (1 - T^2)`` entry by entry, in place: the gradient before ``tanh``, of which T came."""
     for i in range(B.shape[0]):
@@ -51,7 +50,7 @@ def times_tanh_slope(B, T):  # type: ignore[no-untyped-def]
             row[c] -= row[c] * other[c] * other[c]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def move_by_signs(point, gradient, state, factors, rose):  # type: ignore[no-untyped-def]
     """One round of iRprop+ on flat arrays, in place; ``rose`` tells if the last raised the loss.
 

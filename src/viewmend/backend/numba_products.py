@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from viewmend.backend.compiling import jit
 from viewmend.backend.numba_cpu import SUMS
 
 __all__ = ["add_sparse_products", "multiply_sparse"]
@@ -38,7 +38,7 @@ def _left_over(kernel: Any, A: np.ndarray, B: np.ndarray, out: np.ndarray) -> np
     return full[: kernel(A, B, int(FEW * A.shape[1]), out, full)]
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@jit(fastmath=SUMS)
 def _multiply_sparse(A, B, limit, out, full):  # type: ignore[no-untyped-def]
     n_full = 0
     # The limit is checked after every stride, until when a row may exceed it by one.
@@ -65,7 +65,7 @@ def _multiply_sparse(A, B, limit, out, full):  # type: ignore[no-untyped-def]
     return n_full
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@jit(fastmath=SUMS)
 def _add_sparse_products(A, B, limit, out, full):  # type: ignore[no-untyped-def]
     n_full = 0
     places = np.empty(limit + STRIDE, dtype=np.int64)
@@ -83,7 +83,7 @@ def _add_sparse_products(A, B, limit, out, full):  # type: ignore[no-untyped-def
     return n_full
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _find_entries(row, limit, places):  # type: ignore[no-untyped-def]
     """Write where a row is not zero, and count it; beyond the limit some number above it."""
     size = 0

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from viewmend.backend.compiling import jit
 from viewmend.backend.numba_cpu import SUMS, project_row
 from viewmend.backend.threads import over_rows, parallel_map, row_blocks
 
@@ -110,7 +110,7 @@ def shrink_slices(Y_hat: np.ndarray, tau: Any) -> tuple[np.ndarray, np.ndarray]:
     return G_hat, norms
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _best_response_rows(rows, A, H, weights, P, sums, spread):  # type: ignore[no-untyped-def]
     for i in range(rows[0], rows[1]):
         # All of it for one row at a time: its entries are then in the cache.
@@ -121,7 +121,7 @@ def _best_response_rows(rows, A, H, weights, P, sums, spread):  # type: ignore[n
         _row_spread(A, row, i, spread[i])
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@jit(fastmath=SUMS)
 def _aim(A, H_i, weights, i, row):  # type: ignore[no-untyped-def]
     """``sum_v weights_v A_v - scale H`` of one row, the last of the weights being ``-scale``."""
     for j in range(row.size):
@@ -134,7 +134,7 @@ def _aim(A, H_i, weights, i, row):  # type: ignore[no-untyped-def]
 
 # Sums over one row are taken in the precision of its entries, which vectorises them; sums over
 # all rows in double precision.
-@njit(cache=True, nogil=True)
+@jit()
 def _row_sums(A, H_i, row, i, sums):  # type: ignore[no-untyped-def]
     """``<p, A_v>`` of every view, then ``<p, p>`` and ``<p, H>``."""
     n_views = A.shape[0]
@@ -144,7 +144,7 @@ def _row_sums(A, H_i, row, i, sums):  # type: ignore[no-untyped-def]
     sums[n_views + 1] = _dot(row, H_i)
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _row_spread(A, row, i, spread):  # type: ignore[no-untyped-def]
     """Scatter matrix of the views over the positive entries of one row, around their means."""
     n_views = A.shape[0]
@@ -158,7 +158,7 @@ def _row_spread(A, row, i, spread):  # type: ignore[no-untyped-def]
             spread[v, u] = spread[u, v]
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@jit(fastmath=SUMS)
 def _dot(a, b):  # type: ignore[no-untyped-def]
     total = a.dtype.type(0)
     for j in range(a.size):
@@ -166,7 +166,7 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
+@jit(fastmath=SUMS | {"nnan"})
 def _support_size(row):  # type: ignore[no-untyped-def]
     zero, one = row.dtype.type(0), row.dtype.type(1)
     size = zero
@@ -175,7 +175,7 @@ def _support_size(row):  # type: ignore[no-untyped-def]
     return size
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS | {"nnan"})
+@jit(fastmath=SUMS | {"nnan"})
 def _sums_inside(row, a, b):  # type: ignore[no-untyped-def]
     """Sums of ``a b`` and of ``b`` where ``row`` is positive."""
     zero = row.dtype.type(0)
@@ -189,7 +189,7 @@ def _sums_inside(row, a, b):  # type: ignore[no-untyped-def]
     return products, total
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _imputed_rows(G, W, rows, pull, weight, inverse, out):  # type: ignore[no-untyped-def]
     for i in range(rows.size):
         row = out[i]
@@ -197,13 +197,13 @@ def _imputed_rows(G, W, rows, pull, weight, inverse, out):  # type: ignore[no-un
         project_row(row, row)
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@jit(fastmath=SUMS)
 def _aim_row(G_i, W_i, pull_i, weight, inverse, row):  # type: ignore[no-untyped-def]
     for j in range(row.size):
         row[j] = G_i[j] - inverse * W_i[j] + weight * pull_i[j]
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@jit(fastmath=SUMS)
 def _ascend(rows, W, Z, G, out, eta, sums):  # type: ignore[no-untyped-def]
     zero = W.dtype.type(0)
     for i in range(rows[0], rows[1]):
@@ -217,13 +217,13 @@ def _ascend(rows, W, Z, G, out, eta, sums):  # type: ignore[no-untyped-def]
         sums[i, 1] = squared
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _inner_rows(rows, A, B, sums):  # type: ignore[no-untyped-def]
     for i in range(rows[0], rows[1]):
         sums[i] = _dot(A[i], B[i])
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@jit(fastmath=SUMS)
 def _squared_gap(rows, A, B, sums):  # type: ignore[no-untyped-def]
     zero = A.dtype.type(0)
     for i in range(rows[0], rows[1]):
@@ -234,7 +234,7 @@ def _squared_gap(rows, A, B, sums):  # type: ignore[no-untyped-def]
         sums[i] = squared
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _shrink_slices(slices, Y_hat, taus, grams, norms, small):  # type: ignore[no-untyped-def]
     for k in range(slices[0], slices[1]):
         _add_gram(Y_hat, k, grams[k])
@@ -242,7 +242,7 @@ def _shrink_slices(slices, Y_hat, taus, grams, norms, small):  # type: ignore[no
         _mix_views(Y_hat, k, grams[k])
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@jit(fastmath=SUMS)
 def _add_gram(Y_hat, k, gram):  # type: ignore[no-untyped-def]
     """Add ``Y_u^H Y_v`` of the views of slice ``k``, in double precision."""
     n_views = Y_hat.shape[0]
@@ -256,7 +256,7 @@ def _add_gram(Y_hat, k, gram):  # type: ignore[no-untyped-def]
             gram[v, u] = np.conj(total)
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def filter_gram(gram, tau, small):  # type: ignore[no-untyped-def]
     """Turn ``R diag(sigma^2) R^H`` into ``R diag((1 - tau/sigma)_+) R^H``; its nuclear norm."""
     R = _eigenvectors(gram, small)
@@ -274,7 +274,7 @@ def filter_gram(gram, tau, small):  # type: ignore[no-untyped-def]
     return norm
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _eigenvectors(gram, small):  # type: ignore[no-untyped-def]
     """Jacobi's method: diagonalise a small Hermitian matrix in place, and return the basis."""
     n_views = gram.shape[0]
@@ -294,7 +294,7 @@ def _eigenvectors(gram, small):  # type: ignore[no-untyped-def]
     return R
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _rotate(gram, R, p, q):  # type: ignore[no-untyped-def]
     """Make entry ``(p, q)`` zero by a unitary rotation of two views."""
     # The phase makes the entry real; then the classical rotation by the smaller of two angles,
@@ -320,7 +320,7 @@ def _rotate(gram, R, p, q):  # type: ignore[no-untyped-def]
     gram[q, p] = 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@jit(fastmath=SUMS)
 def _mix_views(Y_hat, k, mixing):  # type: ignore[no-untyped-def]
     """``Y_u <- sum_v Y_v mixing_vu`` in slice ``k``."""
     n_views, _, size = Y_hat.shape

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
-from functools import cache
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numba
 import scipy.linalg  # noqa: F401  its linear algebra must be loaded before it is looked for
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import LibController, ThreadpoolController, threadpool_limits
 
 from viewmend.backend.namespace import is_numpy
 
@@ -41,39 +42,77 @@ BLOCK = 1 << 16
 
 _here = threading.local()
 
+# Who wants linear algebra on one thread at the moment, and the threads that its libraries had
+# before. These settings are of the whole process, in which several fits may run at once.
+_serial_uses: set[object] = set()
+_threads_before: list[tuple[LibController, int]] = []
+_lock = threading.Lock()
+# A fork in the middle of a change would leave its child with a lock that nobody opens.
+os.register_at_fork(
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+)
+
 
 @contextmanager
 def limited_threads(n_jobs: int | None) -> Iterator[None]:
-    """Run with ``n_jobs`` threads: None leaves all as it is, -1 means every core."""
+    """Run on ``n_jobs`` threads: None for as many as Numba has, -1 for every core.
+
+    Linear algebra runs on one thread throughout, as in `serial_blas`, so that results do not
+    depend on ``n_jobs``.
+    """
+    _load_numba()
     if n_jobs is None:
-        yield
-        return
-    n_threads = n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
-    before = numba.get_num_threads()
-    # Numba cannot go beyond the threads it launched.
-    numba.set_num_threads(min(n_threads, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
-    try:
-        with threadpool_limits(n_threads):
+        with serial_blas():
             yield
-    finally:
-        numba.set_num_threads(before)
+        return
+    # A NumPy integer is not what the libraries take.
+    n_jobs = int(n_jobs)
+    n_threads = n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+    before = getattr(_here, "n_threads", None)
+    with serial_blas(), threadpool_limits(n_threads, user_api="openmp"):
+        try:
+            _here.n_threads = n_threads
+            yield
+        finally:
+            _here.n_threads = before
 
 
 def available_threads() -> int:
     """Threads that the caller may use at the moment: one inside the pool."""
-    return 1 if getattr(_here, "in_pool", False) else int(numba.get_num_threads())
+    if getattr(_here, "in_pool", False):
+        return 1
+    return getattr(_here, "n_threads", None) or int(numba.get_num_threads())
 
 
-def serial_blas() -> AbstractContextManager[Any]:
-    """Context in which linear algebra runs on one thread, and rounds the same everywhere."""
-    return _blas().limit(limits=1)
+@contextmanager
+def serial_blas() -> Iterator[None]:
+    """Run linear algebra on one thread, so that it rounds the same everywhere.
+
+    The first that enters lowers the number of its threads, the last that leaves restores it. What
+    Ctrl-C keeps from being restored, the next one restores.
+    """
+    use = object()
+    try:
+        _serial_uses.add(use)
+        with _lock:
+            if not _threads_before:
+                _threads_before[:] = [(library, library.num_threads) for library in _blas()]
+                _set_threads((library, 1) for library in _blas())
+        yield
+    finally:
+        _serial_uses.discard(use)
+        with _lock:
+            if not _serial_uses:
+                _set_threads(_threads_before)
+                _threads_before.clear()
 
 
 def parallel_map(work: Callable[[Item], Output], items: Iterable[Item]) -> list[Output]:
     """Results of ``work`` on every item, on as many threads as are available.
 
     Linear algebra inside runs on one thread, so that the numbers are the same whatever the number
-    of threads. Inside ``work`` there is nothing left to share: a further call runs one by one.
+    of threads. Inside ``work`` there is nothing left to share: a further call runs one by one. An
+    error, or Ctrl-C, is raised when the items under way have ended, and no other one is begun.
     """
     items = list(items)
     results: list[Any] = [None] * len(items)
@@ -85,15 +124,20 @@ def parallel_map(work: Callable[[Item], Output], items: Iterable[Item]) -> list[
         for i in positions:
             results[i] = work(items[i])
 
+    _load_numba()
     n_lanes = min(available_threads(), len(items))
+    others: list[Future[None]] = []
     with serial_blas():
-        others = [_pool(os.getpid()).submit(_in_pool, lane) for _ in range(n_lanes - 1)]
         try:
+            for _ in range(n_lanes - 1):
+                others.append(_pool(os.getpid()).submit(_in_pool, lane))
             # The caller works too, rather than wait.
             _in_pool(lane)
         finally:
-            for other in others:
-                other.result()
+            _to_the_end(partial(_end_lanes, others, positions))
+    for other in others:
+        if not other.cancelled():
+            other.result()
     return results
 
 
@@ -128,11 +172,45 @@ def over_rows(kernel: Callable[..., None], n_rows: int, row_size: int, *argument
 
 def _in_pool(lane: Callable[[], None]) -> None:
     before = getattr(_here, "in_pool", False)
-    _here.in_pool = True
     try:
+        _here.in_pool = True
         lane()
     finally:
         _here.in_pool = before
+
+
+def _end_lanes(lanes: Sequence[Future[None]], positions: Iterator[int]) -> None:
+    """Begin nothing more, and wait until no lane runs.
+
+    Lanes still write to arrays of the caller, and the settings of linear algebra must not change
+    under them.
+    """
+    deque(positions, maxlen=0)
+    for lane in lanes:
+        # Where the pool is busy elsewhere it has not begun, and nothing is left for it.
+        lane.cancel()
+    wait(lanes)
+
+
+def _to_the_end(wait_for_it: Callable[[], None]) -> None:
+    """Wait, also where Ctrl-C is pressed meanwhile; it is raised afterwards."""
+    try:
+        wait_for_it()
+    except BaseException:
+        _to_the_end(wait_for_it)
+        raise
+
+
+@cache
+def _load_numba() -> None:
+    """Let Numba load the rest of itself, which it leaves for its first kernel.
+
+    In a thread of its own, which Ctrl-C does not reach: no kernel runs any more in a process
+    where Numba was half loaded.
+    """
+    loading = threading.Thread(target=numba.njit(lambda: None))
+    loading.start()
+    _to_the_end(loading.join)
 
 
 @cache
@@ -141,6 +219,12 @@ def _pool(_process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), thread_name_prefix="viewmend")
 
 
+def _set_threads(numbers: Iterable[tuple[LibController, int]]) -> None:
+    for library, n_threads in numbers:
+        library.set_num_threads(n_threads)
+
+
 @cache
-def _blas() -> Any:
-    return ThreadpoolController().select(user_api="blas")
+def _blas() -> tuple[LibController, ...]:
+    """The libraries of linear algebra in this process."""
+    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)

@@ -21,7 +21,7 @@ from viewmend.exceptions import InvalidViewsError
 from viewmend.impute import DeepMatrixFactorization
 from viewmend.impute.base import ViewImputer
 from viewmend.models.base import MultiViewClassifier
-from viewmend.parameters import Integer, Real, Rule, check_parameters
+from viewmend.parameters import Integer, Real, Rule, check_parameters, fresh_fit
 
 __all__ = [
     "ROUND_RULES",
@@ -99,12 +99,16 @@ class BaselineClassifier(MultiViewClassifier):
     script_grid: ClassVar[Grid] = {}
 
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
-        """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""
-        check_parameters(self, self._rules)
-        data, labels = self._check_fit(X, y, mask)
-        data = self._prepare(with_unit_rows(data), labels)
-        rng = np.random.default_rng(getattr(self, "random_state", None))
-        self._store_solution(self._solve(data, labels, rng), labels)
+        """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`.
+
+        After an error, or Ctrl-C, the estimator is not fitted, also if it was before.
+        """
+        with fresh_fit(self):
+            check_parameters(self, self._rules)
+            data, labels = self._check_fit(X, y, mask)
+            data = self._prepare(with_unit_rows(data), labels)
+            rng = np.random.default_rng(getattr(self, "random_state", None))
+            self._store_solution(self._solve(data, labels, rng), labels)
         return self
 
     def _prepare(self, data: MultiViewData, _labels: Labels) -> MultiViewData:

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from viewmend.core.common.scaling import NORMALIZERS
 from viewmend.core.graphs.neighbours import union_graph
 from viewmend.core.graphs.spreading import joined_to_label, spread_labels
-from viewmend.data.labels import check_class_prior
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels, check_class_prior
 from viewmend.models.base import MultiViewClassifier
-from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters
+from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters, fresh_fit
 
 
 @dataclass(eq=False, repr=False)
@@ -57,8 +58,12 @@ class UnionGraphClassifier(MultiViewClassifier):
 
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""
-        check_parameters(self, self._rules)
-        data, labels = self._check_fit(X, y, mask)
+        with fresh_fit(self):
+            check_parameters(self, self._rules)
+            self._fit_views(*self._check_fit(X, y, mask))
+        return self
+
+    def _fit_views(self, data: MultiViewData, labels: Labels) -> None:
         prior = check_class_prior(self.class_prior, labels)
         views = [NORMALIZERS[self.normalize](view) for view in data.views]
         self.graph_ = union_graph(views, data.observed, self.n_neighbors)
@@ -66,4 +71,3 @@ class UnionGraphClassifier(MultiViewClassifier):
         mass = soft.sum(axis=0)
         soft = soft * (np.ones_like(mass) if prior is None else prior) / mass
         self._store_transduction(soft, labels, joined_to_label(self.graph_, labels.labelled))
-        return self

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from viewmend.cli.demo import demo
 from viewmend.cli.evaluate import evaluate
@@ -16,7 +17,23 @@ from viewmend.cli.predict import predict
 from viewmend.cli.report import report
 from viewmend.version import __version__
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+# What shells expect of a command that Ctrl-C ended: 128 and the number of the signal.
+INTERRUPTED = 130
+
+
+class Commands(TyperGroup):
+    """All commands, which end with one line on Ctrl-C."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            command = f"{ctx.info_name} {ctx.invoked_subcommand}"
+            typer.echo(f"Interrupted: {command} was stopped before its end.", err=True)
+            raise typer.Exit(INTERRUPTED) from error
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode="markdown")
 
 
 @app.callback(invoke_without_command=True)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewmend.data.container import MultiViewData
 from viewmend.data.validation import check_new_views, check_views
 from viewmend.html_repr import HTMLReprMixin
-from viewmend.parameters import Rule, check_parameters
+from viewmend.parameters import Rule, check_parameters, fresh_fit
 
 
 class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
@@ -38,6 +38,8 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:  # noqa: ARG002
         """Learn from incomplete samples.
 
+        After an error, or Ctrl-C, the imputer is not fitted, also if it was before.
+
         Parameters
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
@@ -50,7 +52,8 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._learn(self._check_fit(X, mask))
+        with fresh_fit(self):
+            self._learn(self._check_fit(X, mask))
         return self
 
     def fit_transform(
@@ -66,8 +69,9 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         MultiViewData
             All rows observed; those of ``X`` unchanged.
         """
-        data = self._check_fit(X, mask)
-        return _completed(data, self._learn(data))
+        with fresh_fit(self):
+            data = self._check_fit(X, mask)
+            return _completed(data, self._learn(data))
 
     def transform(self, X: Any, mask: ArrayLike | None = None) -> MultiViewData:
         """Complete new samples, seen through any subset of the views.

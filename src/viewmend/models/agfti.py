@@ -138,7 +138,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         Of the anchors. With "graph" they also depend on the content of the views, but on no
         order.
     n_jobs : int, optional
-        Threads; None leaves the libraries' own settings, -1 uses every core.
+        Threads; None takes as many as Numba has, -1 every core. Bits do not depend on it.
     verbose : int, default=0
         Above 0, one line per round on standard error. Callbacks see the samples in an order of
         their content with "graph".
@@ -325,8 +325,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
             super()._fit_views(X, y, mask)
             return
         labels = X.y if y is None and isinstance(X, MultiViewData) else y
-        with self._unfitted_on_error():
-            self._fit_blocks(X, labels, mask)
+        self._fit_blocks(X, labels, mask)
 
     def _fit_labels(self, geometry: AnchorGeometry, labels: Labels) -> None:
         if check_class_prior(self.class_prior, labels) is None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -26,7 +25,7 @@ from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.data.validation import check_new_views, check_views
 from viewmend.exceptions import DataWarning
 from viewmend.html_repr import HTMLReprMixin
-from viewmend.parameters import Rule, check_parameters
+from viewmend.parameters import Rule, check_parameters, fresh_fit
 
 # Parameters that change no round: how loud, where, what comes after the last one; and those of
 # which only the outcome counts, which a checkpoint compares.
@@ -191,7 +190,7 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together.
 
-        After an error, or Ctrl-C, the estimator is not fitted.
+        After an error, or Ctrl-C, the estimator is not fitted, also if it was before.
 
         Parameters
         ----------
@@ -208,8 +207,10 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         -------
         self
         """
-        self.validate_parameters()
-        with self._watched(self._max_rounds()):
+        with fresh_fit(self):
+            self.validate_parameters()
+        # Inside: Ctrl-C that a callback held back until the end leaves a model that is whole.
+        with self._watched(self._max_rounds()), fresh_fit(self):
             self._fit_views(X, y, mask)
         return self
 
@@ -237,7 +238,7 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
 
     def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
         data, labels = self._check_fit(X, y, mask, self.dtype)
-        with limited_threads(self.n_jobs), self._unfitted_on_error():
+        with limited_threads(self.n_jobs):
             self._fit_labels(self.build_geometry(data, labels), labels)
 
     def _fit_labels(self, geometry: Any, labels: Labels) -> None:
@@ -253,16 +254,6 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
 
     def _all_callbacks(self) -> list[Callback]:
         return ([LogRounds()] if self.verbose else []) + super()._all_callbacks()
-
-    @contextmanager
-    def _unfitted_on_error(self) -> Iterator[None]:
-        """Half a model, or one of two fits, must not look like a whole one."""
-        try:
-            yield
-        except BaseException:
-            for name in [name for name in vars(self) if name.endswith("_")]:
-                delattr(self, name)
-            raise
 
 
 class InductiveMixin:

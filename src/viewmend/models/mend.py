@@ -96,7 +96,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     random_state : int, numpy Generator or None, default=0
         Of the landmarks.
     n_jobs : int, optional
-        Threads; None leaves the libraries' own settings, -1 uses every core.
+        Threads; None takes as many as Numba has, -1 every core. Bits do not depend on it.
     verbose : int, default=0
         Above 0, one line per stage on standard error.
 

@@ -33,7 +33,7 @@ from viewmend.models.search_contests import (
     share,
     still_racing,
 )
-from viewmend.parameters import Integer, Real, Rule, check_parameters
+from viewmend.parameters import Integer, Real, Rule, check_parameters, fresh_fit, short
 
 # Parameters that decide how the data is read, which happens once.
 READING = ("dtype", "view_sizes")
@@ -154,8 +154,16 @@ class LabelSearchCV(
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> LabelSearchCV:
-        """Search, then fit the best on all labels; input as for the estimator."""
-        check_parameters(self, self._rules)
+        """Search, then fit the best on all labels; input as for the estimator.
+
+        After an error, or Ctrl-C, the search is not fitted, also if it was before.
+        """
+        with fresh_fit(self):
+            check_parameters(self, self._rules)
+            self._search(X, y, mask)
+        return self
+
+    def _search(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
         runs = [Run(point) for point in self._points()]
         model = clone(self.estimator)
         data, labels = model.prepare(X, y, mask)
@@ -169,7 +177,6 @@ class LabelSearchCV(
             best = contest.last_comparison(runs[0], leader(runs), self.margin)
             self.best_estimator_ = shared.fit(best.point, labels)
         self._store(runs, best)
-        return self
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Classes of new samples, by the best estimator."""
@@ -205,7 +212,7 @@ class LabelSearchCV(
             )
             raise InvalidParameterError(msg)
         grid = self.estimator.grid if self.param_grid is None else self.param_grid
-        points = list(ParameterGrid(grid))
+        points = _points_of(grid)
         names = sorted({name for point in points for name in point})
         _check_names(names, self.estimator)
         for point in [{}, *points]:
@@ -244,6 +251,18 @@ def _most_comparisons(n_runs: int, n_folds: int) -> int:
         total += n_runs
         n_runs = 1 + math.ceil(SURVIVORS * (n_runs - 1))
     return total
+
+
+def _points_of(grid: Any) -> list[Point]:
+    """All points of a grid in any of the forms that scikit-learn takes."""
+    try:
+        return list(ParameterGrid(grid))
+    except (TypeError, ValueError) as error:
+        msg = (
+            f"param_grid of LabelSearchCV must be a dict of lists of values, a list of such dicts "
+            f"or None, got {short(grid)} ({error}); pass values to try by parameter"
+        )
+        raise InvalidParameterError(msg) from error
 
 
 def _check_names(names: Sequence[str], estimator: TwoStepClassifier) -> None:

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.spatial import KDTree
 
 from viewmend.backend import numba_cpu
-from viewmend.backend.threads import available_threads, parallel_map
+from viewmend.backend.threads import parallel_map, row_blocks
 from viewmend.exceptions import InvalidViewsError
 
 # Numbers of the queries of one block, and of the rows to search for them, ascending.
@@ -168,7 +168,12 @@ def nearest_rows_by_tree(X: np.ndarray, k: int) -> Neighbours:
     if k < 1:
         return nearest_rows(X, k)
     tree = KDTree(X, balanced_tree=False)
-    distances, indices = tree.query(X, k + 1, workers=available_threads())
+    # In pieces, each in one of our threads: those of the tree itself go on after Ctrl-C, with
+    # memory that is free by then.
+    pieces = parallel_map(
+        lambda rows: tree.query(X[rows], k + 1), row_blocks(n_rows, 1, BLOCK_QUERIES)
+    )
+    distances, indices = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     # Among more than k duplicates a row need not find itself; then the last one goes.
     itself = indices == np.arange(n_rows)[:, None]
     itself[~itself.any(axis=1), -1] = True

@@ -1,0 +1,66 @@
+"""Compiled functions, kept between processes where there is a place for them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from numba import njit
+from numba.core import caching
+
+__all__ = ["jit"]
+
+_log = logging.getLogger(__name__)
+# Numba has no types.
+_FunctionCache: Any = caching.FunctionCache
+
+
+def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function at its first call, for one thread, without the interpreter's lock.
+
+    Numba keeps what it compiled beside the source, in the cache folder of the user, or in
+    ``NUMBA_CACHE_DIR``. Where it may write to none of them, every process compiles anew: nothing
+    else depends on a folder. ``options`` are those of `numba.njit`.
+    """
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        kernel = njit(nogil=True, **options)(function)
+        try:
+            # As ``cache=True`` does, which raises where there is no folder.
+            kernel._cache = _Cache(function)
+        except RuntimeError:
+            _note_no_cache()
+        return kernel
+
+    return compiled
+
+
+class _Cache(_FunctionCache):  # type: ignore[misc]
+    """Numba's cache, which may be full, gone or damaged at any time: it only saves time."""
+
+    def load_overload(self, *arguments: Any) -> Any:
+        try:
+            return super().load_overload(*arguments)
+        except Exception as error:
+            # A damaged file can raise anything. It is left behind.
+            _log.info("no compiled function from %s: %r", self.cache_path, error)
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, *arguments: Any) -> None:
+        try:
+            super().save_overload(*arguments)
+        except Exception as error:
+            _log.info("no compiled function kept in %s: %r", self.cache_path, error)
+
+
+@cache
+def _note_no_cache() -> None:
+    _log.info(
+        "Numba finds no folder to keep compiled functions in, so that every process compiles them "
+        "anew; set NUMBA_CACHE_DIR to a folder that can be written to"
+    )

@@ -1,0 +1,105 @@
+"""Ctrl-C in the middle of threads, of a fit and of a command."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from attacks.fitting import blas_threads, digest, make_model, make_task
+from attacks.interrupts import Interrupts
+from attacks.outcomes import GOOD
+from attacks.running import run_case
+from typer.testing import CliRunner
+
+from viewmend.backend import threads
+from viewmend.backend.threads import available_threads, limited_threads, parallel_map
+from viewmend.cli import app
+from viewmend.core.graphs import nearest
+
+
+def test_no_lane_runs_and_none_begins_once_an_interrupt_is_out(monkeypatch):
+    begun, done = [], []
+    other_began, release = threading.Event(), threading.Event()
+
+    def work(item):
+        begun.append(item)
+        if threading.current_thread() is threading.main_thread():
+            other_began.wait(2)
+            raise KeyboardInterrupt
+        other_began.set()
+        release.wait(2)
+        done.append(item)
+
+    def wait(lanes):
+        # Ctrl-C once more, while the lanes are waited for.
+        if not release.is_set():
+            release.set()
+            raise KeyboardInterrupt
+        return real_wait(lanes)
+
+    real_wait = getattr(threads, "wait", None)
+    monkeypatch.setattr(threads, "wait", wait, raising=False)
+    with limited_threads(2), pytest.raises(KeyboardInterrupt):
+        parallel_map(work, range(4))
+    assert (len(begun), len(done)) == (2, 1)
+    with limited_threads(2):
+        assert available_threads() == 2
+        assert parallel_map(lambda item: item + 1, range(50)) == list(range(1, 51))
+
+
+def test_the_tree_is_asked_in_threads_that_end_before_an_interrupt_is_out(monkeypatch):
+    asked, running = [], []
+
+    class Tree(nearest.KDTree):
+        def query(self, x, k, workers=1):
+            asked.append(workers)
+            running.append(len(x))
+            try:
+                if threading.current_thread() is threading.main_thread():
+                    os.kill(os.getpid(), signal.SIGINT)
+                return super().query(x, k, workers=workers)
+            finally:
+                running.pop()
+
+    monkeypatch.setattr(nearest, "KDTree", Tree)
+    X = np.random.default_rng(0).normal(size=(2000, 6))
+    with limited_threads(2), pytest.raises(KeyboardInterrupt):
+        nearest.nearest_rows_by_tree(X, 5)
+    assert running == []
+    # With more the tree starts threads of its own, which nobody can wait for.
+    assert set(asked) == {1}
+
+
+@pytest.mark.parametrize("method", ["Mend", "AGF-TI"])
+def test_the_next_fit_after_an_interrupt_has_the_right_bits(method):
+    def interrupt(_round, _state):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    task, before = make_task(80, 0), blas_threads()
+    expected = digest(make_model(method, n_jobs=2).fit(task.data, task.y))
+    model = make_model(method, n_jobs=2).fit(task.data, task.y).set_callbacks(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(task.data, task.y)
+    assert not [name for name in vars(model) if name.endswith("_")]
+    assert blas_threads() == before
+    assert digest(model.set_callbacks().fit(task.data, task.y)) == expected
+
+
+def test_an_interrupted_command_says_so_in_one_line(tmp_path, monkeypatch):
+    def interrupted(*_arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("viewmend.cli.fit.read_view_tables", interrupted)
+    command = ["fit", str(tmp_path), "-l", "y", "-o", str(tmp_path / "never.vm")]
+    result = CliRunner().invoke(app, command, prog_name="viewmend")
+    assert result.exit_code == 130
+    assert result.stderr == "Interrupted: viewmend fit was stopped before its end.\n"
+    assert result.stdout == ""
+
+
+def test_a_command_that_gets_a_signal_somewhere_in_its_fit(tmp_path):
+    attack = Interrupts(n_samples=200)
+    attack.prepare(tmp_path)
+    outcome = run_case(attack, tmp_path, seed=0, case=2)
+    assert outcome.verdict in GOOD, outcome.detail

@@ -1,0 +1,79 @@
+"""Fits at once in one process, and the settings of linear algebra that they share."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from attacks.fitting import blas_threads, make_model, make_task
+from attacks.outcomes import GOOD
+from attacks.running import run_case
+from attacks.threads import Threads
+from threadpoolctl import threadpool_limits
+
+from viewmend.backend.threads import available_threads, limited_threads, parallel_map, serial_blas
+
+
+@pytest.fixture
+def two_blas_threads():
+    with threadpool_limits(2, user_api="blas"):
+        yield blas_threads()
+
+
+def test_fits_at_once_have_the_bits_of_fits_one_by_one(tmp_path):
+    attack = Threads(n_samples=80)
+    attack.prepare(tmp_path)
+    for case in range(2):
+        outcome = run_case(attack, tmp_path, 0, case)
+        assert outcome.verdict in GOOD, outcome.detail
+
+
+def test_the_last_that_leaves_gives_linear_algebra_its_threads_back(two_blas_threads):
+    first, second = serial_blas(), serial_blas()
+    first.__enter__()
+    second.__enter__()
+    assert set(blas_threads()) == {1}
+    first.__exit__(None, None, None)
+    assert set(blas_threads()) == {1}
+    second.__exit__(None, None, None)
+    assert blas_threads() == two_blas_threads
+
+
+def test_an_error_gives_linear_algebra_its_threads_back(two_blas_threads):
+    def interrupt(_item):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        parallel_map(interrupt, range(3))
+    assert blas_threads() == two_blas_threads
+
+
+@pytest.mark.parametrize("method", ["Mend", "AGF-TI"])
+@pytest.mark.parametrize("n_jobs", [None, np.int64(2)])
+def test_a_fit_runs_linear_algebra_on_one_thread_from_its_beginning(
+    method, n_jobs, two_blas_threads, monkeypatch
+):
+    task, model, seen = make_task(80, 0), make_model(method, n_jobs=n_jobs), []
+    build = type(model).build_geometry
+
+    def watched(self, *arguments):
+        seen.append(set(blas_threads()))
+        return build(self, *arguments)
+
+    monkeypatch.setattr(type(model), "build_geometry", watched)
+    model.fit(task.data, task.y)
+    assert seen == [{1}]
+    assert blas_threads() == two_blas_threads
+
+
+def test_threads_are_counted_for_each_thread_of_the_caller():
+    @contextmanager
+    def entered(n_jobs):
+        with limited_threads(n_jobs):
+            yield available_threads()
+
+    before = available_threads()
+    with entered(3) as outer, entered(np.int64(1)) as inner:
+        assert (outer, inner) == (3, 1)
+        # A lane of the pool has no thread left to share, whatever was asked for.
+        assert parallel_map(lambda _: available_threads(), range(2)) == [1, 1]
+    assert available_threads() == before
