@@ -16,10 +16,10 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -293,14 +293,13 @@ class WorkerKills:
         return judged(call)
 
     def _fit(self, path: Path, killer: Killer) -> None:
-        _wait_for_workers()
         task, settings = small_task(), {"n_anchors": 16, "max_iter": 4, "tol": 0.0}
         model = viewmend.AGFTIClassifier(random_state=0, **settings)
-        with warnings.catch_warnings():
+        with two_workers() as killer.cluster, warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.set_callbacks(killer).fit(in_blocks(task, self.rows), task.y)
-        # The blocks of a model that is not computed yet may be lost, too.
-        save_fit(model, path)
+            # The blocks of a model that is not computed yet may be lost, too.
+            save_fit(model, path)
 
 
 class Killer:
@@ -309,6 +308,7 @@ class Killer:
     def __init__(self, due: Any) -> None:
         self.due = {int(n) for n in due}
         self.n_calls = 0
+        self.cluster: Any = None
 
     def __call__(self, _round: Any, _state: Any) -> None:
         """Nothing: blocks are what it counts."""
@@ -317,15 +317,18 @@ class Killer:
         self.n_calls += 1
         if self.n_calls in self.due:
             # Without asking the workers, who may be gone: an answer would be waited for.
-            nannies = _client().cluster.workers.values()
+            nannies = self.cluster.workers.values()
             pids = [nanny.pid for nanny in nannies if nanny.is_alive()]
             if pids:
                 os.kill(pids[0], signal.SIGKILL)
 
 
-@cache
-def _client() -> Any:
-    """Of two worker processes, the same for all cases of a process: whoever dies is replaced."""
+@contextmanager
+def two_workers() -> Iterator[Any]:
+    """A cluster of two processes, which restarts those that die. Every case has one of its own.
+
+    One that has lost many workers gives up to replace them, and then nothing can go on.
+    """
     import dask
 
     import distributed
@@ -335,18 +338,13 @@ def _client() -> Any:
         # A cluster gives a worker up for good that is not back by then.
         "distributed.deploy.lost-worker-timeout": "120s",
     }
-    dask.config.set(settings)
-    cluster = distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        dashboard_address=":0",
-        local_directory=tempfile.mkdtemp(),
-        silence_logs=logging.CRITICAL,
-    )
-    return distributed.Client(cluster, timeout=120)
-
-
-def _wait_for_workers() -> None:
-    """Until those that were killed are replaced."""
-    while len(_client().cluster.scheduler.workers) < 2:
-        time.sleep(0.05)
+    quiet = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    with (
+        dask.config.set(settings),
+        tempfile.TemporaryDirectory() as folder,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, local_directory=folder, **quiet
+        ) as cluster,
+        distributed.Client(cluster, timeout=120),
+    ):
+        yield cluster
