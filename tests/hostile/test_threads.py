@@ -1,5 +1,6 @@
 """Fits at once in one process, and the settings of linear algebra that they share."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -35,6 +36,18 @@ def test_the_last_that_leaves_gives_linear_algebra_its_threads_back(two_blas_thr
     first.__exit__(None, None, None)
     assert set(blas_threads()) == {1}
     second.__exit__(None, None, None)
+    assert blas_threads() == two_blas_threads
+
+
+def test_any_thread_may_be_the_one_that_lowers_them(two_blas_threads):
+    """threadpoolctl listens to one thread only, here the one that asked for two threads."""
+
+    def lowered():
+        with serial_blas():
+            return set(blas_threads())
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lowered).result() == {1}
     assert blas_threads() == two_blas_threads
 
 

@@ -221,7 +221,19 @@ def _pool(_process: int) -> ThreadPoolExecutor:
 
 def _set_threads(numbers: Iterable[tuple[LibController, int]]) -> None:
     for library, n_threads in numbers:
+        _take_control(library)
         library.set_num_threads(n_threads)
+        _take_control(library)
+
+
+def _take_control(library: LibController) -> None:
+    """Let any thread set the number next.
+
+    Since version 3.8, threadpoolctl listens to the first thread that sets one, and to no other,
+    without a word; here the settings are those of all threads, and `_lock` keeps them in order.
+    """
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread(force=True)
 
 
 @cache
