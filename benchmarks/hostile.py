@@ -1,8 +1,10 @@
 """Thousands of attacks on the library, and how many it withstood.
 
     python benchmarks/hostile.py [--attack NAME] [--seed 0] [--cases N] [--minutes 30] [--out F]
+    python benchmarks/hostile.py --out F --table
 
-Every case is drawn from a seed and its number, so that a bad one can be made again:
+The counts of an attack take the place of its earlier ones in the file, where the second form reads
+them. Every case is drawn from a seed and its number, so that a bad one can be made again:
 
     python benchmarks/hostile.py --attack models --seed 0 --case 417
 
@@ -19,7 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from attacks.data_files import DataFiles
@@ -41,7 +43,7 @@ from attacks.running import Count, run_case, run_cases
 from attacks.threads import Threads
 from attacks.writers import KilledWriters, TwoWriters
 
-from viewmend.bench.environment import environment
+from viewmend.bench.environment import check_publishable, environment
 
 ATTACKS: Mapping[str, Attack] = {
     "models": ModelFiles(),
@@ -105,20 +107,40 @@ def main() -> int:
     parser.add_argument("--case", type=int, help="this one alone, in this process")
     parser.add_argument("--minutes", type=float, default=30.0, help="of each attack at most")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, help="JSON file for the counts and the machine")
+    parser.add_argument("--out", type=Path, help="JSON file of the counts and the machine")
+    parser.add_argument("--table", action="store_true", help="print the counts of the file")
     options = parser.parse_args()
+    if options.table:
+        print(table(read_counts(options.out)))
+        return 0
     attacks = [ATTACKS[name] for name in options.attack or ATTACKS]
     if options.case is not None:
         return replay(attacks[0], options.seed, options.case)
-    counts = []
+    broken = False
     for attack in attacks:
         n_cases = options.cases or attack.n_cases
-        counts.append(run(attack, options.seed, n_cases, options.minutes, options.jobs))
-        print(table(counts), flush=True)
-    if options.out:
-        record = {"seed": options.seed, "counts": [asdict(c) for c in counts], **environment()}
-        options.out.write_text(json.dumps(record, indent=1, default=str))
-    return int(any(c.bad for c in counts))
+        count = run(attack, options.seed, n_cases, options.minutes, options.jobs)
+        print(table([count]), flush=True)
+        broken |= bool(count.bad)
+        if options.out:
+            keep(count, options.seed, options.out)
+    return int(broken)
+
+
+def keep(count: Count, seed: int, path: Path) -> None:
+    """Put the counts of an attack into the file, by its name."""
+    check_publishable([environment()], path)
+    records = json.loads(path.read_text()) if path.exists() else {}
+    records[count.attack] = {**asdict(count), "seed": seed, **environment()}
+    in_order = {name: records[name] for name in ATTACKS if name in records}
+    path.write_text(json.dumps(in_order, indent=1) + "\n")
+
+
+def read_counts(path: Path) -> list[Count]:
+    """What `keep` wrote."""
+    records = json.loads(path.read_text()).values()
+    names = [field.name for field in fields(Count)]
+    return [Count(**{name: record[name] for name in names}) for record in records]
 
 
 def replay(attack: Attack, seed: int, case: int) -> int:

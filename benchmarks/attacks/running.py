@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -115,12 +116,10 @@ class _Worker:
 
 def _serve(answers: Any, attack: Attack, folder: Path, seed: int) -> None:
     answers.send(True)
-    while True:
-        try:
-            case = answers.recv()
-        except EOFError:
-            return
-        answers.send(run_case(attack, folder, seed, case))
+    # The other end is closed when there is no more to do, or no more time.
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            answers.send(run_case(attack, folder, seed, answers.recv()))
 
 
 @dataclass(frozen=True)
