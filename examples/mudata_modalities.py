@@ -30,8 +30,8 @@ modalities = {
         ("rna", "protein"), task.data.views, task.data.observed.T, strict=True
     )
 }
-md.set_options(pull_on_update=False)
-cells = md.MuData(modalities)
+with md.set_options(pull_on_update=False):
+    cells = md.MuData(modalities)
 known = pd.Series(kinds[task.y], index=names)[task.y != -1]
 cells.obs["cell_type"] = known.reindex(cells.obs_names).astype("category")
 print({name: modality.n_obs for name, modality in cells.mod.items()}, cells.n_obs)

@@ -128,7 +128,11 @@ def test_predictions_that_end_half_way_leave_the_last_ones(path):
     assert path.read_text() == "old"
 
 
-def test_a_page_that_cannot_be_written_leaves_the_last_one(path):
-    with pytest.raises(UnicodeEncodeError):
-        write_page(path, "a lone surrogate \ud800")
+def test_a_page_that_cannot_be_written_leaves_the_last_one(path, monkeypatch):
+    def fail(_descriptor):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("viewmend.storage.atomic.os.fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_page(path, "new")
     assert path.read_text() == "old"

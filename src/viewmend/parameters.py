@@ -207,7 +207,7 @@ class HasParameters(Protocol):
 COMMON: Mapping[str, Rule] = {
     "imputer": AnyOf(
         OneOf(None),
-        Does("a transformer of viewmend.impute", ("fit_transform", "transform", "get_params")),
+        Does("a transformer of viewmend.impute", ("fit_transform", "get_params")),
     ),
     "random_state": RandomSeed(),
 }
@@ -253,7 +253,7 @@ def check_parameters(estimator: HasParameters, rules: Mapping[str, Rule]) -> Non
         return
     owner = type(estimator).__name__
     faults = [
-        f"{name} of {owner} must be {rules[name].expected}, got {_told(values[name])}"
+        f"{name} of {owner} must be {rules[name].expected}, got {refused_value(values[name])}"
         for name in wrong
     ]
     changes = ", ".join(f"{name}=..." for name in wrong)
@@ -261,7 +261,8 @@ def check_parameters(estimator: HasParameters, rules: Mapping[str, Rule]) -> Non
     raise InvalidParameterError(msg)
 
 
-def _told(value: object) -> str:
+def refused_value(value: object) -> str:
+    """A value as a message shows it, with the limits of numbers if it is beyond them."""
     plain = _plain(value)
     if not isinstance(plain, int) or abs(plain) <= LARGEST_COUNT:
         return short(value)

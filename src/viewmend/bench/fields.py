@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from viewmend.parameters import Each, Rule, short
+from viewmend.parameters import Each, Rule, refused_value
 
 # Bytes of a name: what is read or written under it may add an ending, and file systems stop at 255.
 LONGEST_NAME = 200
@@ -100,6 +100,6 @@ def check_fields(
             msg = f"{where}: {name} is not given; it must be {entry.rule.expected}"
             raise InvalidExperimentError(msg)
         if name in given and not entry.rule.accepts(given[name]):
-            msg = f"{where}: {name} must be {entry.rule.expected}, got {short(given[name])}"
+            msg = f"{where}: {name} must be {entry.rule.expected}, got {refused_value(given[name])}"
             raise InvalidExperimentError(msg)
     return {name: given.get(name, entry.default) for name, entry in fields.items()}
