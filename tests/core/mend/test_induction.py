@@ -8,7 +8,12 @@ from scipy.sparse import csr_array
 
 from viewmend.core.common.class_shares import class_weights, normalise_rows
 from viewmend.core.mend.evidence import combine, evidence_shares
-from viewmend.core.mend.geometry import GeometrySettings, build_geometry, view_graphs
+from viewmend.core.mend.geometry import (
+    GeometrySettings,
+    NeighbourRule,
+    build_geometry,
+    view_graphs,
+)
 from viewmend.core.mend.homophily import neighbour_shares
 from viewmend.core.mend.induction import (
     MendInduction,
@@ -116,6 +121,18 @@ def test_consensus_edges_are_those_of_similar_evidence():
         squared = ((np.sqrt(P) - np.sqrt(new[i])) ** 2).sum(axis=1)
         gaps = np.maximum(np.sort(squared)[k] - squared, 0)
         np.testing.assert_allclose(edges[i], gaps / gaps.sum(), atol=1e-3)
+
+
+def test_the_edges_of_a_sample_are_added_in_the_same_order_whoever_is_beside_it():
+    """SciPy adds rows in another order when all of them happen to be sorted, and then rounds."""
+    rng = np.random.default_rng(0)
+    P, new_P = rng.dirichlet(np.ones(3), 40), rng.dirichlet(np.ones(3), 30)
+    W = csr_array(rng.random((30, 40)) * (rng.random((30, 40)) < 0.3))
+    F, settings = rng.random((40, 3)), MendSettings(neighbours=NeighbourRule(fewest=2, most=2))
+    together = csr_array(W + consensus_edges(P, new_P, settings)) @ F
+    for row in range(30):
+        alone = csr_array(W[[row]] + consensus_edges(P, new_P[[row]], settings)) @ F
+        np.testing.assert_array_equal(alone[0], together[row])
 
 
 def test_evidence_is_that_of_the_regressions_of_fit():

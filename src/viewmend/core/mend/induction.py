@@ -89,7 +89,11 @@ def consensus_edges(P: np.ndarray, new_P: np.ndarray, settings: MendSettings) ->
     """Edges from new samples to those of fit with the most similar evidence, (n_new, n_samples)."""
     k = settings.neighbours(*P.shape)
     near = nearest_rows(hellinger_points(P), k + 1, queries=hellinger_points(new_P))
-    return edges_to_neighbours(near, k, len(P))
+    edges = edges_to_neighbours(near, k, len(P))
+    # In what order SciPy adds depends on whether all rows happen to be sorted: without this, the
+    # last bits of one sample would depend on the others.
+    edges.sort_indices()
+    return edges
 
 
 def spread_to(fit: MendInduction, W: csr_array) -> np.ndarray:
