@@ -17,6 +17,9 @@ MODELS: dict[str, Callable[..., Any]] = {
     "Mend": MendClassifier,
     # A tolerance that small data reaches, so that no warning comes.
     "AGF-TI": lambda **parameters: AGFTIClassifier(random_state=0, tol=1e-3, **parameters),
+    "AGF-TI as published": lambda **parameters: AGFTIClassifier.from_paper(
+        random_state=0, tol=1e-2, **parameters
+    ),
 }
 
 

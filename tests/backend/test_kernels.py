@@ -144,6 +144,15 @@ def test_agnostic_kernel_keeps_to_the_array_api_standard(name, arguments):
     assert_same(kernel(name)(*strict), expected, 1e-12)
 
 
+def test_rows_so_large_that_one_is_lost_to_rounding_have_a_spread():
+    """Such a row may be projected to zero, and a mean over no entries would be NaN."""
+    arguments = (1e30 * GRAPHS, PREVIOUS, np.ones(3), 1.0)
+    *_, expected = agnostic.best_response_rows(*arguments, xp=array_namespace(B))
+    *_, spread = kernel("best_response_rows")(*arguments)
+    assert np.isfinite(expected).all()
+    np.testing.assert_allclose(spread, expected, atol=1e60 * 1e-10)
+
+
 @given(arrays(np.float64, (5, 6), elements=st.floats(-1e3, 1e3)))
 @settings(deadline=None)
 def test_projections_agree_on_any_rows(rows):

@@ -283,7 +283,9 @@ def best_response_rows(
     P = project_simplex_rows(scale * (xp.tensordot(weights, A, axes=1) - H), xp=xp)
     views = [A[v, ...] for v in range(A.shape[0])]
     support = xp.astype(P > 0, P.dtype)
+    # A row so large that subtracting one is lost to rounding is projected to zero.
     sizes = xp.sum(support, axis=1)[:, None]
+    sizes = xp.maximum(sizes, xp.ones_like(sizes))
     centred = [(A_v - xp.sum(A_v * support, axis=1)[:, None] / sizes) * support for A_v in views]
     sums = to_numpy(inners([(P, array) for array in [*views, P, H]], xp=xp))
     spread = to_numpy(inners([(a, b) for a in centred for b in centred], xp=xp))

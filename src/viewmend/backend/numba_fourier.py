@@ -7,6 +7,7 @@ for an even ``n`` the real last one. No complex copy of the graphs is ever made.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,12 @@ from ducc0.fft import r2r_fftpack
 from viewmend.backend.compiling import jit
 from viewmend.backend.numba_cpu import SUMS
 from viewmend.backend.numba_rounds import NEGLIGIBLE, filter_gram
-from viewmend.backend.threads import available_threads, over_rows
+from viewmend.backend.threads import over_rows, parallel_map
 
 __all__ = ["shrink_fourier"]
+
+# Transformed at once: a multiple of what a processor adds at once.
+COLUMNS = 32
 
 
 def shrink_fourier(
@@ -26,11 +30,27 @@ def shrink_fourier(
     """See `viewmend.backend.agnostic.shrink_fourier`."""
     if out is None or not out.flags.c_contiguous:
         out = np.empty(Y.shape, Y.dtype)
-    n_threads = available_threads()
-    r2r_fftpack(Y, axes=[1], real2hermitian=True, forward=True, out=out, nthreads=n_threads)
+    _transform(Y, out, forward=True)
     norms = _shrink(out, tau)
-    r2r_fftpack(out, axes=[1], real2hermitian=False, forward=False, out=out, nthreads=n_threads)
+    _transform(out, out, forward=False)
     return out, norms
+
+
+def _transform(Y: np.ndarray, out: np.ndarray, *, forward: bool) -> None:
+    """Real transforms of all columns, or back, in blocks that do not depend on the threads.
+
+    Left to itself, ducc0 cuts the columns by the number of threads, and rounds those at the end
+    of a cut otherwise.
+    """
+
+    def transform(block: tuple[int, slice]) -> None:
+        v, columns = block
+        given, result = Y[v, :, columns], out[v, :, columns]
+        r2r_fftpack(given, [0], real2hermitian=forward, forward=forward, out=result, nthreads=1)
+
+    n_views, _, n_columns = Y.shape
+    columns = [slice(start, start + COLUMNS) for start in range(0, n_columns, COLUMNS)]
+    parallel_map(transform, itertools.product(range(n_views), columns))
 
 
 def _shrink(halves: np.ndarray, tau: Any) -> np.ndarray:

@@ -148,7 +148,8 @@ def _row_sums(A, H_i, row, i, sums):  # type: ignore[no-untyped-def]
 def _row_spread(A, row, i, spread):  # type: ignore[no-untyped-def]
     """Scatter matrix of the views over the positive entries of one row, around their means."""
     n_views = A.shape[0]
-    size = _support_size(row)
+    # A row so large that subtracting one is lost to rounding is projected to zero.
+    size = max(_support_size(row), 1)
     for v in range(n_views):
         # sum (a - mean a) (b - mean b) = sum a b - mean a sum b, over the support.
         mean = _sums_inside(row, A[v, i], A[v, i])[1] / size

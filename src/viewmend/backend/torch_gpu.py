@@ -194,8 +194,9 @@ def best_response_rows(
 def _row_spreads(A_i: Array, support: Array, xp: Any) -> Array:
     """Scatter matrices (n, V, V) of the views (n, V, m) over the support (n, m) of each row."""
     inside = xp.astype(support, A_i.dtype)[:, None, :]
-    means = xp.sum(A_i * inside, axis=2, keepdims=True) / xp.sum(inside, axis=2, keepdims=True)
-    centred = (A_i - means) * inside
+    # A row so large that subtracting one is lost to rounding has no support.
+    sizes = xp.clip(xp.sum(inside, axis=2, keepdims=True), 1, None)
+    centred = (A_i - xp.sum(A_i * inside, axis=2, keepdims=True) / sizes) * inside
     return centred @ xp.matrix_transpose(centred)
 
 
