@@ -147,5 +147,7 @@ def _announce(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 if __name__ == "__main__":
+    # A shell lets what it starts in the background ignore Ctrl-C, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     TwoStepClassifier.fit = _announce(TwoStepClassifier.fit)  # type: ignore[method-assign]
     WAYS[sys.argv[2]](Path(sys.argv[1]), sys.argv[3])
