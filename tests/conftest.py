@@ -1,6 +1,7 @@
 """Fixtures that several test files share."""
 
 import os
+import signal
 from pathlib import Path
 
 # Threads that wait by spinning slow a busy machine down tenfold; read when PyTorch is loaded.
@@ -22,6 +23,10 @@ settings.register_profile(
     "same", settings.get_profile("explore"), max_examples=60, derandomize=True, database=None
 )
 settings.load_profile("same")
+
+# A shell lets what it starts in the background ignore Ctrl-C, which some tests press.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DEFAULT_REFERENCE = Path(__file__).parents[2] / "shared"
 
