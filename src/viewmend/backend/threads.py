@@ -11,9 +11,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache, partial
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numba
@@ -39,6 +39,9 @@ __all__ = [
 
 # Entries of a block of rows: they fit in a core's cache, and take longer than waking a thread.
 BLOCK = 1 << 16
+
+# Seconds after which a caller looks again whether a lane is over, should its bell have been missed.
+TICK = 0.05
 
 _here = threading.local()
 
@@ -126,18 +129,18 @@ def parallel_map(work: Callable[[Item], Output], items: Iterable[Item]) -> list[
 
     _load_numba()
     n_lanes = min(available_threads(), len(items))
-    others: list[Future[None]] = []
+    others = [_Lane(lane) for _ in range(n_lanes - 1)]
     with serial_blas():
         try:
-            for _ in range(n_lanes - 1):
-                others.append(_pool(os.getpid()).submit(_in_pool, lane))
+            for other in others:
+                _pool(os.getpid()).put(other)
             # The caller works too, rather than wait.
             _in_pool(lane)
         finally:
             _to_the_end(partial(_end_lanes, others, positions))
     for other in others:
-        if not other.cancelled():
-            other.result()
+        if other.error is not None:
+            raise other.error
     return results
 
 
@@ -179,7 +182,41 @@ def _in_pool(lane: Callable[[], None]) -> None:
         _here.in_pool = before
 
 
-def _end_lanes(lanes: Sequence[Future[None]], positions: Iterator[int]) -> None:
+class _Lane:
+    """Work for a thread of the pool, which its caller can always end, and wait for.
+
+    Ctrl-C may come between any two steps of the caller, and each of them can be done again. That
+    is why there are flags and no counts, and none of the locks that Python's own futures hold:
+    an interrupt leaves those closed for ever now and then.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.work = work
+        self.wanted, self.begun, self.over = True, False, False
+        self.error: BaseException | None = None
+        self.bell = threading.Lock()
+        self.bell.acquire()
+
+    def __call__(self) -> None:
+        # First the one flag, then the other: a caller that sees this one unset is seen here.
+        self.begun = True
+        try:
+            if self.wanted:
+                _in_pool(self.work)
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.over = True
+            self.bell.release()
+
+    def end(self) -> None:
+        """Wait until it is over; one that has not begun will do nothing."""
+        self.wanted = False
+        while self.begun and not self.over:
+            self.bell.acquire(timeout=TICK)
+
+
+def _end_lanes(lanes: Sequence[_Lane], positions: Iterator[int]) -> None:
     """Begin nothing more, and wait until no lane runs.
 
     Lanes still write to arrays of the caller, and the settings of linear algebra must not change
@@ -187,9 +224,7 @@ def _end_lanes(lanes: Sequence[Future[None]], positions: Iterator[int]) -> None:
     """
     deque(positions, maxlen=0)
     for lane in lanes:
-        # Where the pool is busy elsewhere it has not begun, and nothing is left for it.
-        lane.cancel()
-    wait(lanes)
+        lane.end()
 
 
 def _to_the_end(wait_for_it: Callable[[], None]) -> None:
@@ -214,9 +249,17 @@ def _load_numba() -> None:
 
 
 @cache
-def _pool(_process: int) -> ThreadPoolExecutor:
-    """The threads of a process; a fork starts without those of its parent."""
-    return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), thread_name_prefix="viewmend")
+def _pool(_process: int) -> SimpleQueue[_Lane]:
+    """What the threads of a process take their work from; a fork starts without its parent's."""
+    lanes: SimpleQueue[_Lane] = SimpleQueue()
+
+    def serve() -> None:
+        while True:
+            lanes.get()()
+
+    for number in range(max(1, (os.cpu_count() or 1) - 1)):
+        threading.Thread(target=serve, name=f"viewmend_{number}", daemon=True).start()
+    return lanes
 
 
 def _set_threads(numbers: Iterable[tuple[LibController, int]]) -> None:
