@@ -24,7 +24,7 @@ from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier
 from viewmend.baselines.union_graph import UnionGraphClassifier
 from viewmend.core.mend.geometry import NeighbourRule
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.exceptions import InvalidViewsError, VersionWarning
+from viewmend.exceptions import InvalidParameterError, InvalidViewsError, VersionWarning
 from viewmend.persistence import ModelFileError, load, save
 from viewmend.persistence.registry import VOCABULARY
 from viewmend.storage.archive import SCHEMA, read_archive, write_archive, write_members
@@ -658,3 +658,14 @@ def test_the_versions_of_libraries_are_recorded_and_another_one_is_warned_of(fil
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         loaded(of(f"{minor}.99"))
+
+
+def test_a_place_that_can_hold_no_file_is_told(tmp_path):
+    model = MendClassifier(n_rounds=0).fit(TASK.data, TASK.y)
+    for place, told in (
+        (tmp_path / "no" / "m.vm", "there is no folder"),
+        (tmp_path, "is a folder"),
+    ):
+        with pytest.raises(InvalidParameterError, match=told):
+            save(model, place)
+    assert list(tmp_path.iterdir()) == []

@@ -317,8 +317,11 @@ def test_only_fits_with_rounds_worth_keeping_are_kept(path):
     search = LabelSearchCV(AGFTIClassifier(**settings()), {"low_rank_weight": [1.0]})
     with pytest.raises(InvalidParameterError, match="got a fit of LabelSearchCV; leave it out"):
         search.set_callbacks(Checkpoint(path)).fit(TASK.data, TASK.y)
-    with pytest.raises(InvalidParameterError, match="every of Checkpoint must be at least 1"):
-        fitted(Checkpoint(path, every=0))
+    for every in (0, 1.5, "x"):
+        with pytest.raises(InvalidParameterError, match="every of Checkpoint must be an integer"):
+            fitted(Checkpoint(path, every=every))
+    with pytest.raises(InvalidParameterError, match="must be a file but is a folder"):
+        fitted(Checkpoint(path.parent))
     with pytest.raises(InvalidParameterError, match=r"no folder '.*nowhere' for fit\.checkpoint"):
         fitted(Checkpoint(path.parent / "nowhere" / path.name))
     assert not path.exists()

@@ -11,12 +11,14 @@ from viewmend.backend.namespace import to_numpy
 from viewmend.callbacks.checkpoint_file import CheckpointFile
 from viewmend.callbacks.protocol import Fit, LoopProgress, ResumableProblem, RoundRecord
 from viewmend.exceptions import CheckpointError, InvalidParameterError
+from viewmend.parameters import Integer, short
 from viewmend.storage.atomic import check_folder
 
 # In the place of the class of a model in the archive.
 ROUNDS, GEOMETRY = "Checkpoint", "Geometry"
 # What the file of the geometry is called after that of the rounds.
 GEOMETRY_ENDING = ".geometry"
+_EVERY = Integer(1)
 
 
 class Checkpoint:
@@ -60,8 +62,11 @@ class Checkpoint:
                 f"{fit.name}; leave it out of set_callbacks"
             )
             raise InvalidParameterError(msg)
-        if self.every < 1:
-            msg = f"every of Checkpoint must be at least 1, got {self.every}; 1 keeps each round"
+        if not _EVERY.accepts(self.every):
+            msg = (
+                f"every of Checkpoint must be {_EVERY.expected}, got {short(self.every)}; 1 keeps "
+                f"each round"
+            )
             raise InvalidParameterError(msg)
         check_folder(self.path)
         self._fit, self._rounds, self._history, self._unsaved = fit, None, [], None

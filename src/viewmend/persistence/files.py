@@ -16,7 +16,7 @@ from viewmend.models.search import LabelSearchCV
 from viewmend.persistence.consistency import check_model
 from viewmend.persistence.registry import LAYOUTS, VOCABULARY, FileLayout
 from viewmend.storage.archive import Document, read_archive, write_archive
-from viewmend.storage.atomic import replacing
+from viewmend.storage.atomic import check_folder, replacing
 from viewmend.storage.errors import DAMAGED, ModelFileError, expect
 from viewmend.storage.tree import Reader, Writer
 from viewmend.storage.types import check_types
@@ -38,9 +38,13 @@ def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] 
     Raises
     ------
     NotFittedError
+    InvalidParameterError
+        If there is no folder for the file, or a folder in its place.
     ModelFileError
         If a label or a parameter is no number, string, boolean, date, or tuple of them.
     """
+    if isinstance(file, (str, os.PathLike)):
+        check_folder(Path(file))
     document = describe(model)
     # What cannot be read again is better found now than by whoever loads it.
     rebuild(document)

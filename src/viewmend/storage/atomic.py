@@ -25,6 +25,9 @@ def check_folder(path: Path) -> None:
     if not path.absolute().parent.is_dir():
         msg = f"there is no folder {str(path.parent)!r} for {path.name}; make it first"
         raise InvalidParameterError(msg)
+    if path.is_dir():
+        msg = f"{path} must be a file but is a folder; name a file in it"
+        raise InvalidParameterError(msg)
 
 
 @contextmanager
