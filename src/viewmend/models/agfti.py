@@ -46,7 +46,7 @@ from viewmend.models.base import (
     TwoStepClassifier,
     ViewLayout,
 )
-from viewmend.models.calibrated import CALIBRATION, CalibratedMixin
+from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.explanation import Explanation, explain_propagated
 from viewmend.models.fitted_state import AGFTIState
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
@@ -114,7 +114,8 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         with more labels than the others can win everywhere, and a warning tells where labels are
         uneven.
     calibration : {"leave_one_out", "cross_fit", None}, default="leave_one_out"
-        As in `MendClassifier`.
+        One temperature for all probabilities, from what is said of labelled samples without their
+        own label: on the finished graph, or by five more fits, which tell the accuracy as well.
     normalize : {"l2", None}, default="l2"
         Scaling of the rows of every view.
     view_sizes : sequence of int, optional
@@ -228,7 +229,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         "label_strength": Real(0, low_open=True),
         "propagation_damping": _DAMPING,
         "final_damping": AnyOf(OneOf(None), _DAMPING),
-        "calibration": CALIBRATION,
+        "calibration": OneOf("leave_one_out", CROSS_FIT, None),
         "normalize": OneOf(*NORMALIZERS),
         "max_iter": Integer(1),
         "tol": Real(0),

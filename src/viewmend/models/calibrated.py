@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.core.common.calibration import Calibration, calibrate, tempered, uncalibrated
+from viewmend.core.common.accuracy import AccuracyEstimate
+from viewmend.core.common.calibration import (
+    Calibration,
+    fit_temperature,
+    temperature_for,
+    tempered,
+    uncalibrated,
+)
 from viewmend.data.labels import Labels
-from viewmend.exceptions import InvalidParameterError
+from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.base import scaled_shares
 from viewmend.models.cross_fit import HoldOut
 from viewmend.models.explanation import Explanation
 from viewmend.models.fitted_state import FittedState
-from viewmend.parameters import OneOf, Real, Rule, short
+from viewmend.parameters import Real, short
 
-__all__ = ["CALIBRATION", "CalibratedMixin", "Decision"]
+__all__ = ["CROSS_FIT", "CalibratedMixin", "Decision"]
 
-# What the parameter ``calibration`` may be.
-CALIBRATION: Rule = OneOf("leave_one_out", "cross_fit", None)
+# Value of the parameter ``calibration`` for which labels are really held out: by other fits.
+CROSS_FIT = "cross_fit"
 _THRESHOLD = Real(0, 1)
 
 
@@ -66,9 +73,6 @@ class CalibratedMixin:
     define ``_explained(rows)``.
     """
 
-    # Standard deviation of the logarithm of the temperature before any label is seen.
-    _temperature_spread: ClassVar[float] = math.inf
-
     # Of MultiViewClassifier and of the subclass.
     calibration: str | None
     calibration_: Calibration
@@ -80,6 +84,20 @@ class CalibratedMixin:
     fitted_state_: FittedState
     _store_shares: Callable[..., None]
     _explained: Callable[[np.ndarray], Explanation]
+
+    @property
+    def estimated_accuracy_(self) -> AccuracyEstimate | None:
+        """How many labels were found by fits that did not see them; None where none was held out.
+
+        Labels are held out by ``calibration="cross_fit"``, of classes with more than one.
+        """
+        return self.calibration_.accuracy
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        # As scikit-learn has it, with what a user of a fitted model wants to know first.
+        told = getattr(self, "estimated_accuracy_", None)
+        text = str(super().__repr__(N_CHAR_MAX))  # type: ignore[call-arg]
+        return text if told is None else f"{text}\n# {told}"
 
     def decide(
         self, X: Any = None, mask: ArrayLike | None = None, threshold: float = 0.8
@@ -159,12 +177,23 @@ class CalibratedMixin:
         if self.calibration is not None:
             scores, held_out_codes = hold_out[self.calibration]()
             held_out = scaled_shares(scores, state.labelled_shares)
-            calibration = calibrate(held_out, held_out_codes, self._temperature_spread)
+            calibration = Calibration(
+                self._temperature(held_out, held_out_codes),
+                held_out,
+                held_out_codes,
+                refitted=self.calibration == CROSS_FIT,
+            )
+            calibration = humbled(calibration, shares[reachable & ~labels.labelled])
         self.fitted_state_, self.calibration_ = state, calibration
+        warn_of_guessing(calibration.accuracy)
         if self.calibration is not None:
             shares = self._distributions(soft)
         self._store_shares(shares, codes, reachable)
         self.confidence_ = shares[np.arange(len(codes)), codes]
+
+    def _temperature(self, shares: np.ndarray, codes: np.ndarray) -> float:
+        """Of held-out samples, their shares (n_held_out, n_classes) and codes (n_held_out,)."""
+        return fit_temperature(shares, codes)
 
     def _view_dtypes(self) -> list[np.dtype[Any]]:
         return self.fitted_state_.view_dtypes
@@ -174,3 +203,30 @@ class CalibratedMixin:
         shares = scaled_shares(soft, self.fitted_state_.labelled_shares)
         scored = np.any(soft > 0, axis=1, keepdims=True)
         return np.where(scored, tempered(shares, self.calibration_.temperature), shares)
+
+
+def humbled(calibration: Calibration, shares: np.ndarray) -> Calibration:
+    """Hotter where held-out labels do not show that the model beats guessing.
+
+    It is then as sure of its classes, on average over the ``shares`` (n_samples, n_classes), as it
+    was right. The temperature of a few labels that were found by luck would leave it too sure.
+    """
+    estimate = calibration.accuracy
+    if estimate is None or not estimate.is_guessing or len(shares) == 0:
+        return calibration
+    right = temperature_for(shares, max(estimate.accuracy, estimate.chance))
+    return replace(calibration, temperature=max(calibration.temperature, right))
+
+
+def warn_of_guessing(estimate: AccuracyEstimate | None) -> None:
+    """Warn where held-out labels do not show that the model beats guessing."""
+    if estimate is None or not estimate.is_guessing:
+        return
+    low, high = estimate.interval
+    msg = (
+        f"the model is no better than chance as far as {estimate.n_held_out} held-out labels tell: "
+        f"it found {estimate.n_right} of them ({estimate.accuracy:.0%}; the interval is {low:.0%} "
+        f"to {high:.0%}), a class at random {estimate.chance:.0%}, the most frequent class "
+        f"{estimate.majority:.0%}; check labels and views with inspect_data, or label more samples"
+    )
+    warnings.warn(msg, DataWarning, stacklevel=7)

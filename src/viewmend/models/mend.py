@@ -8,25 +8,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from viewmend.backend.threads import limited_threads, serial_blas
 from viewmend.callbacks.notify import kept_or_made, starting_point
-from viewmend.core.common.class_shares import class_weights
+from viewmend.core.common.calibration import proven_temperature
 from viewmend.core.common.content_order import canonical_order
-from viewmend.core.common.held_out import held_out_samples
 from viewmend.core.graphs.spreading import joined_to_label
-from viewmend.core.mend.evidence import combine
 from viewmend.core.mend.geometry import MendGeometry, build_geometry, view_graphs
-from viewmend.core.mend.held_out import spread_without_own
+from viewmend.core.mend.held_out import N_FOLDS, scores_without
 from viewmend.core.mend.induction import MendInduction, induce_classes
-from viewmend.core.mend.recipe import Mended, Stage, mend, n_stages
+from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.recipe import Mended, MendSettings, final_weights, mend, n_stages
 from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.core.mend.resuming import GeometryProblem, MendProblem
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier
-from viewmend.models.calibrated import CALIBRATION, CalibratedMixin
-from viewmend.models.cross_fit import cross_fitted
+from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
+from viewmend.models.cross_fit import label_folds
 from viewmend.models.explanation import Explanation, explain_mended
 from viewmend.models.fitted_state import MendState
 from viewmend.models.mend_problem import (
@@ -81,13 +81,11 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         these are a fair sample of the classes. "auto", which None stands for too, goes from there
         towards the shares that the scores have by themselves, the further the less the two
         agree: as good where labels are a fair sample, and much better where they are not.
-    calibration : {"leave_one_out", "cross_fit", None}, default="leave_one_out"
-        One temperature for all probabilities, from what is said of labelled samples without their
-        own label; it changes no class. "leave_one_out" corrects for the label on the finished
-        graph, at a tenth of the time of a fit, and is a little too sure of itself because the
-        regressions have learned from samples near it. "cross_fit" takes five more fits, each
-        without a fifth of the labels, and is a little too careful. None leaves the scores as they
-        are.
+    calibration : {"cross_fit", None}, default="cross_fit"
+        "cross_fit" asks three shorter fits, each without a third of the labels, for the classes of
+        the held-out samples. That tells how accurate the model is, and one temperature for all
+        probabilities, which can take confidence away and never adds any; it changes no class and
+        takes less than half the time of a fit. None leaves the scores as they are.
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
     dtype : {"float64", "float32"}, default="float64"
@@ -111,6 +109,9 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     confidence_ : array (n_samples,)
         Those of the classes in ``transduction_``; see `decide`.
     calibration_ : viewmend.core.common.calibration.Calibration
+    estimated_accuracy_ : viewmend.core.common.accuracy.AccuracyEstimate or None
+        Of the samples that are like the labelled ones, with an interval, beside chance and the
+        most frequent class; None where every class has a single label.
     unreachable_ : array (n_samples,) of bool
         Samples of which neither graphs nor regressions say anything.
     off_graph_ : array (n_samples,) of bool
@@ -165,8 +166,6 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     )
     search_limits: ClassVar = {"n_rounds": 1}
     _without_effect_on_rounds = WITHOUT_EFFECT | {"n_rounds"}
-    # The scores are nearly probabilities by themselves, and a few labels do not prove otherwise.
-    _temperature_spread = 0.35
 
     _rules: ClassVar[dict[str, Rule]] = {
         "representations": AnyOf(OneOf("all"), Each(OneOf(*REPRESENTATIONS))),
@@ -180,7 +179,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         "kernel_width": Real(0, low_open=True),
         "consensus_weight": Real(0),
         "evidence_power": Real(0),
-        "calibration": CALIBRATION,
+        "calibration": OneOf(CROSS_FIT, None),
         "dtype": OneOf("float64", "float32"),
         "n_jobs": AnyOf(OneOf(None, -1), Integer(1)),
         "verbose": AnyOf(Integer(0), OneOf(True, False)),
@@ -200,7 +199,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         consensus_weight: float = 0.5,
         evidence_power: float = 0.5,
         class_prior: ClassPrior = "auto",
-        calibration: str | None = "leave_one_out",
+        calibration: str | None = CROSS_FIT,
         view_sizes: Sequence[int] | None = None,
         dtype: str = "float64",
         random_state: Seed = 0,
@@ -249,18 +248,20 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
             mended = mend(graphs, ordered, labelling, settings, callbacks, start)
         stage, inverse_order = mended.stage, np.argsort(order)
         for_new = MendInduction(ordered, stage, stage.shares, settings)
-        state = MendState(labels.codes, labels.shares(), _final_weights(stage), for_new, order)
+        state = MendState(labels.codes, labels.shares(), final_weights(stage), for_new, order)
         self._store_graph(mended, inverse_order)
         self.off_graph_ = ~joined_to_label(self.graph_, labels.labelled)
-        hold_out = {
-            "leave_one_out": partial(held_out_scores, state, labelling.Y),
-            "cross_fit": partial(cross_fitted, self, geometry, order, labels),
-        }
+        hold_out = partial(cross_fitted_scores, graphs, ordered, labelling, settings)
         scores, scored = stage.P[inverse_order], np.asarray(stage.P[inverse_order].any(axis=1))
-        self._store_calibrated(scores * state.class_weights, labels, scored, state, hold_out)
+        self._store_calibrated(
+            scores * state.class_weights, labels, scored, state, {CROSS_FIT: hold_out}
+        )
 
     def _max_rounds(self) -> int:
         return n_stages(make_settings(self))
+
+    def _temperature(self, shares: np.ndarray, codes: np.ndarray) -> float:
+        return proven_temperature(shares, codes)
 
     def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
         """One step of the recipe, with the samples of fit held as they are."""
@@ -294,22 +295,20 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         }
 
 
-def held_out_scores(state: MendState, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of labelled samples without their own label, and their codes.
+def cross_fitted_scores(
+    graphs: Sequence[csr_array],
+    geometry: MendGeometry,
+    labelling: Labelling,
+    settings: MendSettings,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of labelled samples by runs that do not see their labels, and their codes.
 
-    The graph and the evidence of the last stage are kept as they are; the evidence of a sample
-    leaves out its label but not what its neighbours learned from it. ``Y`` (n_samples, n_classes)
-    has the labels in the order of the state; scores are (n_held_out, n_classes).
+    Scores are (n_held_out, n_classes), codes (n_held_out,); classes of a single label are left out.
     """
-    stage, settings, rows = state.induction.stage, state.induction.settings, held_out_samples(Y)
-    P = spread_without_own(stage.W, Y, stage.F, rows, settings.spreading)
-    if stage.evidence is not None:
-        P = combine(P, stage.evidence.P[rows], stage.shares, settings.evidence_power)
-    return P * state.class_weights, np.argmax(Y[rows], axis=1)
-
-
-def _final_weights(stage: Stage) -> np.ndarray:
-    """Of the classes in the scores: ones with evidence, which balances them well enough."""
-    if stage.evidence is None:
-        return class_weights(stage.P, stage.shares)
-    return np.ones(len(stage.shares))
+    codes = np.where(labelling.Y.any(axis=1), np.argmax(labelling.Y, axis=1), -1)
+    if labelling.Y.sum(axis=0).max() < 2:
+        return np.empty((0, labelling.Y.shape[1])), np.empty(0, dtype=np.int64)
+    folds = label_folds(codes, np.arange(len(codes)), N_FOLDS)
+    with serial_blas():
+        scores = [scores_without(fold, graphs, geometry, labelling, settings) for fold in folds]
+    return np.concatenate(scores), codes[np.concatenate(folds)]

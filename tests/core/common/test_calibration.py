@@ -10,12 +10,13 @@ from viewmend.core.common.calibration import (
     COLDEST,
     HOTTEST,
     Calibration,
-    calibrate,
     calibration_error,
     fit_temperature,
     log_loss,
+    proven_temperature,
     smooth_targets,
     surest_first,
+    temperature_for,
     tempered,
     uncalibrated,
 )
@@ -33,6 +34,10 @@ def drawn(n_samples, temperature=1.0, n_classes=4, seed=0):
     return P, np.minimum(codes, n_classes - 1)
 
 
+def calibration_of(P, codes):
+    return Calibration(fit_temperature(P, codes), P, codes)
+
+
 def all_right(confidences):
     """A calibration of two classes whose held-out samples are all found right."""
     p = np.asarray(confidences)
@@ -48,30 +53,54 @@ def test_the_temperature_that_classes_were_drawn_with_is_found(temperature):
     assert fit_temperature(P, codes) == pytest.approx(temperature, rel=0.08)
 
 
-@pytest.mark.parametrize("spread", [np.inf, 0.5])
 @pytest.mark.parametrize("n_samples", [5, 60])
-def test_no_other_temperature_has_a_smaller_loss(n_samples, spread):
+def test_no_other_temperature_has_a_smaller_loss(n_samples):
     P, codes = drawn(n_samples, 2.0)
     targets = smooth_targets(codes, 4)
 
     def loss(temperature):
-        belief = np.log(temperature) ** 2 / (2 * spread**2)
-        return belief - np.sum(targets * np.log(tempered(P, temperature)))
+        return -np.sum(targets * np.log(tempered(P, temperature)))
 
-    best = fit_temperature(P, codes, spread)
+    best = fit_temperature(P, codes)
     assert COLDEST < best < HOTTEST
     assert all(loss(best) < loss(best * factor) for factor in (0.5, 0.99, 1.01, 2.0))
 
 
-def test_what_is_believed_beforehand_gives_way_to_labels():
-    def pulled(n_samples, spread):
-        """Where between one and the temperature of the labels, on a logarithmic scale."""
-        P, codes = drawn(n_samples, 3.0)
-        return np.log(fit_temperature(P, codes, spread)) / np.log(fit_temperature(P, codes))
+# ------------------------------------------------------------------ proven temperature
 
-    assert 0 < pulled(20, 0.3) < pulled(200, 0.3) < pulled(5000, 0.3) < 1
-    assert pulled(5000, 0.3) > 0.9
-    assert pulled(20, 1e-3) < 1e-3
+
+def test_held_out_labels_take_confidence_away_and_add_none():
+    too_sure, too_timid = drawn(400, 2.5), drawn(400, 0.4)
+    one_hot = too_sure[1][:, None] == np.arange(4)
+
+    def loss(temperature):
+        return -np.sum(one_hot * np.log(tempered(too_sure[0], temperature)))
+
+    best = proven_temperature(*too_sure)
+    assert best == pytest.approx(2.5, rel=0.3)
+    assert all(loss(best) < loss(best * factor) for factor in (0.9, 1.1))
+    assert 1 < proven_temperature(*too_timid) < 1.01
+    assert fit_temperature(*too_timid) < 0.6
+
+
+def test_the_fewer_labels_the_less_their_silence_proves():
+    P = np.tile([0.9, 0.05, 0.05], (1000, 1))
+    found = [proven_temperature(P[:n], np.zeros(n, dtype=int)) for n in (0, 3, 30, 1000)]
+    np.testing.assert_allclose(found, 1 + 0.6 / (1 + np.array([0, 3, 30, 1000]) / 5))
+
+
+@pytest.mark.parametrize("confidence", [0.4, 0.6])
+def test_the_temperature_of_a_mean_confidence(confidence):
+    P, _ = drawn(200)
+    found = temperature_for(P, confidence)
+    assert found > 1
+    assert tempered(P, found).max(axis=1).mean() == pytest.approx(confidence, abs=1e-6)
+
+
+def test_a_mean_confidence_that_is_not_reached_is_left_alone():
+    P, _ = drawn(200)
+    assert temperature_for(P, 1.0) == 1
+    assert temperature_for(P, 0.2) == HOTTEST
 
 
 def test_tempering_beforehand_is_undone():
@@ -143,7 +172,7 @@ def test_calibration_error_by_hand():
 
 def test_error_falls_where_classes_are_drawn_from_tempered_shares():
     P, codes = drawn(3000, 2.5)
-    calibration = calibrate(P, codes)
+    calibration = calibration_of(P, codes)
     (before, after), (loss_before, loss_after) = calibration.errors, calibration.log_losses
     assert after < 0.04 < 0.1 < before
     assert loss_after < loss_before
@@ -155,7 +184,7 @@ def test_log_loss_is_finite_where_a_class_was_ruled_out():
 
 
 def test_without_labels_nothing_is_claimed():
-    nothing = calibrate(np.empty((0, 3)), np.empty(0, dtype=int))
+    nothing = calibration_of(np.empty((0, 3)), np.empty(0, dtype=int))
     assert (nothing.temperature, nothing.n_samples) == (1.0, 0)
     assert np.isnan([*nothing.errors, *nothing.log_losses]).all()
     assert repr(nothing) == repr(uncalibrated(3))
@@ -163,7 +192,7 @@ def test_without_labels_nothing_is_claimed():
 
 
 def test_repr_tells_before_and_after():
-    text = repr(calibrate(*drawn(3000, 2.5)))
+    text = repr(calibration_of(*drawn(3000, 2.5)))
     assert text.startswith("Calibration(temperature=2.")
     assert "of 3000 held-out labels: error 0." in text
 

@@ -10,16 +10,18 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from scipy.stats import beta
 
+from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.core.common.class_shares import log_shares
 
 __all__ = [
     "Calibration",
-    "calibrate",
     "calibration_error",
     "fit_temperature",
     "log_loss",
+    "proven_temperature",
     "smooth_targets",
     "surest_first",
+    "temperature_for",
     "tempered",
     "uncalibrated",
 ]
@@ -27,6 +29,8 @@ __all__ = [
 # Temperatures that are looked at. Soft labels of AGF-TI as published are nearly uniform.
 COLDEST, HOTTEST = 1e-6, 1e3
 BINS = 15
+# Held-out labels that prove half of what many would: the temperature for none of them is 1.6.
+FEW_LABELS, UNPROVEN = 5, 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +41,20 @@ class Calibration:
     ----------
     temperature : float
         Above one where the shares were too sure of themselves, below one where they were not sure
-        enough; one where no label could be held out.
+        enough.
     shares : array (n_held_out, n_classes)
         Class shares of labelled samples without their own label, before the temperature.
     codes : array (n_held_out,) of int
         Their classes.
+    refitted : bool
+        Whether the shares come from fits that did not see these labels at all, so that they tell
+        how accurate the model is.
     """
 
     temperature: float
     shares: np.ndarray
     codes: np.ndarray
+    refitted: bool = False
 
     @property
     def n_samples(self) -> int:
@@ -62,6 +70,14 @@ class Calibration:
     def correct(self) -> np.ndarray:
         """Whether that class is the right one, (n_held_out,) of bool."""
         return np.asarray(np.argmax(self.shares, axis=1) == self.codes)
+
+    @property
+    def accuracy(self) -> AccuracyEstimate | None:
+        """How many labels were found by fits that did not see them; None if there are none."""
+        if not (self.refitted and self.n_samples):
+            return None
+        counts = np.bincount(self.codes, minlength=self.shares.shape[1])
+        return AccuracyEstimate(int(self.correct.sum()), tuple(counts.tolist()))
 
     @property
     def errors(self) -> tuple[float, float]:
@@ -119,18 +135,12 @@ class Calibration:
 
     def __repr__(self) -> str:
         if self.n_samples == 0:
-            return "Calibration(temperature=1, of no held-out label)"
+            return f"Calibration(temperature={self.temperature:.3g}, of no held-out label)"
         (error_before, error), (loss_before, loss) = self.errors, self.log_losses
         return (
             f"Calibration(temperature={self.temperature:.3g}, of {self.n_samples} held-out labels: "
             f"error {error_before:.3f} -> {error:.3f}, log loss {loss_before:.3f} -> {loss:.3f})"
         )
-
-
-def calibrate(shares: np.ndarray, codes: np.ndarray, spread: float = math.inf) -> Calibration:
-    """The temperature of held-out samples, as in `fit_temperature`; one where there are none."""
-    temperature = fit_temperature(shares, codes, spread) if len(codes) else 1.0
-    return Calibration(temperature, shares, codes)
 
 
 def uncalibrated(n_classes: int) -> Calibration:
@@ -149,30 +159,61 @@ def tempered(P: np.ndarray, temperature: float) -> np.ndarray:
     return np.where(P.any(axis=1, keepdims=True), scaled, 0).astype(P.dtype)
 
 
-def fit_temperature(P: np.ndarray, codes: np.ndarray, spread: float = math.inf) -> float:
-    """Minimise ``-sum_ic t_ic log p_ic(T) + (log T)^2 / (2 spread^2)`` over ``T``.
+def fit_temperature(P: np.ndarray, codes: np.ndarray) -> float:
+    """The temperature of least loss for held-out samples, one where there are none.
 
-    The targets ``t`` are those of `smooth_targets`. With ``x = log T`` the slope of the sum is
-    ``sum_i <t_i - p_i(T), log p_i> / T``. ``spread`` is the standard deviation of ``log T`` before
-    any label is seen, infinite for shares whose sharpness means nothing. Rows of ``P`` (n_samples,
-    n_classes) sum to one; ``codes`` (n_samples,) of int.
+    Their targets are those of `smooth_targets`, for shares whose sharpness means nothing. Rows of
+    ``P`` (n_samples, n_classes) sum to one; ``codes`` (n_samples,) of int.
     """
-    log_P, targets = log_shares(P), smooth_targets(codes, P.shape[1])
+    return _least_loss(P, smooth_targets(codes, P.shape[1]), COLDEST) if len(codes) else 1.0
+
+
+def proven_temperature(P: np.ndarray, codes: np.ndarray) -> float:
+    """As `fit_temperature`, for shares that are probabilities by themselves, if anything too sure.
+
+    Held-out samples take confidence away and never add any. The fewer they are, the less their
+    silence proves: the temperature of ``n`` samples is ``1 + 0.6 / (1 + n / 5)`` at least.
+    """
+    coldest = 1 + UNPROVEN / (1 + len(codes) / FEW_LABELS)
+    one_hot = (codes[:, None] == np.arange(P.shape[1])).astype(float)
+    return _least_loss(P, one_hot, coldest) if len(codes) else coldest
+
+
+def _least_loss(P: np.ndarray, targets: np.ndarray, coldest: float) -> float:
+    """Minimise ``-sum_ic t_ic log p_ic(T)`` over ``T`` from the coldest to the hottest.
+
+    With ``x = log T`` the slope of the sum is ``sum_i <t_i - p_i(T), log p_i> / T``.
+    """
+    log_P = log_shares(P)
     log_P -= log_P.max(axis=1, keepdims=True)
     if not log_P.any():
         # Uniform rows are the same at every temperature.
-        return 1.0
+        return max(1.0, coldest)
 
     def slope(x: float) -> float:
         gaps = targets - softmax(log_P / math.exp(x), axis=1)
-        return float(np.sum(gaps * log_P)) / math.exp(x) + x / spread**2
+        return float(np.sum(gaps * log_P)) / math.exp(x)
 
-    low, high = math.log(COLDEST), math.log(HOTTEST)
-    # A root within the range, if the slope changes sign; else the end that the loss falls to.
-    ends = slope(low), slope(high)
-    if ends[0] * ends[1] >= 0:
-        return COLDEST if ends[0] > 0 else HOTTEST
-    return math.exp(brentq(slope, low, high))
+    low, high = math.log(coldest), math.log(HOTTEST)
+    # The loss is convex in 1 / T: a root within the range, or the end that the loss falls to.
+    if slope(low) >= 0:
+        return coldest
+    return HOTTEST if slope(high) <= 0 else math.exp(brentq(slope, low, high))
+
+
+def temperature_for(P: np.ndarray, confidence: float) -> float:
+    """The temperature, at least one, at which the largest shares of the rows have this mean.
+
+    ``P`` (n_samples, n_classes) has one row at least.
+    """
+    hottest = math.log(HOTTEST)
+
+    def excess(x: float) -> float:
+        return float(tempered(P, math.exp(x)).max(axis=1).mean()) - confidence
+
+    if excess(0) <= 0:
+        return 1.0
+    return HOTTEST if excess(hottest) >= 0 else math.exp(brentq(excess, 0, hottest))
 
 
 def smooth_targets(codes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from viewmend.callbacks.notify import reason_to_stop
-from viewmend.core.common.class_shares import normalise_columns
+from viewmend.core.common.class_shares import class_weights, normalise_columns
 from viewmend.core.graphs.spreading import spread_labels, weighted_sum
 from viewmend.core.mend.evidence import Evidence, combine, consensus_graph, gather_evidence
 from viewmend.core.mend.geometry import MendGeometry, NeighbourRule
@@ -346,6 +346,13 @@ def classify(name: str, labels: Spread, labelling: Labelling, evidence_power: fl
         evidence=graph.evidence,
         consensus_scale=graph.consensus_scale,
     )
+
+
+def final_weights(stage: Stage) -> np.ndarray:
+    """Of the classes in the scores, (n_classes,): ones with evidence, which balances them well."""
+    if stage.evidence is None:
+        return class_weights(stage.P, stage.shares)
+    return np.ones(len(stage.shares))
 
 
 def n_stages(settings: MendSettings) -> int:

@@ -1,0 +1,79 @@
+"""How accurate a classifier is, as far as held-out labels tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scipy.stats import beta
+
+# Share of intervals that hold the accuracy, for samples that are like the labelled ones.
+COVERAGE = 0.95
+# Held-out labels that a verdict takes: of fewer, a good model may find too few by bad luck.
+ENOUGH = 25
+
+
+@dataclass(frozen=True)
+class AccuracyEstimate:
+    """How many held-out labels were found, beside what guessing would find.
+
+    The fits that were asked had fewer labels than the model itself, so that it is if anything
+    better than this. It speaks of samples like the labelled ones.
+
+    Attributes
+    ----------
+    n_right : int
+        Held-out labels that were found.
+    class_counts : tuple of int (n_classes,)
+        Held-out labels of every class.
+    """
+
+    n_right: int
+    class_counts: tuple[int, ...]
+
+    @property
+    def n_held_out(self) -> int:
+        """Held-out labels, at least one."""
+        return sum(self.class_counts)
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the held-out labels that was found."""
+        return self.n_right / self.n_held_out
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Accuracies that the held-out labels do not rule out, by Clopper and Pearson (1934)."""
+        tail = (1 - COVERAGE) / 2
+        n_wrong = self.n_held_out - self.n_right
+        low = beta.ppf(tail, self.n_right, n_wrong + 1) if self.n_right else 0.0
+        high = beta.ppf(1 - tail, self.n_right + 1, n_wrong) if n_wrong else 1.0
+        return float(low), float(high)
+
+    @property
+    def chance(self) -> float:
+        """Accuracy of a class drawn at random for every sample."""
+        return 1 / len(self.class_counts)
+
+    @property
+    def majority(self) -> float:
+        """Accuracy of the most frequent class for all samples."""
+        return max(self.class_counts) / self.n_held_out
+
+    @property
+    def beats_guessing(self) -> bool:
+        """Whether the labels show that the model is better than both."""
+        return self.interval[0] > max(self.chance, self.majority)
+
+    @property
+    def is_guessing(self) -> bool:
+        """Whether the labels are enough to show it, and do not."""
+        return self.n_held_out >= ENOUGH and not self.beats_guessing
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        verdict = "" if self.beats_guessing else "; this is not shown to be better than guessing"
+        return (
+            f"estimated accuracy {self.accuracy:.2f} ({low:.2f} to {high:.2f}), from "
+            f"{self.n_held_out} labels held out; chance {self.chance:.2f}, majority class "
+            f"{self.majority:.2f}{verdict}"
+        )
