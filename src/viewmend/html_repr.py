@@ -112,6 +112,7 @@ def _facts(model: Any, fitted: Any) -> dict[str, object]:
         "classes": None if classes is None else _class_names(classes),
         "status": getattr(fitted, "status_", None),
         "rounds": getattr(fitted, "n_iter_", None),
+        "accuracy": getattr(fitted, "estimated_accuracy_", None),
         "unreachable": f"{unreachable} samples" if unreachable else None,
         "chosen": getattr(model, "best_params_", None),
     }

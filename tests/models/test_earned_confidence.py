@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from viewmend import AGFTIClassifier, MendClassifier
 from viewmend.core.common.accuracy import AccuracyEstimate
-from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.datasets import hide, load_uci_digits, make_multiview_blobs
 from viewmend.exceptions import DataWarning
 
 N_LABELS = 60
@@ -57,6 +57,21 @@ def test_estimate_is_near_the_accuracy_on_samples_without_label():
     assert estimate.beats_guessing
     assert repr(model).splitlines()[0] == "MendClassifier(n_landmarks=60)"
     assert repr(model).splitlines()[1] == f"# {estimate}"
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_mean_confidence_stays_within_the_interval(seed):
+    """Two weak views of few samples: the scores alone claim 0.90 where 0.78 are right."""
+    digits = load_uci_digits(["fou", "zer"])
+    views, y = [view[::4] for view in digits.views], digits.y[::4]
+    task = hide(views, y, missing_rate=0.5, label_rate=0.1, random_state=seed)
+    model = MendClassifier().fit(task.data, task.y)
+    free = task.unlabelled
+    mean = model.confidence_[free].mean()
+    assert mean <= model.estimated_accuracy_.interval[1] + 1e-6
+    bare = clone(model).set_params(calibration=None).fit(task.data, task.y)
+    right = (model.transduction_ == task.y_true)[free].mean()
+    assert abs(mean - right) < 0.7 * abs(bare.confidence_[free].mean() - right)
 
 
 def test_labels_of_the_finished_graph_are_no_estimate():

@@ -26,6 +26,7 @@ from viewmend.cli.console import (
     show_table,
     write_json,
 )
+from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.data import MultiViewData, ViewTables, read_view_tables, result_frame
 from viewmend.data.origin import origin_of
 from viewmend.distributed.session import fitting_on
@@ -184,6 +185,8 @@ def _write_report(fitted: Fitted, path: Path) -> None:
     write_report(fitted.model, path, aligned, fitted.labels, ids=aligned.ids)
 
 
+NOT_ESTIMATED = "accuracy not estimated: that takes Mend, and two labels of a class"
+
 # By what they are called in the output.
 WRITERS: Mapping[str, Callable[[Fitted, Path], None]] = {
     "model": _write_model,
@@ -214,7 +217,25 @@ def _summary(fitted: Fitted, method: str) -> dict[str, Any]:
             )
         ],
         "classes": [_class_summary(fitted, c) for c in range(len(model.classes_))],
+        "estimated_accuracy": _estimate(getattr(model, "estimated_accuracy_", None)),
         "n_findings": sum(finding.severity != "info" for finding in findings),
+    }
+
+
+def _estimate(estimate: AccuracyEstimate | None) -> dict[str, Any] | None:
+    """What held-out labels tell of the accuracy."""
+    if estimate is None:
+        return None
+    low, high = estimate.interval
+    return {
+        "accuracy": estimate.accuracy,
+        "low": low,
+        "high": high,
+        "n_held_out": estimate.n_held_out,
+        "chance": estimate.chance,
+        "majority": estimate.majority,
+        "beats_guessing": estimate.beats_guessing,
+        "text": str(estimate),
     }
 
 
@@ -233,12 +254,14 @@ def _class_summary(fitted: Fitted, c: int) -> dict[str, Any]:
 
 
 def _show(console: Console, summary: Mapping[str, Any]) -> None:
+    estimate = summary["estimated_accuracy"]
     joined = f"joined by {summary['id_column']}, " if summary["id_column"] else ""
     rounds = f" after {summary['n_iter']} rounds" if summary["n_iter"] else ""
     say(
         console,
         f"{summary['n_samples']} samples, {joined}{summary['n_labelled']} labelled",
         f"{summary['method']}: {summary['status']}{rounds}, {summary['seconds']:.1f} s",
+        estimate["text"] if estimate else NOT_ESTIMATED,
         wrap=True,
     )
     show_table(console, summary["views"])

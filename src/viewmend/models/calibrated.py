@@ -206,16 +206,17 @@ class CalibratedMixin:
 
 
 def humbled(calibration: Calibration, shares: np.ndarray) -> Calibration:
-    """Hotter where held-out labels do not show that the model beats guessing.
+    """Hot enough that the model is not surer of its classes, on average, than it is accurate.
 
-    It is then as sure of its classes, on average over the ``shares`` (n_samples, n_classes), as it
-    was right. The temperature of a few labels that were found by luck would leave it too sure.
+    That is the upper end of the interval of its accuracy, and the accuracy itself where held-out
+    labels do not show that it beats guessing. ``shares`` are (n_samples, n_classes).
     """
     estimate = calibration.accuracy
-    if estimate is None or not estimate.is_guessing or len(shares) == 0:
+    if estimate is None or len(shares) == 0:
         return calibration
-    right = temperature_for(shares, max(estimate.accuracy, estimate.chance))
-    return replace(calibration, temperature=max(calibration.temperature, right))
+    most = estimate.accuracy if estimate.is_guessing else estimate.interval[1]
+    sure = max(most, estimate.chance)
+    return replace(calibration, temperature=temperature_for(shares, sure, calibration.temperature))
 
 
 def warn_of_guessing(estimate: AccuracyEstimate | None) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.core.common.calibration import Calibration
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_labels
@@ -97,6 +98,11 @@ class Case:
         """What the model's confidence was fitted to, if it was fitted to any label."""
         fitted = getattr(self.model, "calibration_", None)
         return fitted if fitted is not None and fitted.n_samples else None
+
+    @property
+    def estimate(self) -> AccuracyEstimate | None:
+        """How accurate the model is by labels that were really held out, if there were some."""
+        return None if self.calibration is None else self.calibration.accuracy
 
     @cached_property
     def abstained(self) -> np.ndarray:

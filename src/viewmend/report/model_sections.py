@@ -39,6 +39,10 @@ def headline(case: Case) -> str:
         facts.append((f"{case.observed.mean():.0%}", "of (sample, view) pairs observed"))
     if case.given is not None:
         facts.append((f"{case.given.labelled.mean():.1%}", "of the samples labelled"))
+    if case.estimate is not None:
+        low, high = case.estimate.interval
+        told = f"estimated accuracy, {low:.0%} to {high:.0%}; majority {case.estimate.majority:.0%}"
+        facts.append((f"{case.estimate.accuracy:.0%}", told))
     facts.append((f"{case.confidence[case.unlabelled].mean():.1%}", "mean confidence"))
     if case.judged.any():
         right = case.told[case.judged] == case.true

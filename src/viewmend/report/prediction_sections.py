@@ -62,7 +62,18 @@ def confidence_section(case: Case) -> str:
     pictures = [picture(draw, caption, "confidence")]
     if case.calibration is not None:
         pictures.append(_calibration(case.calibration))
-    return joined(side_by_side(*pictures), _uncertain(case), _out_of_reach(case))
+    return joined(_estimate(case), side_by_side(*pictures), _uncertain(case), _out_of_reach(case))
+
+
+def _estimate(case: Case) -> str:
+    """How accurate the model is, as far as held-out labels tell."""
+    if case.estimate is None:
+        return paragraph(
+            "The accuracy is not estimated, because no label was held out: that takes two labels "
+            "of a class, and the default calibration of MendClassifier."
+        )
+    caveat = "Fits with fewer labels were asked, so that the model is if anything better."
+    return paragraph(f"{str(case.estimate).capitalize()}. {caveat}")
 
 
 def _calibration(calibration: Calibration) -> str:

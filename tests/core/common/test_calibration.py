@@ -89,17 +89,18 @@ def test_the_fewer_labels_the_less_their_silence_proves():
     np.testing.assert_allclose(found, 1 + 0.6 / (1 + np.array([0, 3, 30, 1000]) / 5))
 
 
-@pytest.mark.parametrize("confidence", [0.4, 0.6])
+@pytest.mark.parametrize("confidence", [0.3, 0.4])
 def test_the_temperature_of_a_mean_confidence(confidence):
     P, _ = drawn(200)
     found = temperature_for(P, confidence)
     assert found > 1
+    assert temperature_for(P, confidence, coldest=2 * found) == 2 * found
     assert tempered(P, found).max(axis=1).mean() == pytest.approx(confidence, abs=1e-6)
 
 
 def test_a_mean_confidence_that_is_not_reached_is_left_alone():
     P, _ = drawn(200)
-    assert temperature_for(P, 1.0) == 1
+    assert temperature_for(P, 1.0, coldest=1.5) == 1.5
     assert temperature_for(P, 0.2) == HOTTEST
 
 

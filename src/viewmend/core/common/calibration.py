@@ -201,19 +201,19 @@ def _least_loss(P: np.ndarray, targets: np.ndarray, coldest: float) -> float:
     return HOTTEST if slope(high) <= 0 else math.exp(brentq(slope, low, high))
 
 
-def temperature_for(P: np.ndarray, confidence: float) -> float:
-    """The temperature, at least one, at which the largest shares of the rows have this mean.
+def temperature_for(P: np.ndarray, confidence: float, coldest: float = COLDEST) -> float:
+    """The temperature, at least the coldest, at which the largest shares of rows have this mean.
 
     ``P`` (n_samples, n_classes) has one row at least.
     """
-    hottest = math.log(HOTTEST)
+    low, high = math.log(coldest), math.log(HOTTEST)
 
     def excess(x: float) -> float:
         return float(tempered(P, math.exp(x)).max(axis=1).mean()) - confidence
 
-    if excess(0) <= 0:
-        return 1.0
-    return HOTTEST if excess(hottest) >= 0 else math.exp(brentq(excess, 0, hottest))
+    if excess(low) <= 0:
+        return coldest
+    return HOTTEST if excess(high) >= 0 else math.exp(brentq(excess, low, high))
 
 
 def smooth_targets(codes: np.ndarray, n_classes: int) -> np.ndarray:
