@@ -111,6 +111,8 @@ def explain_propagated(model: FittedAGFTI, rows: np.ndarray) -> Explanation:
     influence = propagation_influence(P, B_samples, B_anchors, rows, np.flatnonzero(labelled))
     aligned = aligned_graphs(model.view_graphs_[:, rows], model.anchor_alignments_)
     shares = fusion_shares(P[rows], aligned, model.view_weights_)
+    # A sample that was set apart is in no graph: not even its own label supports its class.
+    influence[_set_apart(model, rows)] = 0
     view_shares = np.where(model.observed_[rows], shares, 0)
     nothing = np.zeros((len(rows), 0, len(model.classes_)))
     unjoined = model.fitted_state_.labelled_shares
@@ -128,11 +130,21 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     influence = spreading_influence(model.graph_, fit.settings.spreading, rows, labelled)
     mass = fit.stage.F.sum(axis=0)[state.label_codes[labelled]]
     influence = np.divide(influence, mass, out=np.zeros_like(influence), where=mass > 0)
-    places = np.argsort(state.order)[rows]
+    places, apart = state.places(rows), _set_apart(model, rows)
     parts = _evidence_parts(fit.geometry, fit.stage, places) * fit.settings.evidence_power
-    labels = Labels(model.classes_, state.label_codes)
-    prior = make_labelling(model.class_prior, labels, state.order).prior
-    return _explanation(model, rows, influence, _edge_shares(fit, places), parts, prior)
+    view_shares = _edge_shares(fit, places)
+    # A sample that was set apart has no place: not even its own label supports its class.
+    for array in (influence, parts, view_shares):
+        array[apart] = 0
+    fitted = Labels(model.classes_, state.label_codes[state.order])
+    prior = make_labelling(model.class_prior, fitted, np.arange(len(state.order))).prior
+    return _explanation(model, rows, influence, view_shares, parts, prior)
+
+
+def _set_apart(model: ExplainedModel, rows: np.ndarray) -> np.ndarray:
+    """Samples among ``rows`` that have no view, or nothing but zeros, and were not fitted."""
+    observed, zero = model.observed_[rows], model.fitted_state_.zero_rows
+    return ~(observed if zero is None else observed & ~zero[rows]).any(axis=1)
 
 
 def _edge_shares(fit: MendInduction, places: np.ndarray) -> np.ndarray:
@@ -181,7 +193,13 @@ def _explanation(
     label_codes, rival_codes = _best_two(model, rows)
     graph_logs = np.log(np.maximum(graph_shares, np.finfo(float).tiny))
     logs = np.concatenate([graph_logs[:, None], parts], axis=1)
-    turn, temperature = np.arange(len(rows)), model.calibration_.temperature
+    untempered = model.unreachable_[rows] | _set_apart(model, rows)
+    logs /= np.where(untempered, 1, model.calibration_.temperature)[:, None, None]
+    reasons = ("graph", *model.view_names_, "prior")[: 1 + parts.shape[1]]
+    if state.zero_rows is not None and model.zero_row_evidence_ is not None:
+        zero_logs = state.zero_rows[rows] @ model.zero_row_evidence_
+        logs, reasons = np.concatenate([logs, zero_logs[:, None]], axis=1), (*reasons, "zero rows")
+    turn = np.arange(len(rows))
     log_odds = logs[turn, :, label_codes] - logs[turn, :, rival_codes]
     return Explanation(
         samples=rows,
@@ -194,8 +212,8 @@ def _explanation(
         graph_shares=graph_shares,
         view_shares=view_shares,
         borrowed=1 - view_shares.sum(axis=1),
-        log_odds=log_odds / np.where(model.unreachable_[rows], 1, temperature)[:, None],
-        reasons=("graph", *model.view_names_, "prior")[: 1 + parts.shape[1]],
+        log_odds=log_odds,
+        reasons=reasons,
         view_names=model.view_names_,
     )
 

@@ -1,0 +1,69 @@
+"""Rows of zeros: which they are, and what it says of a sample's class that its row is one.
+
+A row of zeros has no direction, and all of them are the same point. Compared like others they would
+be the nearest neighbours of almost every sparse row, and of one another whatever their classes. So
+no method compares them; that a row is zero is evidence for a class by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from viewmend.core.common.class_shares import normalise_rows
+
+# Samples that the share of zero rows in a class is drawn to that in all classes by.
+PSEUDO_SAMPLES = 1.0
+
+
+def find_zero_rows(views: Sequence[np.ndarray], observed: np.ndarray) -> np.ndarray:
+    """Observed rows without any entry but zero, (n_samples, n_views) of bool.
+
+    ``views`` are (n_samples, n_features_v) each, ``observed`` is (n_samples, n_views).
+    """
+    # A missing row is NaN, which is not zero.
+    return observed & np.stack([~view.any(axis=1) for view in views], axis=1)
+
+
+def zero_row_evidence(zero: np.ndarray, judged: np.ndarray, Q: np.ndarray) -> np.ndarray:
+    """Log of the share of zero rows in every class over that in all, (n_views, n_classes).
+
+    Parameters
+    ----------
+    zero : array (n_samples, n_views) of bool
+    judged : array (n_samples, n_views) of bool
+        Rows whose class is known without themselves, and that are counted.
+    Q : array (n_samples, n_classes)
+        Class shares of the samples.
+    """
+    pairs = zip(zero.T, judged.T, strict=True)
+    return np.stack([_view_evidence(z[counted], Q[counted]) for z, counted in pairs])
+
+
+def _view_evidence(zero: np.ndarray, Q: np.ndarray) -> np.ndarray:
+    """Of one view: ``log r_c / r``, shrunk as far as chance would explain the differences.
+
+    With ``n_c`` samples of class ``c``, Pearson's ``X^2`` of the counts of zero rows has the mean
+    ``C - 1`` where all classes have the share ``r``; ``(1 - (C - 1) / X^2)_+`` is left.
+    """
+    rate = float(zero.mean()) if len(zero) else 0.0
+    if rate in (0.0, 1.0):
+        return np.zeros(Q.shape[1])
+    # Sorted, because the last bits of a sum must not depend on the order of the samples.
+    counts, n_zero = (np.sort(part, axis=0).sum(axis=0) for part in (Q, Q[zero]))
+    spread = counts * rate * (1 - rate)
+    gaps = (n_zero - counts * rate) ** 2
+    chi_squared = float(np.divide(gaps, spread, out=np.zeros_like(gaps), where=spread > 0).sum())
+    by_chance = (Q.shape[1] - 1) / max(chi_squared, np.finfo(float).tiny)
+    rates = (n_zero + PSEUDO_SAMPLES * rate) / (counts + PSEUDO_SAMPLES)
+    return max(1 - by_chance, 0.0) * np.log(rates / rate)
+
+
+def with_evidence(shares: np.ndarray, zero: np.ndarray, evidence: np.ndarray) -> np.ndarray:
+    """Class shares (n_samples, n_classes), times what the zero rows of a sample say.
+
+    Rows of samples without a zero row are left as they are.
+    """
+    some = zero.any(axis=1, keepdims=True)
+    return np.where(some, normalise_rows(shares * np.exp(zero @ evidence)), shares)
