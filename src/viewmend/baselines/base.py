@@ -105,7 +105,7 @@ class BaselineClassifier(MultiViewClassifier):
         """
         with fresh_fit(self):
             check_parameters(self, self._rules)
-            samples = self._samples_to_fit(X, y, mask)
+            samples = self.samples_to_fit(X, y, mask)
             data = self._prepare(with_unit_rows(samples.data), samples.labels)
             rng = np.random.default_rng(getattr(self, "random_state", None))
             self._store_solution(self._solve(data, samples.labels, rng), samples.labels)

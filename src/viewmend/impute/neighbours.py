@@ -76,8 +76,10 @@ def shared_distances(
     """Distances of incomplete samples to all donors, some rows at a time.
 
     On unit rows ``|a - b|^2 = 2 - 2 a.b``, so that with zeros for missing rows one product sums
-    over the shared views. A row of zeros has a direction of its own, and equals other such rows. Yields positions (n_rows,) in ``data`` and distances (n_rows, n_donors),
-    infinite where two samples share no view.
+    over the shared views. A row of zeros has a direction of its own, and equals other such rows.
+
+    Yields positions (n_rows,) in ``data`` and distances (n_rows, n_donors), infinite where two
+    samples share no view.
     """
     ours, theirs = _unit_stack(data), _unit_stack(donors)
     our_zero, their_zero = (

@@ -154,11 +154,10 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         differ on the same samples.
     label_distributions_ : array (n_samples, n_classes)
         Class probabilities of every sample; rows sum to one.
-    confidence_, calibration_
+    confidence_, calibration_, zero_row_evidence_, observed_
         As in `MendClassifier`.
     unreachable_ : array (n_samples,) of bool
-        Samples that no path of the graph joins to a label, those without any view among them; they
-        get the labelled class shares.
+        Samples that no path joins to a label, or without any view: they get the class shares.
     view_weights_ : array (n_views,)
         ``alpha``.
     fused_graph_ : array (n_samples, n_anchors)
@@ -172,8 +171,6 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
     status_ : str
         "converged", "max_iter", or "stopped" or "interrupted" by a callback.
     history_ : tuple of viewmend.core.Round
-    zero_row_evidence_, observed_
-        As in `MendClassifier`.
     n_features_in_, view_n_features_, view_names_
         The layout of ``fit``.
     fitted_state_ : viewmend.models.fitted_state.AGFTIState

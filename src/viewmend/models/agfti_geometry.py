@@ -223,8 +223,8 @@ IMPUTATIONS: dict[str, Callable[..., AnchorGeometry]] = {
 }
 
 
-# How the rows of views are read, by what the parameter ``compat`` may be. To the authors' code a row
-# of zeros is a missing one.
+# How rows are read, by what the parameter ``compat`` may be. To the authors' code a row of zeros is
+# a missing one.
 COMPATIBLE_ROWS: dict[str | None, Callable[[MultiViewData], MultiViewData]] = {
     None: lambda data: data,
     "released": lambda data: without_zero_rows(data, "to the released code"),

@@ -76,27 +76,19 @@ class FitSamples:
 
     def give_back(self, model: Any) -> None:
         """Make of a model that was fitted to the part one that knows all samples."""
-        part, n_classes = self.part, len(model.classes_)
-        evidence = np.zeros((part.zero.shape[1], n_classes)) if self.zero_apart else None
+        part, labels = self.part, self.all_labels
+        evidence = np.zeros((part.zero.shape[1], labels.n_classes)) if self.zero_apart else None
         if not part.whole:
-            shares = np.tile(prior_shares(model), (len(part.unseen), 1))
+            shares = np.tile(labels.shares(), (len(part.unseen), 1))
             shares[part.rows] = model.label_distributions_
             if part.zero.any():
-                evidence = self._evidence(shares)
+                evidence = zero_row_evidence(part.zero, self.observed, labels.one_hot())
                 shares = with_evidence(shares, part.zero, evidence)
             self._place_answers(model, shares, evidence)
             _place_graphs(model, part.rows, len(part.unseen))
         model.zero_row_evidence_ = evidence
         model.observed_ = self.observed
         warn_of_unreachable(model, part.unseen)
-
-    def _evidence(self, shares: np.ndarray) -> np.ndarray:
-        """What zero rows say, by samples whose class is given or found without the row."""
-        labels, content = self.all_labels, self.observed & ~self.part.zero
-        n_content = content.sum(axis=1, keepdims=True)
-        judged = self.observed & (labels.labelled[:, None] | (n_content - content > 0))
-        Q = np.where(labels.labelled[:, None], labels.one_hot(), shares)
-        return zero_row_evidence(self.part.zero, judged, Q)
 
     def _place_answers(self, model: Any, shares: np.ndarray, evidence: np.ndarray | None) -> None:
         """Classes of all samples; those of samples that have no zero row stay as they are."""
@@ -117,9 +109,11 @@ class FitSamples:
         model.transduction_, model.label_distributions_ = classes, shares
         model.unreachable_ = ~told
         if hasattr(model, "fitted_state_"):
-            state = model.fitted_state_.among_all(part.rows, labels.codes)
+            state = model.fitted_state_.among_all(part.rows, labels.codes, labels.shares())
             zero_rows = part.zero if part.zero.any() else None
             model.fitted_state_ = replace(state, zero_rows=zero_rows)
+        else:
+            model.labelled_shares_ = labels.shares()
 
 
 def comparable_samples(data: MultiViewData, labels: Labels) -> FitSamples:
@@ -157,11 +151,6 @@ def comparable_new(data: MultiViewData, zero_apart: bool) -> Comparable:
         )
         warnings.warn(msg, DataWarning, stacklevel=4)
     return part
-
-
-def prior_shares(model: Any) -> np.ndarray:
-    """Class shares (n_classes,) that a model gives to samples of which it knows nothing."""
-    return np.asarray(model._distributions(np.zeros((1, len(model.classes_))))[0])
 
 
 def warn_of_unreachable(model: Any, unseen: np.ndarray) -> None:

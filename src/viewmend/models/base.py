@@ -76,7 +76,7 @@ class ViewLayout:
 class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers: input checks, the layout seen in fit, labels of the fitted samples.
 
-    Subclasses have the parameter ``view_sizes``; their ``fit`` begins with `_samples_to_fit`, goes
+    Subclasses have the parameter ``view_sizes``; their ``fit`` begins with `samples_to_fit`, goes
     on to `_store_transduction`, and ends with ``samples.give_back(self)``.
     """
 
@@ -136,7 +136,7 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
         # Fits on a part of the labels must not find the others beside the views.
         return replace(data, y=None), labels
 
-    def _samples_to_fit(
+    def samples_to_fit(
         self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
     ) -> FitSamples:
         """The checked samples that can be compared, and what is to be given back after the fit."""
@@ -156,7 +156,7 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
 
         ``soft`` (n_samples, n_classes) is non-negative up to rounding, and of any scale.
         """
-        self._labelled_shares = labels.shares()
+        self.labelled_shares_ = labels.shares()
         shares = self._distributions(np.where(reachable[:, None], soft, 0))
         codes = np.where(labels.labelled, labels.codes, np.argmax(shares, axis=1))
         self._store_shares(shares, codes, reachable)
@@ -167,7 +167,7 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
         self.transduction_ = self.classes_[codes]
 
     def _distributions(self, soft: np.ndarray) -> np.ndarray:
-        return scaled_shares(soft, self._labelled_shares)
+        return scaled_shares(soft, self.labelled_shares_)
 
 
 class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
@@ -218,9 +218,12 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         """Raise an `InvalidParameterError` unless ``fit`` can do with every parameter."""
         check_parameters(self, self._rules)
 
-    def prepare(self, X: Any, y: Any, mask: ArrayLike | None = None) -> FitSamples:
-        """The samples and their labels, checked, as ``fit`` reads them."""
-        return self._samples_to_fit(X, y, mask, self.dtype)
+    def prepare(
+        self, X: Any, y: Any, mask: ArrayLike | None = None
+    ) -> tuple[MultiViewData, Labels]:
+        """The samples that can be compared and their labels, checked, as ``fit`` reads them."""
+        samples = self.samples_to_fit(X, y, mask, self.dtype)
+        return samples.data, samples.labels
 
     def build_geometry(self, data: MultiViewData, labels: Labels) -> Any:
         """What is known of the samples before any label is looked at, for `fit_prepared`."""
@@ -235,7 +238,7 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
             self._fit_labels(geometry, labels)
 
     def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
-        samples = self.prepare(X, y, mask)
+        samples = self.samples_to_fit(X, y, mask, self.dtype)
         with limited_threads(self.n_jobs):
             geometry = self.build_geometry(samples.data, samples.labels)
             self._fit_labels(geometry, samples.labels)

@@ -52,7 +52,8 @@ class Explanation:
         What each reason adds to the logarithm of the probability of the class over that of the
         rival; rows sum to it.
     reasons : tuple of str
-        "graph", and where there is evidence of the views, their names and "prior".
+        "graph"; where there is evidence of the views, their names and "prior"; "zero rows" where
+        some sample has a row of zeros.
     view_names : tuple of str
     """
 
@@ -189,11 +190,13 @@ def _explanation(
     members = state.label_codes[supporters][:, None] == np.arange(len(model.classes_))
     support = normalise_rows(influence * (members * state.class_weights).sum(axis=1))
     joined = support.any(axis=1, keepdims=True)
+    apart = _set_apart(model, rows)
+    unjoined = np.where(apart[:, None], state.labelled_shares, unjoined)
     graph_shares = np.where(joined, support @ members, unjoined)
     label_codes, rival_codes = _best_two(model, rows)
     graph_logs = np.log(np.maximum(graph_shares, np.finfo(float).tiny))
     logs = np.concatenate([graph_logs[:, None], parts], axis=1)
-    untempered = model.unreachable_[rows] | _set_apart(model, rows)
+    untempered = model.unreachable_[rows] | apart
     logs /= np.where(untempered, 1, model.calibration_.temperature)[:, None, None]
     reasons = ("graph", *model.view_names_, "prior")[: 1 + parts.shape[1]]
     if state.zero_rows is not None and model.zero_row_evidence_ is not None:

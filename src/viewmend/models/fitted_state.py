@@ -34,9 +34,9 @@ class FittedState:
         """Number types that the fit kept the views in."""
         raise NotImplementedError
 
-    def among_all(self, rows: np.ndarray, label_codes: np.ndarray) -> Self:  # noqa: ARG002
-        """The same among all samples, of which those at ``rows`` were fitted."""
-        return replace(self, label_codes=label_codes)
+    def among_all(self, rows: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> Self:  # noqa: ARG002
+        """The same with labels of all samples, of which those at ``rows`` were fitted."""
+        return replace(self, label_codes=codes, labelled_shares=shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +64,9 @@ class MendState(FittedState):
     # (n_comparable,): row i there is row order[i] of ``fit``, whose other rows are not there.
     order: np.ndarray
 
-    def among_all(self, rows: np.ndarray, label_codes: np.ndarray) -> Self:
-        return replace(self, label_codes=label_codes, order=rows[self.order])
+    def among_all(self, rows: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> Self:
+        """The same with labels of all samples, of which those at ``rows`` were fitted."""
+        return replace(super().among_all(rows, codes, shares), order=rows[self.order])
 
     def places(self, rows: np.ndarray) -> np.ndarray:
         """Where rows of ``fit`` are in the induction, -1 where they are not; shape of ``rows``."""

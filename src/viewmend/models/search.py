@@ -166,7 +166,7 @@ class LabelSearchCV(
     def _search(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
         runs = [Run(point) for point in self._points()]
         model = clone(self.estimator)
-        samples = model.prepare(X, y, mask)
+        samples = model.samples_to_fit(X, y, mask, model.dtype)
         data, labels = samples.data, samples.labels
         order = canonical_order(data.views, data.observed, labels.codes)
         folds = label_folds(labels.codes, order, self.cv)
