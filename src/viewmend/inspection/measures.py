@@ -141,6 +141,8 @@ class Inspection:
         Rows of the samples without any view.
     class_counts : dict of label to int
         Labelled samples of every class; empty without labels.
+    unseen_classes : tuple
+        Classes none of whose labelled samples has a view.
     label_order : Order or None
         How often labelled samples that follow each other in the file share their class.
     findings : tuple of Finding
@@ -153,6 +155,7 @@ class Inspection:
     patterns: tuple[Pattern, ...]
     unseen_samples: np.ndarray
     class_counts: Mapping[Any, int]
+    unseen_classes: tuple[Any, ...]
     label_order: Order | None
     findings: tuple[Finding, ...] = ()
 
@@ -183,6 +186,8 @@ def measure(
     counts: dict[Any, int] = {}
     if labels is not None:
         counts = dict(zip(labels.classes.tolist(), labels.counts().tolist(), strict=True))
+    known = codes[(codes >= 0) & (n_seen > 0)]
+    n_of_class = np.bincount(known, minlength=len(counts))
     return Inspection(
         ids=ids,
         views=tuple(_summary(data, v, codes, columns[v]) for v in range(data.n_views)),
@@ -190,6 +195,7 @@ def measure(
         patterns=_patterns(data),
         unseen_samples=np.flatnonzero(n_seen == 0),
         class_counts=counts,
+        unseen_classes=tuple(c for c, n in zip(counts, n_of_class, strict=True) if n == 0),
         label_order=_label_order(codes[codes >= 0]),
     )
 

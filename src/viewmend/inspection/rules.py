@@ -39,6 +39,13 @@ def _unseen_samples(data: Inspection) -> Iterator[Finding]:
         yield Finding("warning", "samples", f"{message} ({names})", remedy)
 
 
+def _unseen_classes(data: Inspection) -> Iterator[Finding]:
+    if data.unseen_classes:
+        message = f"no labelled sample of class {some_of(data.unseen_classes)} has a view"
+        remedy = "label another sample of the class, or take the class out of the labels"
+        yield Finding("error", "labels", message, remedy)
+
+
 def _unseen_views(data: Inspection) -> Iterator[Finding]:
     for view in data.views:
         if not view.n_observed:
@@ -168,6 +175,7 @@ def _different_scales(data: Inspection) -> Iterator[Finding]:
 
 RULES: tuple[Callable[[Inspection], Iterator[Finding]], ...] = (
     _unseen_samples,
+    _unseen_classes,
     _unseen_views,
     _rows_of_a_kind,
     _single_labels,

@@ -198,11 +198,9 @@ def _explanation(
     logs = np.concatenate([graph_logs[:, None], parts], axis=1)
     untempered = model.unreachable_[rows] | apart
     logs /= np.where(untempered, 1, model.calibration_.temperature)[:, None, None]
-    reasons = ("graph", *model.view_names_, "prior")[: 1 + parts.shape[1]]
-    if state.zero_rows is not None and model.zero_row_evidence_ is not None:
-        zero_logs = state.zero_rows[rows] @ model.zero_row_evidence_
-        logs, reasons = np.concatenate([logs, zero_logs[:, None]], axis=1), (*reasons, "zero rows")
-    turn = np.arange(len(rows))
+    reasons = ("graph", *model.view_names_, "prior")[: logs.shape[1]]
+    zero_logs = _zero_row_logs(model, rows)
+    logs, turn = np.concatenate([logs, zero_logs], axis=1), np.arange(len(rows))
     log_odds = logs[turn, :, label_codes] - logs[turn, :, rival_codes]
     return Explanation(
         samples=rows,
@@ -216,9 +214,17 @@ def _explanation(
         view_shares=view_shares,
         borrowed=1 - view_shares.sum(axis=1),
         log_odds=log_odds,
-        reasons=reasons,
+        reasons=reasons + ("zero rows",) * zero_logs.shape[1],
         view_names=model.view_names_,
     )
+
+
+def _zero_row_logs(model: ExplainedModel, rows: np.ndarray) -> np.ndarray:
+    """What rows of zeros add to the logarithms, (n_rows, 1, n_classes); 0 for 1 without any."""
+    zero, evidence = model.fitted_state_.zero_rows, model.zero_row_evidence_
+    if zero is None or evidence is None:
+        return np.zeros((len(rows), 0, len(model.classes_)))
+    return np.asarray(zero[rows] @ evidence)[:, None]
 
 
 def _best_two(model: ExplainedModel, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
