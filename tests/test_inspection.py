@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from viewmend import MendClassifier
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 from viewmend.inspection import inspect_data
 
 
@@ -161,7 +161,7 @@ def test_a_class_of_samples_without_any_view_and_a_view_of_zeros_are_errors():
         ("sound", "it has nothing but zeros"),
     ]
     for refused in (views, {name: views[name] for name in ("photo", "text")}):
-        with pytest.raises((InvalidViewsError, InvalidLabelsError), match="sound|cow"):
+        with pytest.raises((InvalidViewsError, InvalidLabelsError), match=r"sound|cow"):
             MendClassifier().fit(refused, y)
 
 
