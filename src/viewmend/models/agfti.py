@@ -42,12 +42,7 @@ from viewmend.models.agfti_problem import (
     warn_unless_converged,
 )
 from viewmend.models.apart import warn_of_unreachable
-from viewmend.models.base import (
-    WITHOUT_EFFECT,
-    InductiveMixin,
-    TwoStepClassifier,
-    ViewLayout,
-)
+from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.explanation import Explanation, explain_propagated
 from viewmend.models.fitted_state import AGFTIState
