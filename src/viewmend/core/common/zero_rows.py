@@ -53,9 +53,9 @@ def _view_evidence(zero: np.ndarray, Y: np.ndarray) -> np.ndarray:
     counts, n_zero = Y.sum(axis=0), Y[zero].sum(axis=0)
     spread, gaps = counts * rate * (1 - rate), (n_zero - counts * rate) ** 2
     chi_squared = float(np.divide(gaps, spread, out=np.zeros_like(gaps), where=spread > 0).sum())
-    by_chance = CAUTION * (Y.shape[1] - 1) / max(chi_squared, np.finfo(float).tiny)
+    beyond_chance = max(chi_squared - CAUTION * (Y.shape[1] - 1), 0.0)
     rates = (n_zero + PSEUDO_SAMPLES * rate) / (counts + PSEUDO_SAMPLES)
-    return max(1 - by_chance, 0.0) * np.log(rates / rate)
+    return np.asarray(beyond_chance / (chi_squared or 1.0) * np.log(rates / rate))
 
 
 def with_evidence(shares: np.ndarray, zero: np.ndarray, evidence: np.ndarray) -> np.ndarray:
