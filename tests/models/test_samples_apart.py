@@ -168,7 +168,9 @@ def test_explanations_add_up_also_for_samples_set_apart(name):
     rivals = np.searchsorted(model.classes_, told.rivals)
     expected = np.log(shares[turn, codes]) - np.log(shares[turn, rivals])
     np.testing.assert_allclose(told.log_odds.sum(axis=1), expected, rtol=1e-6, atol=1e-6)
-    assert not told.support[[0, 1, 7, 50, 60, 93]].any()
+    apart = [0, 1, 7, 50, 60, 93]
+    assert not told.support[apart].any()
+    assert not told.borrowed[apart].any()
     assert told.reasons[-1] == "zero rows"
 
 

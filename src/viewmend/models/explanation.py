@@ -47,7 +47,7 @@ class Explanation:
         Share of each view of the sample in its edges; zero for views that it misses.
     borrowed : array (n_samples,)
         The rest of its edges: from imputed rows in AGF-TI, to samples of similar evidence in
-        `MendClassifier`.
+        `MendClassifier`. Zero for samples without any edge, such as those without any view.
     log_odds : array (n_samples, n_reasons)
         What each reason adds to the logarithm of the probability of the class over that of the
         rival; rows sum to it.
@@ -212,7 +212,7 @@ def _explanation(
         support=support,
         graph_shares=graph_shares,
         view_shares=view_shares,
-        borrowed=1 - view_shares.sum(axis=1),
+        borrowed=np.where(apart, 0, 1 - view_shares.sum(axis=1)),
         log_odds=log_odds,
         reasons=reasons + ("zero rows",) * zero_logs.shape[1],
         view_names=model.view_names_,
