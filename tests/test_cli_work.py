@@ -124,6 +124,30 @@ def test_new_samples_are_predicted_whatever_the_layout_of_their_files(work, by_h
     assert table["class"].tolist() == model.classes_[shares.argmax(axis=1)].tolist()
 
 
+def test_samples_without_any_value_are_answered_with_the_class_shares(work, frames, tmp_path):
+    tables = {name: table.copy() for name, table in frames[0].items()}
+    values = [column for column in tables["labs"] if column != "stage"]
+    empty = pd.DataFrame(np.nan, index=["Q1", "Q2"], columns=values).assign(stage=["moyen", None])
+    tables["labs"] = pd.concat([tables["labs"], empty.rename_axis("patient")])
+    (tmp_path / "data").mkdir()
+    for name, table in tables.items():
+        table.to_csv(tmp_path / "data" / f"{name}.csv", index_label="patient")
+    outputs = ("-o", tmp_path / "model.vm", "--predictions", tmp_path / "classes.csv")
+    fit = done(invoke("fit", tmp_path / "data", "--labels", "stage", *outputs, *FEW))
+    assert "2 of them because they have no view at all" in message(fit)
+    table = predictions(tmp_path / "classes.csv")
+    assert len(table) == len(predictions(work / "classes.csv")) + 2
+    given = tables["scan"]["stage"].combine_first(tables["labs"]["stage"]).dropna()
+    shares = given.value_counts(normalize=True)[NAMES]
+    assert_allclose(table.loc[["Q1", "Q2"], [f"p_{name}" for name in NAMES]], [shares] * 2, 1e-5)
+    assert table.loc["Q1", "class"] == "moyen"
+    again = tmp_path / "again.csv"
+    predict = done(invoke("predict", tmp_path / "model.vm", tmp_path / "data", "-o", again))
+    assert "2 of 2 samples have no view at all" in message(predict)
+    columns = [f"p_{name}" for name in NAMES]
+    assert_allclose(predictions(again)[columns], table[columns], rtol=1e-5)
+
+
 def test_empty_cells_of_new_samples_get_the_medians_of_the_fit(work, by_hand, frames):
     labs = frames[0]["labs"].drop(columns="stage")
     new = labs[:2] + 0.01

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from viewmend import MendClassifier
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 from viewmend.inspection import inspect_data
 
 
@@ -77,7 +77,6 @@ def test_what_a_fit_refuses_is_an_error_under_the_names_of_the_samples():
         view[10] = np.nan
     ids = [f"p{i}" for i in range(40)]
     assert found("error", views, y, ids=ids) == [
-        ("samples", "1 of 40 samples have no view at all (p10)"),
         ("photo", "1 row(s) are empty in part (p0)"),
         ("text", "1 row(s) hold values that are infinite or beyond 1e+140 (p3)"),
     ]
@@ -125,11 +124,45 @@ def test_defects_that_a_fit_survives_are_warnings():
     y[0], y[1], y[9] = "cat", "dog", "cow"
     views["text"][9] = np.nan
     views["photo"][9] = 1.0
+    for view in views.values():
+        view[10] = np.nan
     assert found("warning", views, y) == [
-        ("text", "2 row(s) are all zero, which a fit takes for missing (5, 20)"),
+        ("samples", "1 of 40 samples have no view at all (10)"),
         ("photo", "2 row(s) equal a labelled row of another class (0, 1)"),
         ("labels", "1 of 3 classes have one labelled sample (cow)"),
     ]
+    assert ("text", "2 row(s) are all zero, which a fit takes for data (5, 20)") in found(
+        "info", views, y
+    )
+    with pytest.warns(DataWarning, match="1 of them because they have no view at all"):
+        MendClassifier().fit(views, y)
+
+
+def test_equal_rows_of_zeros_are_neither_copies_nor_conflicts():
+    views, y = clean()
+    before = inspect_data(views, y)
+    rows = np.flatnonzero(~np.isnan(views["text"]).any(axis=1))[:6]
+    views["text"][rows] = 0
+    y[rows[0]], y[rows[1]] = "cat", "dog"
+    after = inspect_data(views, y)
+    assert len(after.views[1].zero_rows) == 6
+    assert len(after.views[1].conflicting_rows) == 0
+    assert after.views[1].n_duplicate_rows == before.views[1].n_duplicate_rows
+
+
+def test_a_class_of_samples_without_any_view_and_a_view_of_zeros_are_errors():
+    views, y = clean()
+    y[0], y[1], y[10] = "cat", "dog", "cow"
+    for view in views.values():
+        view[10] = np.nan
+    views["sound"] = np.where(np.arange(40)[:, None] == 10, np.nan, np.zeros((40, 2)))
+    assert found("error", views, y) == [
+        ("labels", "no labelled sample of class cow has a view"),
+        ("sound", "it has nothing but zeros"),
+    ]
+    for refused in (views, {name: views[name] for name in ("photo", "text")}):
+        with pytest.raises((InvalidViewsError, InvalidLabelsError), match=r"sound|cow"):
+            MendClassifier().fit(refused, y)
 
 
 def test_equal_rows_of_one_class_or_without_label_do_not_conflict():

@@ -106,16 +106,6 @@ SKIPPED = "check_array_api_input"
 # Checks that do not apply: the checks, the estimators, the reason. Each of them must fail.
 NOT_APPLICABLE = (
     (
-        (
-            "check_estimators_dtypes",
-            "check_estimator_sparse_tag",
-            "check_estimator_sparse_array",
-            "check_estimator_sparse_matrix",
-        ),
-        every,
-        "a row of zeros is a missing row, so that with a single view the sample has none",
-    ),
-    (
         ("check_estimators_pickle",),
         every,
         "whole rows of a view may be NaN, single values may not; see test_pickle_keeps_a_model",

@@ -35,6 +35,8 @@ class CalibratedClassifier(FittedClassifier, Protocol):
 
     calibration_: Calibration
     confidence_: np.ndarray
+    observed_: np.ndarray
+    zero_row_evidence_: np.ndarray | None
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from viewmend import MultiViewData
-from viewmend.data.validation import check_new_views, check_views
+from viewmend.data.validation import check_new_views, check_views, without_zero_rows
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
 NAN = np.nan
@@ -240,43 +240,39 @@ def test_frames_of_other_samples_are_refused():
 # ------------------------------------------------------------------ zero rows
 
 
-def test_zero_rows_are_missing_with_one_warning_per_view():
+def test_zero_rows_are_data_unless_mask_or_nan_says_otherwise():
+    first, second = image(4), text(4)
+    first[[1, 3]] = 0
+    second[[0, 2]] = [[0], [NAN]]
+    mask = np.ones((4, 2), dtype=bool)
+    mask[3, 0] = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data = check_views({"image": first, "text": second}, mask=mask)
+        new = check_new_views([first, second], **(FIT | {"mask": mask}))
+    assert data.observed.tolist() == [[True, True], [True, True], [True, False], [False, True]]
+    np.testing.assert_array_equal(data.views[0][1], [0, 0])
+    np.testing.assert_array_equal(new.observed, data.observed)
+    assert check_views([image(), np.zeros((4, 2))]).observed.all()
+
+
+def test_zero_rows_can_be_marked_missing_with_one_warning_per_view():
     first, second = image(4), text(4)
     first[[1, 3]] = 0
     second[0] = 0
+    data = check_views({"image": first, "text": second})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        data = check_views({"image": first, "text": second})
+        marked = without_zero_rows(data, "in this test")
     assert [w.category for w in caught] == [DataWarning, DataWarning]
-    assert re.search(r"view 'image' has 2 all-zero row\(s\) \(rows 1, 3\)", str(caught[0].message))
-    assert re.search(r"view 'text' has 1 all-zero row\(s\) \(rows 0\)", str(caught[1].message))
-    assert caught[0].filename == __file__
-    assert data.observed.tolist() == [[True, False], [False, True], [True, True], [False, True]]
-    np.testing.assert_array_equal(data.views[0][[1, 3]], np.full((2, 2), NAN))
-    np.testing.assert_array_equal(first[[1, 3]], np.zeros((2, 2)))
-
-
-def test_samples_emptied_by_zero_rows_are_told_apart():
-    first, second = image(4), text(4)
-    first[[1, 3]] = 0
-    second[[1, 3]] = [[0], [NAN]]
-    first[2] = second[2] = NAN
-    message = (
-        r"3 sample\(s\) have no view at all \(samples 1, 2, 3\), "
-        r"2 of them for all-zero rows \(1, 3\)"
+    assert re.search(
+        r"view 'image' has 2 all-zero row\(s\) \(rows 1, 3\).*missing in this test",
+        str(caught[0].message),
     )
-    with pytest.warns(DataWarning), pytest.raises(InvalidViewsError, match=message):
-        check_views([first, second])
-
-
-def test_all_zero_view_has_no_observed_sample():
-    message = "view 1 has no observed sample.*all zero, got 4 missing rows; leave the view out"
-    warning = r"view 1 has 4 all-zero row\(s\) \(rows 0, 1, 2, 3\)"
-    with (
-        pytest.warns(DataWarning, match=warning),
-        pytest.raises(InvalidViewsError, match=message),
-    ):
-        check_views([image(), np.zeros((4, 2))])
+    assert re.search(r"view 'text' has 1 all-zero row\(s\) \(rows 0\)", str(caught[1].message))
+    assert marked.observed.tolist() == [[True, False], [False, True], [True, True], [False, True]]
+    np.testing.assert_array_equal(marked.views[0][[1, 3]], np.full((2, 2), NAN))
+    np.testing.assert_array_equal(data.views[0][[1, 3]], np.zeros((2, 2)))
 
 
 # ------------------------------------------------------------------ refused views
@@ -387,12 +383,13 @@ def test_many_offending_rows_are_counted_and_the_first_named():
         check_views([view])
 
 
-def test_samples_without_a_view_are_counted_and_the_first_named():
+def test_samples_without_any_view_are_kept_but_some_view_must_be_there():
     mask = np.ones((9, 2), dtype=bool)
     mask[2:] = False
-    message = r"7 sample\(s\) have no view at all \(samples 2, 3, 4, 5, 6, \.\.\.\); .*drop these"
-    with pytest.raises(InvalidViewsError, match=message):
-        check_views([image(9), text(9)], mask=mask)
+    data = check_views([image(9), text(9)], mask=mask)
+    np.testing.assert_array_equal(data.unseen, ~mask[:, 0])
+    with pytest.raises(InvalidViewsError, match="view 0 has no observed sample"):
+        check_views([image(9), text(9)], mask=np.zeros((9, 2), dtype=bool))
 
 
 @pytest.mark.parametrize(
@@ -496,7 +493,6 @@ def test_new_views_get_the_dtype_asked_for():
         ([None, None], "no views: expected at least one array, got None for every view"),
         ({}, "no views: expected at least one array, got an empty dict"),
         ([image(2), text(3)], "view 'text' has 3 rows but view 'image' has 2"),
-        ([image(2) * NAN, [[1.0], [NAN]]], r"1 sample\(s\) have no view at all \(samples 1\)"),
         ([with_value(NAN), None], r"view 'image' has 1 partly NaN row\(s\) \(rows 2\)"),
     ],
 )

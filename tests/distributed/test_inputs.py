@@ -112,6 +112,15 @@ def test_zero_rows_are_told_with_their_chunk():
         AGFTIClassifier(**FAST).fit(lazy(views), TASK.y)
 
 
+def test_samples_without_any_view_are_refused_with_their_chunk():
+    views = [view.copy() for view in TASK.data.views]
+    for view in views:
+        view[60] = np.nan
+    message = r"chunk 1 .*1 sample\(s\) have no view .*\(samples 10\).*a fit in memory can take"
+    with pytest.raises(InvalidViewsError, match=message):
+        AGFTIClassifier(**FAST).fit(lazy(views), TASK.y)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

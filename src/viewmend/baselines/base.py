@@ -105,10 +105,11 @@ class BaselineClassifier(MultiViewClassifier):
         """
         with fresh_fit(self):
             check_parameters(self, self._rules)
-            data, labels = self._check_fit(X, y, mask)
-            data = self._prepare(with_unit_rows(data), labels)
+            samples = self.samples_to_fit(X, y, mask)
+            data = self._prepare(with_unit_rows(samples.data), samples.labels)
             rng = np.random.default_rng(getattr(self, "random_state", None))
-            self._store_solution(self._solve(data, labels, rng), labels)
+            self._store_solution(self._solve(data, samples.labels, rng), samples.labels)
+            samples.give_back(self)
         return self
 
     def _prepare(self, data: MultiViewData, _labels: Labels) -> MultiViewData:
@@ -167,9 +168,9 @@ class CompleteViewClassifier(BaselineClassifier):
             self.imputer_ = clone(self.imputer)
         return self.imputer_.fit_transform(data)
 
-    def _prepare_new(self, X: Any, mask: ArrayLike | None) -> MultiViewData:
+    def _prepare_new(self, data: MultiViewData) -> MultiViewData:
         """New samples with unit rows, completed by the imputer of fit; for ``predict_proba``."""
-        data = with_unit_rows(self._check_predict(X, mask))
+        data = with_unit_rows(data)
         if data.observed.all():
             return data
         if self.imputer_ is None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from viewmend.baselines.base import BaselineClassifier, Grid, Solution, with_unit_rows
@@ -77,7 +76,7 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
         ).fit(X[rows], labels.codes[rows])
         return Solution(booster.predict_proba(X), extras={"estimator_": booster})
 
-    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, data: MultiViewData, _X: Any) -> np.ndarray:
         """Class probabilities of the boosted trees."""
-        data = with_unit_rows(self._check_predict(X, mask))
+        data = with_unit_rows(data)
         return self.estimator_.predict_proba(data.stacked()[:, self._columns])

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from viewmend.baselines.base import (
     ROUND_RULES,
@@ -107,7 +106,7 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
         extras = {"graph_": minimum.S, "coef_": coefficients, "intercept_": intercept}
         return Solution(minimum.F, None, minimum.history, minimum.alpha, extras)
 
-    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, data: MultiViewData, _X: Any) -> np.ndarray:
         """Predictions of the linear model."""
-        data = self._prepare_new(X, mask)
+        data = self._prepare_new(data)
         return np.hstack(data.views) @ self.coef_ + self.intercept_

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, eye_array
 from scipy.special import softmax
 from sklearn.neighbors import NearestNeighbors
@@ -148,9 +147,9 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
         extras = {"weights_": weights, "network_": network}
         return Solution(F, None, tuple(history), extras=extras)
 
-    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, data: MultiViewData, _X: Any) -> np.ndarray:
         """Softmax of the network, new rows joined to their nearest samples of fit."""
-        data = self._prepare_new(X, mask)
+        data = self._prepare_new(data)
         O = new_outputs(self.network_, data.views, self.weights_, self.n_neighbors, self.lam)  # noqa: E741
         return softmax(O, axis=1)
 

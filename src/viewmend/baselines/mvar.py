@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from viewmend.baselines.base import CompleteViewClassifier, Grid, Solution, check_memory
 from viewmend.baselines.maths.ridge import ridge_coefficients
@@ -102,9 +101,9 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
         extras = {"coefs_": [W_v[:-1] for W_v in W], "intercepts_": [W_v[-1] for W_v in W]}
         return Solution(F, None, tuple(history), alpha, extras)
 
-    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, data: MultiViewData, _X: Any) -> np.ndarray:
         """Weighted sum of the views' linear models."""
-        data = self._prepare_new(X, mask)
+        data = self._prepare_new(data)
         models = zip(
             self.view_weights_**self.r, data.views, self.coefs_, self.intercepts_, strict=True
         )

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import SelfTrainingClassifier
 
@@ -83,7 +82,7 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
         }
         return Solution(trainer.predict_proba(X), extras=extras)
 
-    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, data: MultiViewData, _X: Any) -> np.ndarray:
         """Class probabilities of the logistic regression."""
-        data = with_unit_rows(self._check_predict(X, mask))
+        data = with_unit_rows(data)
         return self.estimator_.predict_proba(np.hstack(self._imputer.transform(data).views))

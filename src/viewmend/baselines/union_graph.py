@@ -60,7 +60,9 @@ class UnionGraphClassifier(MultiViewClassifier):
         """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""
         with fresh_fit(self):
             check_parameters(self, self._rules)
-            self._fit_views(*self._check_fit(X, y, mask))
+            samples = self.samples_to_fit(X, y, mask)
+            self._fit_views(samples.data, samples.labels)
+            samples.give_back(self)
         return self
 
     def _fit_views(self, data: MultiViewData, labels: Labels) -> None:

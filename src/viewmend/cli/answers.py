@@ -85,7 +85,9 @@ def _fit_rows(origin: Origin | None, labelled: np.ndarray, aligned: MultiViewDat
     # Of samples that are equal in every view, a labelled one counts.
     by_label = np.argsort(labelled, kind="stable")
     place = dict(zip(origin.samples[by_label].tolist(), by_label.tolist(), strict=True))
-    return np.array([place.get(mark, -1) for mark in fingerprints(aligned).tolist()])
+    rows = np.array([place.get(mark, -1) for mark in fingerprints(aligned).tolist()])
+    # Samples without any view are not told apart by what they hold.
+    return np.where(aligned.unseen, -1, rows)
 
 
 def _given(

@@ -87,6 +87,11 @@ class MultiViewData:
         """Identifier of every row, its number where there are no identifiers, (n_samples,)."""
         return np.arange(self.n_samples) if self.ids is None else self.ids
 
+    @property
+    def unseen(self) -> np.ndarray:
+        """Samples without any view, (n_samples,) of bool."""
+        return np.asarray(~self.observed.any(axis=1))
+
     def required_labels(self) -> np.ndarray:
         """The labels, (n_samples,); it is an error that there are none."""
         if self.y is None:

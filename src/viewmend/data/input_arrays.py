@@ -23,6 +23,9 @@ class _NonNumericViewsError(InvalidViewsError, TypeError):
 
 def is_one_array(X: object) -> bool:
     """Tell whether ``X`` is one array rather than a collection of views."""
+    if scipy.sparse.issparse(X):
+        # One of the formats of SciPy is a dict of its entries.
+        return True
     if not isinstance(X, (list, tuple)):
         return not isinstance(X, (Mapping, MultiViewData))
     # Rows of plain numbers, as in ``array.tolist()``, can only be one array.

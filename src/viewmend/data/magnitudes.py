@@ -34,12 +34,12 @@ def check_seen(view: np.ndarray, seen: np.ndarray, title: str) -> None:
     """Refuse a view to fit on that no sample has, or whose numbers are too small to square."""
     if not seen.any():
         msg = (
-            f"{title} has no observed sample: expected at least one row that is neither NaN, masked"
-            f" nor all zero, got {len(seen)} missing rows; leave the view out"
+            f"{title} has no observed sample: expected at least one row that is neither NaN nor "
+            f"masked, got {len(seen)} missing rows; leave the view out"
         )
         raise InvalidViewsError(msg)
     largest = _largest(view)
-    if largest < SMALLEST:
+    if 0 < largest < SMALLEST:
         msg = (
             f"{title} has no value above {SMALLEST:.0e}, its largest is {largest:.0e}, and squares "
             f"of so small numbers vanish; multiply the view by a constant"

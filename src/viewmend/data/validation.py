@@ -38,8 +38,8 @@ def check_views(
 ) -> MultiViewData:
     """Views in any accepted form, as one checked container.
 
-    A sample is missing from a view where its row is all NaN, False in ``mask`` or, with a
-    `DataWarning`, all zero. The input is never modified.
+    A sample is missing from a view where its row is all NaN or False in ``mask``; a row of zeros is
+    data. A sample may miss all views, as long as others do not. The input is never modified.
 
     Parameters
     ----------
@@ -194,18 +194,15 @@ def _match_positions(given: dict[str, object], names: Sequence[str]) -> list[obj
 def _assemble(views: dict[str, np.ndarray], mask: ArrayLike | None) -> MultiViewData:
     """Find, check and blank the missing rows."""
     observed = as_mask(mask, (common_rows(views), len(views)))
-    zero = np.zeros_like(observed)
     for v, (name, view) in enumerate(views.items()):
         observed[:, v] &= ~np.isnan(view).all(axis=1)
-        zero[:, v] = _zero_rows(view, observed[:, v], view_title(name))
-    observed &= ~zero
-    _check_every_sample_seen(observed, zero)
+        _check_complete_rows(view, observed[:, v], view_title(name))
+        check_finite(view, observed[:, v], view_title(name))
     blanked = tuple(with_blank_rows(view, ~observed[:, v]) for v, view in enumerate(views.values()))
     return MultiViewData(blanked, observed, tuple(views))
 
 
-def _zero_rows(view: np.ndarray, observed: np.ndarray, title: str) -> np.ndarray:
-    """All-zero rows among the observed ones, which must be complete and finite."""
+def _check_complete_rows(view: np.ndarray, observed: np.ndarray, title: str) -> None:
     broken = np.flatnonzero(observed & np.isnan(view).any(axis=1))
     if len(broken):
         msg = (
@@ -213,29 +210,22 @@ def _zero_rows(view: np.ndarray, observed: np.ndarray, title: str) -> np.ndarray
             f"complete or all-NaN rows; impute the features first, or mark the rows missing in mask"
         )
         raise InvalidViewsError(msg)
-    check_finite(view, observed, title)
-    zero = observed & ~view.any(axis=1)
-    if zero.any():
-        # Of no direction, such a row would be the nearest neighbour of almost every sparse one.
-        rows = np.flatnonzero(zero)
-        msg = (
-            f"{title} has {len(rows)} all-zero row(s) (rows {some_of(rows)}), which are treated as "
-            f"missing; set them to NaN to say so, or add a constant column to keep them"
-        )
-        warnings.warn(msg, DataWarning, stacklevel=_STACKLEVEL)
-    return zero
 
 
-def _check_every_sample_seen(observed: np.ndarray, zero: np.ndarray) -> None:
-    unseen = ~observed.any(axis=1)
-    if not unseen.any():
-        return
-    rows = np.flatnonzero(unseen)
-    emptied = np.flatnonzero(unseen & zero.any(axis=1))
-    cause = f", {len(emptied)} of them for all-zero rows ({some_of(emptied)})"
-    msg = (
-        f"{len(rows)} sample(s) have no view at all (samples {some_of(rows)})"
-        f"{cause if len(emptied) else ''}; every sample needs at least one observed row: drop "
-        f"these samples"
-    )
-    raise InvalidViewsError(msg)
+def without_zero_rows(data: MultiViewData, why: str) -> MultiViewData:
+    """The data with rows of zeros marked missing, which a `DataWarning` counts by view.
+
+    For data and methods in which a row of zeros stands for a missing one; ``why`` names them.
+    """
+    observed = data.observed.copy()
+    for v, (name, view) in enumerate(zip(data.names, data.views, strict=True)):
+        zero = np.flatnonzero(observed[:, v] & ~view.any(axis=1))
+        observed[zero, v] = False
+        if len(zero):
+            msg = (
+                f"{view_title(name)} has {len(zero)} all-zero row(s) (rows {some_of(zero)}), which "
+                f"count as missing {why}"
+            )
+            warnings.warn(msg, DataWarning, stacklevel=_STACKLEVEL)
+    seen = zip(data.views, observed.T, strict=True)
+    return replace(data, views=tuple(with_blank_rows(v, ~s) for v, s in seen), observed=observed)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.validation import check_new_views
+from viewmend.data.input_arrays import some_of
+from viewmend.data.validation import check_new_views, without_zero_rows
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
 # Number of a chunk and of its first row.
@@ -136,10 +137,22 @@ def read_chunk(
                 n_features=layout.n_features,
                 dtypes=[layout.dtype] * n_views,
             )
+            data = without_zero_rows(data, "in a fit on Dask collections")
+            _check_every_sample_seen(data)
         except InvalidViewsError as error:
             msg = f"{where}: {error}"
             raise type(error)(msg) from error
     return data, [f"{where}: {note.message}" for note in notes]
+
+
+def _check_every_sample_seen(data: MultiViewData) -> None:
+    rows = np.flatnonzero(data.unseen)
+    if len(rows):
+        msg = (
+            f"{len(rows)} sample(s) have no view with a value other than zero (samples "
+            f"{some_of(rows)}), which only a fit in memory can take; drop these samples"
+        )
+        raise InvalidViewsError(msg)
 
 
 def open_views(paths: Mapping[str, str | Path]) -> MultiViewData:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewmend.data.container import MultiViewData
 from viewmend.data.validation import check_new_views, check_views
+from viewmend.exceptions import DataWarning
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.parameters import Rule, check_parameters, fresh_fit
 
@@ -21,8 +23,9 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
     """Base of the imputers.
 
     Subclasses have the parameter ``view_sizes`` and define `_rules`, `_learn` and `_complete`.
-    Both methods return one array (n_samples, n_features_v) per view, of which only the rows that
-    the view misses are used.
+    Both methods get samples with at least one view, and return one array (n_samples, n_features_v)
+    per view, of which only the rows that the view misses are used. A sample without any view, of
+    which an imputer could only make up the mean, stays missing, with a warning.
     """
 
     # One rule per parameter, see `viewmend.parameters`.
@@ -53,7 +56,7 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         self
         """
         with fresh_fit(self):
-            self._learn(self._check_fit(X, mask))
+            self._learn(_seen_part(self._check_fit(X, mask)))
         return self
 
     def fit_transform(
@@ -67,11 +70,11 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         MultiViewData
-            All rows observed; those of ``X`` unchanged.
+            All rows of samples with a view observed; those of ``X`` unchanged.
         """
         with fresh_fit(self):
             data = self._check_fit(X, mask)
-            return _completed(data, self._learn(data))
+            return _completed(data, self._learn(_seen_part(data)))
 
     def transform(self, X: Any, mask: ArrayLike | None = None) -> MultiViewData:
         """Complete new samples, seen through any subset of the views.
@@ -85,7 +88,7 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         MultiViewData
-            All rows observed; those of ``X`` unchanged.
+            All rows of samples with a view observed; those of ``X`` unchanged.
         """
         check_is_fitted(self)
         data = check_new_views(
@@ -95,8 +98,9 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
             names=self.view_names_,
             n_features=self.view_n_features_,
         )
-        complete = data.observed.all()
-        return _completed(data, data.views if complete else self._complete(data))
+        part = _seen_part(data)
+        complete = part.observed.all()
+        return _completed(data, part.views if complete else self._complete(part))
 
     def _check_fit(self, X: Any, mask: ArrayLike | None) -> MultiViewData:
         check_parameters(self, self._rules)
@@ -116,9 +120,27 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
 
-def _completed(data: MultiViewData, filled: Sequence[np.ndarray]) -> MultiViewData:
-    views = tuple(
-        np.where(seen[:, None], view, fill)
-        for seen, view, fill in zip(data.observed.T, data.views, filled, strict=True)
+def _seen_part(data: MultiViewData) -> MultiViewData:
+    """The samples that have a view; the others are warned about."""
+    n_unseen = int(data.unseen.sum())
+    if n_unseen == 0:
+        return data
+    msg = (
+        f"{n_unseen} of {data.n_samples} samples have no view at all and stay missing, as nothing "
+        f"is known to fill them by; drop them, or pass the result to a classifier of viewmend"
     )
-    return replace(data, views=views, observed=np.ones_like(data.observed))
+    warnings.warn(msg, DataWarning, stacklevel=4)
+    return data[~data.unseen]
+
+
+def _completed(data: MultiViewData, filled: Sequence[np.ndarray]) -> MultiViewData:
+    """The data with the rows that views of seen samples miss taken from ``filled``."""
+    views, seen = [], ~data.unseen
+    for observed, view, fill in zip(data.observed.T, data.views, filled, strict=True):
+        whole = np.where(observed[seen, None], view[seen], fill)
+        if not seen.all():
+            whole, fill = np.full(view.shape, np.nan), whole
+            whole[seen] = fill
+        views.append(whole)
+    observed = np.broadcast_to(seen[:, None], data.observed.shape).copy()
+    return replace(data, views=tuple(views), observed=observed)

@@ -8,6 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from viewmend.core.common.scaling import unit_rows
+from viewmend.core.common.zero_rows import find_zero_rows
 from viewmend.data.container import MultiViewData
 from viewmend.impute.base import ViewImputer
 from viewmend.impute.column_mean import column_means
@@ -74,17 +76,23 @@ def shared_distances(
     """Distances of incomplete samples to all donors, some rows at a time.
 
     On unit rows ``|a - b|^2 = 2 - 2 a.b``, so that with zeros for missing rows one product sums
-    over the shared views. Yields positions (n_rows,) in ``data`` and distances (n_rows, n_donors),
-    infinite where two samples share no view.
+    over the shared views. A row of zeros has a direction of its own, and equals other such rows.
+
+    Yields positions (n_rows,) in ``data`` and distances (n_rows, n_donors), infinite where two
+    samples share no view.
     """
     ours, theirs = _unit_stack(data), _unit_stack(donors)
+    our_zero, their_zero = (
+        find_zero_rows(samples.views, samples.observed).astype(float) for samples in (data, donors)
+    )
     lacking = np.flatnonzero(~data.observed.all(axis=1))
     n_rows = max(_CHUNK // len(theirs), 1)
     for start in range(0, len(lacking), n_rows):
         rows = lacking[start : start + n_rows]
         n_shared = data.observed[rows].astype(float) @ donors.observed.T
         with np.errstate(divide="ignore", invalid="ignore"):
-            distances = 2 - 2 * (ours[rows] @ theirs.T) / n_shared
+            cosines = ours[rows] @ theirs.T + our_zero[rows] @ their_zero.T
+            distances = 2 - 2 * cosines / n_shared
         yield rows, np.where(n_shared > 0, distances, np.inf)
 
 
@@ -109,5 +117,4 @@ def mean_of_nearest(
 
 def _unit_stack(data: MultiViewData) -> np.ndarray:
     """Views side by side, rows of unit length in every view and zero where missing."""
-    stack = [view / np.linalg.norm(view, axis=1, keepdims=True) for view in data.views]
-    return np.nan_to_num(np.hstack(stack), copy=False)
+    return np.nan_to_num(np.hstack([unit_rows(view) for view in data.views]), copy=False)

@@ -73,9 +73,9 @@ def inspect_data(
     --------
     >>> found = inspect_data([[[1.0, 2.0], [0.0, 0.0], [3.0, 1.0]]], y=["a", "b", None])
     >>> [(finding.severity, finding.subject) for finding in found.findings]
-    [('warning', 'view 0'), ('warning', 'labels')]
-    >>> found.findings[0].message
-    '1 row(s) are all zero, which a fit takes for missing (1)'
+    [('warning', 'labels'), ('info', 'view 0')]
+    >>> found.findings[1].message
+    '1 row(s) are all zero, which a fit takes for data (1)'
     """
     given = {"view 0": X} if is_one_array(X) else named_arrays(X, None)
     columns = [_columns(array) for array in given.values()]

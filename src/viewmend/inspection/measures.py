@@ -60,9 +60,9 @@ class ViewSummary:
     n_constant_columns : int
         Columns with one value in all observed rows.
     n_duplicate_rows : int
-        Observed rows that equal an earlier one.
+        Observed rows that equal an earlier one, other than rows of zeros.
     conflicting_rows : array of int
-        Labelled rows that equal a row of another class.
+        Labelled rows that equal a row of another class, other than rows of zeros.
     n_labelled : int
         Labelled samples that the view has.
     telling_columns : tuple
@@ -141,6 +141,8 @@ class Inspection:
         Rows of the samples without any view.
     class_counts : dict of label to int
         Labelled samples of every class; empty without labels.
+    unseen_classes : tuple
+        Classes none of whose labelled samples has a view.
     label_order : Order or None
         How often labelled samples that follow each other in the file share their class.
     findings : tuple of Finding
@@ -153,6 +155,7 @@ class Inspection:
     patterns: tuple[Pattern, ...]
     unseen_samples: np.ndarray
     class_counts: Mapping[Any, int]
+    unseen_classes: tuple[Any, ...]
     label_order: Order | None
     findings: tuple[Finding, ...] = ()
 
@@ -183,6 +186,8 @@ def measure(
     counts: dict[Any, int] = {}
     if labels is not None:
         counts = dict(zip(labels.classes.tolist(), labels.counts().tolist(), strict=True))
+    known = codes[(codes >= 0) & (n_seen > 0)]
+    n_of_class = np.bincount(known, minlength=len(counts))
     return Inspection(
         ids=ids,
         views=tuple(_summary(data, v, codes, columns[v]) for v in range(data.n_views)),
@@ -190,6 +195,7 @@ def measure(
         patterns=_patterns(data),
         unseen_samples=np.flatnonzero(n_seen == 0),
         class_counts=counts,
+        unseen_classes=tuple(c for c, n in zip(counts, n_of_class, strict=True) if n == 0),
         label_order=_label_order(codes[codes >= 0]),
     )
 
@@ -200,7 +206,10 @@ def _summary(data: MultiViewData, v: int, codes: np.ndarray, columns: Sequence[A
     # What a fit would refuse for its size is left out as well.
     finite = (np.abs(rows) <= LARGEST).all(axis=1)
     whole, theirs = rows[finite], seen[finite]
-    groups = np.unique(row_hashes(whole), return_inverse=True)[1]
+    zero = ~whole.any(axis=1)
+    # Rows of zeros are equal without being copies.
+    other, of_other = whole[~zero], theirs[~zero]
+    groups = np.unique(row_hashes(other), return_inverse=True)[1]
     return ViewSummary(
         name=data.names[v],
         n_columns=rows.shape[1],
@@ -208,10 +217,10 @@ def _summary(data: MultiViewData, v: int, codes: np.ndarray, columns: Sequence[A
         coverage=len(seen) / data.n_samples,
         incomplete_rows=seen[np.isnan(rows).any(axis=1)],
         infinite_rows=seen[(np.abs(rows) > LARGEST).any(axis=1)],
-        zero_rows=theirs[~whole.any(axis=1)],
+        zero_rows=theirs[zero],
         n_constant_columns=int(np.sum((whole == whole[0]).all(axis=0))) if len(whole) > 1 else 0,
         n_duplicate_rows=len(groups) - (groups.max(initial=-1) + 1),
-        conflicting_rows=theirs[_in_conflict(groups, codes[theirs])],
+        conflicting_rows=of_other[_in_conflict(groups, codes[of_other])],
         n_labelled=int(np.sum(codes[seen] >= 0)),
         telling_columns=tuple(columns[c] for c in _telling_columns(whole, codes[theirs])),
         scale=_root_mean_square(whole) if whole.size else math.nan,

@@ -35,7 +35,15 @@ def _unseen_samples(data: Inspection) -> Iterator[Finding]:
     if lost := len(data.unseen_samples):
         message = f"{lost} of {data.n_samples} samples have no view at all"
         names = some_of(data.ids[data.unseen_samples])
-        yield Finding("error", "samples", f"{message} ({names})", "drop them")
+        remedy = "fill in what is known of them; until then they get the class shares of the labels"
+        yield Finding("warning", "samples", f"{message} ({names})", remedy)
+
+
+def _unseen_classes(data: Inspection) -> Iterator[Finding]:
+    if data.unseen_classes:
+        message = f"no labelled sample of class {some_of(data.unseen_classes)} has a view"
+        remedy = "label another sample of the class, or take the class out of the labels"
+        yield Finding("error", "labels", message, remedy)
 
 
 def _unseen_views(data: Inspection) -> Iterator[Finding]:
@@ -46,7 +54,9 @@ def _unseen_views(data: Inspection) -> Iterator[Finding]:
 
 def _tiny_views(data: Inspection) -> Iterator[Finding]:
     for view in data.views:
-        if view.scale < SMALLEST and len(view.zero_rows) < view.n_observed:
+        if view.n_observed and len(view.zero_rows) == view.n_observed:
+            yield Finding("error", view.name, "it has nothing but zeros", "leave the view out")
+        elif view.scale < SMALLEST:
             message = f"its values are below {SMALLEST:.0e}, and their squares vanish"
             yield Finding("error", view.name, message, "multiply the view by a constant")
 
@@ -64,9 +74,9 @@ ROWS: Mapping[str, tuple[Severity, str, str]] = {
         "clip these values, or empty the rows, which makes the samples missing here",
     ),
     "zero_rows": (
-        "warning",
-        "are all zero, which a fit takes for missing",
-        "set them to NaN if they are, or add a constant column if zeros are values",
+        "info",
+        "are all zero, which a fit takes for data",
+        "set them to NaN if the samples are missing from the view",
     ),
     "conflicting_rows": (
         "warning",
@@ -165,6 +175,7 @@ def _different_scales(data: Inspection) -> Iterator[Finding]:
 
 RULES: tuple[Callable[[Inspection], Iterator[Finding]], ...] = (
     _unseen_samples,
+    _unseen_classes,
     _unseen_views,
     _rows_of_a_kind,
     _single_labels,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
-from sklearn.exceptions import ConvergenceWarning
 
 from viewmend.backend.namespace import to_numpy
 from viewmend.backend.threads import limited_threads
@@ -26,10 +24,12 @@ from viewmend.distributed.inputs import is_lazy
 from viewmend.distributed.mixin import DaskMixin
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.agfti_geometry import (
+    COMPATIBLE_ROWS,
     IMPUTATIONS,
     AnchorGeometry,
     check_device,
     check_graph_size,
+    input_device,
     on_host,
 )
 from viewmend.models.agfti_problem import (
@@ -39,13 +39,10 @@ from viewmend.models.agfti_problem import (
     reweighted,
     solve_problem,
     warn_of_uneven_labels,
+    warn_unless_converged,
 )
-from viewmend.models.base import (
-    WITHOUT_EFFECT,
-    InductiveMixin,
-    TwoStepClassifier,
-    ViewLayout,
-)
+from viewmend.models.apart import warn_of_unreachable
+from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.explanation import Explanation, explain_propagated
 from viewmend.models.fitted_state import AGFTIState
@@ -128,7 +125,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         leave out.
     compat : {None, "released"}, default=None
         "released" reproduces what the authors' code does differently from their paper; it needs
-        ``imputation="fourier"``.
+        ``imputation="fourier"``. Rows of zeros then count as missing, with a warning.
     dtype : {"float64", "float32"}, default="float64"
     device : {None, "auto", "cpu", "cuda"}, default=None
         Where anchors, graphs and solver run. None: NumPy, or PyTorch where the views are
@@ -152,10 +149,10 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         differ on the same samples.
     label_distributions_ : array (n_samples, n_classes)
         Class probabilities of every sample; rows sum to one.
-    confidence_, calibration_
+    confidence_, calibration_, zero_row_evidence_, observed_
         As in `MendClassifier`.
     unreachable_ : array (n_samples,) of bool
-        Samples that no path of the graph joins to a label; they get the labelled class shares.
+        Samples that no path joins to a label, or without any view: they get the class shares.
     view_weights_ : array (n_views,)
         ``alpha``.
     fused_graph_ : array (n_samples, n_anchors)
@@ -169,7 +166,6 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
     status_ : str
         "converged", "max_iter", or "stopped" or "interrupted" by a callback.
     history_ : tuple of viewmend.core.Round
-    observed_ : array (n_samples, n_views) of bool
     n_features_in_, view_n_features_, view_names_
         The layout of ``fit``.
     fitted_state_ : viewmend.models.fitted_state.AGFTIState
@@ -306,7 +302,12 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         X, self._input_device = on_host(X)
         # Before the anchors are drawn, which takes a while.
         check_device(self.device, self._input_device)
-        return super()._check_fit(X, on_host(y)[0], on_host(mask)[0], dtype)
+        data, labels = super()._check_fit(X, on_host(y)[0], on_host(mask)[0], dtype)
+        return COMPATIBLE_ROWS[self.compat](data), labels
+
+    def _check_predict(self, X: Any, mask: Any) -> MultiViewData:
+        data = super()._check_predict(on_host(X)[0], on_host(mask)[0])
+        return COMPATIBLE_ROWS[self.compat](data)
 
     def build_geometry(self, data: MultiViewData, labels: Labels) -> AnchorGeometry:
         """Anchors, graphs and waves: all that does not depend on labels."""
@@ -366,12 +367,13 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
 
         scores = soft * state.class_weights
         self._store_calibrated(scores, labels, fit.reachable, state, {"leave_one_out": hold_out})
+        self.zero_row_evidence_ = np.zeros((len(layout.names), labels.n_classes))
+        warn_of_unreachable(self, np.zeros(len(labels.codes), dtype=bool))
 
-    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, data: MultiViewData, X: Any) -> np.ndarray:
         """Anchor rows of the views a sample has, aligned, fused, times the anchors' labels."""
-        X, input_device = on_host(X)
-        data = self._check_predict(X, on_host(mask)[0])
-        to_device, state = mover_to(check_device(self.device, input_device)), self.fitted_state_
+        device = check_device(self.device, input_device(X))
+        to_device, state = mover_to(device), self.fitted_state_
         with limited_threads(self.n_jobs):
             views = [to_device(NORMALIZERS[self.normalize](view)) for view in data.views]
             for_new = state.induction.converted(to_device)
@@ -391,10 +393,4 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         self.status_ = result.status
         self.history_ = result.history
         self.anchors_ = anchors
-        if result.status == "max_iter":
-            msg = (
-                f"AGFTIClassifier stopped at max_iter={result.n_iter} with a change of "
-                f"{result.history[-1].change:.1e}, tol being {self.tol:.1e}; raise max_iter, tol "
-                f"or graph_smoothing"
-            )
-            warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+        warn_unless_converged(result, self.tol)

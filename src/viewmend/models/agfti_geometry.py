@@ -18,6 +18,7 @@ from viewmend.core.agfti.bipartite import anchor_graphs
 from viewmend.core.agfti.graph_fourier import graph_spectrum, summed_graph
 from viewmend.core.common.content_order import canonical_order, row_hashes
 from viewmend.data.container import MultiViewData
+from viewmend.data.validation import without_zero_rows
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.memory import check_memory
 from viewmend.protocols import AGFTIParameters, Seed
@@ -82,13 +83,18 @@ def _possible_size(
     return m, k
 
 
+def input_device(X: Any) -> str | None:
+    """Device of the first PyTorch tensor of the input; None where it has none."""
+    entries = X.values() if isinstance(X, Mapping) else X if isinstance(X, (list, tuple)) else (X,)
+    return next(filter(None, map(torch_device, entries)), None)
+
+
 def on_host(X: Any) -> tuple[Any, str | None]:
     """Input with NumPy arrays in place of PyTorch tensors, and the device of the first of these.
 
     Input that is no array, list, tuple or dict, or has no tensors, comes back as it is, with None.
     """
-    entries = X.values() if isinstance(X, Mapping) else X if isinstance(X, (list, tuple)) else (X,)
-    device = next(filter(None, map(torch_device, entries)), None)
+    device = input_device(X)
     if device is None:
         return X, None
     if isinstance(X, Mapping):
@@ -214,6 +220,14 @@ def fourier_geometry(
 IMPUTATIONS: dict[str, Callable[..., AnchorGeometry]] = {
     "graph": graph_geometry,
     "fourier": fourier_geometry,
+}
+
+
+# How rows are read, by what the parameter ``compat`` may be. To the authors' code a row of zeros is
+# a missing one.
+COMPATIBLE_ROWS: dict[str | None, Callable[[MultiViewData], MultiViewData]] = {
+    None: lambda data: data,
+    "released": lambda data: without_zero_rows(data, "to the released code"),
 }
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from viewmend.backend.namespace import to_numpy, torch_device
 from viewmend.backend.threads import serial_blas
@@ -105,6 +106,17 @@ def warn_of_uneven_labels(labels: Labels) -> None:
             f"are a fair sample, 'uniform', or the shares you know"
         )
         warnings.warn(msg, DataWarning, stacklevel=5)
+
+
+def warn_unless_converged(result: Result, tol: float) -> None:
+    """Rounds that ended for their number alone may not have come far enough."""
+    if result.status == "max_iter":
+        msg = (
+            f"AGFTIClassifier stopped at max_iter={result.n_iter} with a change of "
+            f"{result.history[-1].change:.1e}, tol being {tol:.1e}; raise max_iter, tol or "
+            f"graph_smoothing"
+        )
+        warnings.warn(msg, ConvergenceWarning, stacklevel=5)
 
 
 def make_state(

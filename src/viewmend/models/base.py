@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,11 +19,12 @@ from viewmend.callbacks.notify import WatchedMixin, with_callbacks
 from viewmend.callbacks.progress import LogRounds
 from viewmend.callbacks.protocol import Callback
 from viewmend.core.common.class_shares import normalise_rows
+from viewmend.core.common.zero_rows import with_evidence
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.data.validation import check_new_views, check_views
-from viewmend.exceptions import DataWarning
 from viewmend.html_repr import HTMLReprMixin
+from viewmend.models.apart import FitSamples, comparable_new, comparable_samples
 from viewmend.parameters import Rule, check_parameters, fresh_fit
 
 # Parameters that change no round: how loud, where, what comes after the last one; and those of
@@ -76,8 +76,8 @@ class ViewLayout:
 class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers: input checks, the layout seen in fit, labels of the fitted samples.
 
-    Subclasses have the parameter ``view_sizes``; their ``fit`` begins with `_check_fit` and ends
-    with `_store_transduction`.
+    Subclasses have the parameter ``view_sizes``; their ``fit`` begins with `samples_to_fit`, goes
+    on to `_store_transduction`, and ends with ``samples.give_back(self)``.
     """
 
     # Parameter values tried in the paper that introduced the comparison; empty if none.
@@ -136,6 +136,14 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
         # Fits on a part of the labels must not find the others beside the views.
         return replace(data, y=None), labels
 
+    def samples_to_fit(
+        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
+    ) -> FitSamples:
+        """The checked samples that can be compared, and what is to be given back after the fit."""
+        samples = comparable_samples(*self._check_fit(X, y, mask, dtype))
+        self.observed_ = samples.data.observed
+        return samples
+
     def _remember_layout(self, layout: ViewLayout | MultiViewData, labels: Labels) -> None:
         self.classes_ = labels.classes
         self.view_names_ = layout.names
@@ -148,26 +156,18 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
 
         ``soft`` (n_samples, n_classes) is non-negative up to rounding, and of any scale.
         """
-        self._labelled_shares = labels.shares()
+        self.labelled_shares_ = labels.shares()
         shares = self._distributions(np.where(reachable[:, None], soft, 0))
         codes = np.where(labels.labelled, labels.codes, np.argmax(shares, axis=1))
         self._store_shares(shares, codes, reachable)
 
     def _store_shares(self, shares: np.ndarray, codes: np.ndarray, reachable: np.ndarray) -> None:
-        """Store shares and classes; samples that no label reaches are counted and warned about."""
         self.unreachable_ = ~reachable
-        if self.unreachable_.any():
-            msg = (
-                f"{self.unreachable_.sum()} of {len(reachable)} samples are joined to no label by "
-                f"the graph of {type(self).__name__} (see unreachable_) and get the class shares "
-                f"of the labelled samples; label some of them, or raise n_neighbors"
-            )
-            warnings.warn(msg, DataWarning, stacklevel=4)
         self.label_distributions_ = shares
         self.transduction_ = self.classes_[codes]
 
     def _distributions(self, soft: np.ndarray) -> np.ndarray:
-        return scaled_shares(soft, self._labelled_shares)
+        return scaled_shares(soft, self.labelled_shares_)
 
 
 class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
@@ -221,8 +221,9 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
     def prepare(
         self, X: Any, y: Any, mask: ArrayLike | None = None
     ) -> tuple[MultiViewData, Labels]:
-        """The samples and their labels, checked, as ``fit`` reads them."""
-        return self._check_fit(X, y, mask, self.dtype)
+        """The samples that can be compared and their labels, checked, as ``fit`` reads them."""
+        samples = self.samples_to_fit(X, y, mask, self.dtype)
+        return samples.data, samples.labels
 
     def build_geometry(self, data: MultiViewData, labels: Labels) -> Any:
         """What is known of the samples before any label is looked at, for `fit_prepared`."""
@@ -237,9 +238,11 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
             self._fit_labels(geometry, labels)
 
     def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
-        data, labels = self._check_fit(X, y, mask, self.dtype)
+        samples = self.samples_to_fit(X, y, mask, self.dtype)
         with limited_threads(self.n_jobs):
-            self._fit_labels(self.build_geometry(data, labels), labels)
+            geometry = self.build_geometry(samples.data, samples.labels)
+            self._fit_labels(geometry, samples.labels)
+        samples.give_back(self)
 
     def _fit_labels(self, geometry: Any, labels: Labels) -> None:
         raise NotImplementedError
@@ -259,8 +262,8 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
 class InductiveMixin:
     """``predict`` and ``predict_proba`` for classifiers that can score unseen samples.
 
-    Subclasses define ``_score_new(X, mask)``, which begins with `_check_predict` and returns
-    scores (n_new, n_classes) of any scale; negative ones count as zero.
+    Subclasses define ``_score_new(data, X)``, which returns scores (n_new, n_classes) of any scale;
+    negative ones count as zero. It gets the samples that can be compared, and ``X`` as it came.
     """
 
     # Of MultiViewClassifier and of the subclass.
@@ -268,6 +271,7 @@ class InductiveMixin:
     view_names_: tuple[str, ...]
     view_n_features_: tuple[int, ...]
     view_sizes: Sequence[int] | None
+    zero_row_evidence_: np.ndarray | None
     _distributions: Callable[[np.ndarray], np.ndarray]
     _score_new: Callable[..., np.ndarray]
 
@@ -284,7 +288,8 @@ class InductiveMixin:
     def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Class shares of new samples, seen through any subset of the views.
 
-        This is induction: for the samples of ``fit`` see ``label_distributions_``.
+        This is induction: for the samples of ``fit`` see ``label_distributions_``. Samples without
+        any view get the class shares of the labelled samples, and are warned about.
 
         Parameters
         ----------
@@ -297,7 +302,16 @@ class InductiveMixin:
         array (n_new, n_classes)
             Rows sum to one.
         """
-        return self._distributions(self._score_new(X, mask))
+        data = self._check_predict(X, mask)
+        evidence = self.zero_row_evidence_
+        part = comparable_new(data, zero_apart=evidence is not None)
+        if part.whole:
+            return self._distributions(self._score_new(data, X))
+        scores = np.zeros((data.n_samples, len(self.classes_)))
+        if len(part.rows):
+            scores[part.rows] = self._score_new(part.data, X)
+        shares = self._distributions(scores)
+        return shares if evidence is None else with_evidence(shares, part.zero, evidence)
 
     def _view_dtypes(self) -> Sequence[DTypeLike] | None:
         """Number types that the fit kept the views in; None if all are float64."""

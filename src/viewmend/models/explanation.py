@@ -47,12 +47,13 @@ class Explanation:
         Share of each view of the sample in its edges; zero for views that it misses.
     borrowed : array (n_samples,)
         The rest of its edges: from imputed rows in AGF-TI, to samples of similar evidence in
-        `MendClassifier`.
+        `MendClassifier`. Zero for samples without any edge, such as those without any view.
     log_odds : array (n_samples, n_reasons)
         What each reason adds to the logarithm of the probability of the class over that of the
         rival; rows sum to it.
     reasons : tuple of str
-        "graph", and where there is evidence of the views, their names and "prior".
+        "graph"; where there is evidence of the views, their names and "prior"; "zero rows" where
+        some sample has a row of zeros.
     view_names : tuple of str
     """
 
@@ -111,6 +112,8 @@ def explain_propagated(model: FittedAGFTI, rows: np.ndarray) -> Explanation:
     influence = propagation_influence(P, B_samples, B_anchors, rows, np.flatnonzero(labelled))
     aligned = aligned_graphs(model.view_graphs_[:, rows], model.anchor_alignments_)
     shares = fusion_shares(P[rows], aligned, model.view_weights_)
+    # A sample that was set apart is in no graph: not even its own label supports its class.
+    influence[_set_apart(model, rows)] = 0
     view_shares = np.where(model.observed_[rows], shares, 0)
     nothing = np.zeros((len(rows), 0, len(model.classes_)))
     unjoined = model.fitted_state_.labelled_shares
@@ -128,11 +131,21 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     influence = spreading_influence(model.graph_, fit.settings.spreading, rows, labelled)
     mass = fit.stage.F.sum(axis=0)[state.label_codes[labelled]]
     influence = np.divide(influence, mass, out=np.zeros_like(influence), where=mass > 0)
-    places = np.argsort(state.order)[rows]
+    places, apart = state.places(rows), _set_apart(model, rows)
     parts = _evidence_parts(fit.geometry, fit.stage, places) * fit.settings.evidence_power
-    labels = Labels(model.classes_, state.label_codes)
-    prior = make_labelling(model.class_prior, labels, state.order).prior
-    return _explanation(model, rows, influence, _edge_shares(fit, places), parts, prior)
+    view_shares = _edge_shares(fit, places)
+    # A sample that was set apart has no place: not even its own label supports its class.
+    for array in (influence, parts, view_shares):
+        array[apart] = 0
+    fitted = Labels(model.classes_, state.label_codes[state.order])
+    prior = make_labelling(model.class_prior, fitted, np.arange(len(state.order))).prior
+    return _explanation(model, rows, influence, view_shares, parts, prior)
+
+
+def _set_apart(model: ExplainedModel, rows: np.ndarray) -> np.ndarray:
+    """Samples among ``rows`` that have no view, or nothing but zeros, and were not fitted."""
+    observed, zero = model.observed_[rows], model.fitted_state_.zero_rows
+    return ~(observed if zero is None else observed & ~zero[rows]).any(axis=1)
 
 
 def _edge_shares(fit: MendInduction, places: np.ndarray) -> np.ndarray:
@@ -177,11 +190,17 @@ def _explanation(
     members = state.label_codes[supporters][:, None] == np.arange(len(model.classes_))
     support = normalise_rows(influence * (members * state.class_weights).sum(axis=1))
     joined = support.any(axis=1, keepdims=True)
+    apart = _set_apart(model, rows)
+    unjoined = np.where(apart[:, None], state.labelled_shares, unjoined)
     graph_shares = np.where(joined, support @ members, unjoined)
     label_codes, rival_codes = _best_two(model, rows)
     graph_logs = np.log(np.maximum(graph_shares, np.finfo(float).tiny))
     logs = np.concatenate([graph_logs[:, None], parts], axis=1)
-    turn, temperature = np.arange(len(rows)), model.calibration_.temperature
+    untempered = model.unreachable_[rows] | apart
+    logs /= np.where(untempered, 1, model.calibration_.temperature)[:, None, None]
+    reasons = ("graph", *model.view_names_, "prior")[: logs.shape[1]]
+    zero_logs = _zero_row_logs(model, rows)
+    logs, turn = np.concatenate([logs, zero_logs], axis=1), np.arange(len(rows))
     log_odds = logs[turn, :, label_codes] - logs[turn, :, rival_codes]
     return Explanation(
         samples=rows,
@@ -193,11 +212,19 @@ def _explanation(
         support=support,
         graph_shares=graph_shares,
         view_shares=view_shares,
-        borrowed=1 - view_shares.sum(axis=1),
-        log_odds=log_odds / np.where(model.unreachable_[rows], 1, temperature)[:, None],
-        reasons=("graph", *model.view_names_, "prior")[: 1 + parts.shape[1]],
+        borrowed=np.where(apart, 0, 1 - view_shares.sum(axis=1)),
+        log_odds=log_odds,
+        reasons=reasons + ("zero rows",) * zero_logs.shape[1],
         view_names=model.view_names_,
     )
+
+
+def _zero_row_logs(model: ExplainedModel, rows: np.ndarray) -> np.ndarray:
+    """What rows of zeros add to the logarithms, (n_rows, 1, n_classes); 0 for 1 without any."""
+    zero, evidence = model.fitted_state_.zero_rows, model.zero_row_evidence_
+    if zero is None or evidence is None:
+        return np.zeros((len(rows), 0, len(model.classes_)))
+    return np.asarray(zero[rows] @ evidence)[:, None]
 
 
 def _best_two(model: ExplainedModel, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

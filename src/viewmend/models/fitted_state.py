@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,6 +24,8 @@ class FittedState:
     labelled_shares: np.ndarray
     # What soft labels are multiplied by: (n_classes,), or 1.
     class_weights: np.ndarray | float
+    # Rows of zeros that were set apart, (n_samples, n_views) of bool; None where there are none.
+    zero_rows: np.ndarray | None = field(default=None, kw_only=True)
     # Of the files that the samples came from, where they came from files; another fit forgets it.
     origin: Origin | None = field(default=None, kw_only=True)
 
@@ -31,6 +33,10 @@ class FittedState:
     def view_dtypes(self) -> list[np.dtype[Any]]:
         """Number types that the fit kept the views in."""
         raise NotImplementedError
+
+    def among_all(self, rows: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> Self:  # noqa: ARG002
+        """The same with labels of all samples, of which those at ``rows`` were fitted."""
+        return replace(self, label_codes=codes, labelled_shares=shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +53,7 @@ class AGFTIState(FittedState):
     def without_samples(self) -> AGFTIState:
         """The same for predictions alone."""
         origin = None if self.origin is None else self.origin.without_samples()
-        return replace(self, label_codes=self.label_codes[:0], origin=origin)
+        return replace(self, label_codes=self.label_codes[:0], zero_rows=None, origin=origin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +61,18 @@ class MendState(FittedState):
     """Of a `MendClassifier`; its induction has the samples in an order of their content."""
 
     induction: MendInduction
-    # (n_samples,): row i there is row order[i] of ``fit``.
+    # (n_comparable,): row i there is row order[i] of ``fit``, whose other rows are not there.
     order: np.ndarray
+
+    def among_all(self, rows: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> Self:
+        """The same with labels of all samples, of which those at ``rows`` were fitted."""
+        return replace(super().among_all(rows, codes, shares), order=rows[self.order])
+
+    def places(self, rows: np.ndarray) -> np.ndarray:
+        """Where rows of ``fit`` are in the induction, -1 where they are not; shape of ``rows``."""
+        place = np.full(len(self.label_codes), -1)
+        place[self.order] = np.arange(len(self.order))
+        return place[rows]
 
     @property
     def view_dtypes(self) -> list[np.dtype[Any]]:

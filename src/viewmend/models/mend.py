@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from viewmend.backend.threads import limited_threads, serial_blas
@@ -113,7 +112,8 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         Of the samples that are like the labelled ones, with an interval, beside chance and the
         most frequent class; None where every class has a single label.
     unreachable_ : array (n_samples,) of bool
-        Samples of which neither graphs nor regressions say anything.
+        Samples of which neither graphs, regressions nor rows of zeros say anything, those without
+        any view among them; they get the class shares of the labelled samples.
     off_graph_ : array (n_samples,) of bool
         Samples that no path joins to a label; what is said of them rests on regression.
     class_prior_ : array (n_classes,)
@@ -129,6 +129,10 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         Stages.
     status_ : str
         "done", or "stopped" or "interrupted" by a callback.
+    zero_row_evidence_ : array (n_views, n_classes) or None
+        What a row of zeros in a view adds to the logarithms of the class shares; zero rows are not
+        compared with others. None where some class is known by zero rows alone, which are then
+        compared like all rows.
     observed_ : array (n_samples, n_views) of bool
     n_features_in_, view_n_features_, view_names_
         The layout of ``fit``.
@@ -263,9 +267,9 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     def _temperature(self, shares: np.ndarray, codes: np.ndarray) -> float:
         return proven_temperature(shares, codes)
 
-    def _score_new(self, X: Any, mask: ArrayLike | None) -> np.ndarray:
+    def _score_new(self, data: MultiViewData, _X: Any) -> np.ndarray:
         """One step of the recipe, with the samples of fit held as they are."""
-        data, state = self._check_predict(X, mask), self.fitted_state_
+        state = self.fitted_state_
         with limited_threads(self.n_jobs):
             scores = induce_classes(state.induction, data.views, data.observed)
         return scores * state.class_weights

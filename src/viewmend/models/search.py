@@ -166,7 +166,8 @@ class LabelSearchCV(
     def _search(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
         runs = [Run(point) for point in self._points()]
         model = clone(self.estimator)
-        data, labels = model.prepare(X, y, mask)
+        samples = model.samples_to_fit(X, y, mask, model.dtype)
+        data, labels = samples.data, samples.labels
         order = canonical_order(data.views, data.observed, labels.codes)
         folds = label_folds(labels.codes, order, self.cv)
         shared = SharedGeometry(self.estimator, data, labels)
@@ -176,6 +177,7 @@ class LabelSearchCV(
                 self._race(runs, contest, len(folds))
             best = contest.last_comparison(runs[0], leader(runs), self.margin)
             self.best_estimator_ = shared.fit(best.point, labels)
+        samples.give_back(self.best_estimator_)
         self._store(runs, best)
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:

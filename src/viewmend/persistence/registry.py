@@ -77,6 +77,7 @@ _COMMON: dict[str, Any] = {
     "transduction_": np.ndarray,
     "unreachable_": np.ndarray,
     "observed_": np.ndarray,
+    "zero_row_evidence_": np.ndarray | None,
     "view_weights_": np.ndarray,
     "n_iter_": int,
     "status_": str,

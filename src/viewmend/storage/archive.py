@@ -27,8 +27,8 @@ from viewmend.storage.errors import DAMAGED, ModelFileError, expect
 from viewmend.version import __version__
 
 FORMAT = "viewmend model"
-# Raised whenever an older reader could not make sense of a newer file; 1 is that of version 0.1.
-SCHEMA = 2
+# Raised whenever a reader could not make sense of a file of the other; 1 is that of version 0.1.
+SCHEMA = 3
 MANIFEST = "model.json"
 KEYS = {"format", "schema", "versions", "class", "parameters", "fitted", "arrays"}
 
@@ -274,9 +274,9 @@ def _check_schema(manifest: Any) -> None:
         raise ModelFileError(msg)
     if schema < SCHEMA:
         msg = (
-            f"the file was written by viewmend 0.1 (schema {schema}), and this version reads files "
-            f"of schema {SCHEMA}; fit again and save with this version, or open the file with "
-            f"viewmend 0.1"
+            f"the file was written by an older viewmend (schema {schema}), and this version reads "
+            f"files of schema {SCHEMA}; fit again and save with this version, or open the file "
+            f"with the older one"
         )
         raise ModelFileError(msg)
 

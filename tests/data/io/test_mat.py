@@ -8,8 +8,8 @@ import scipy.io
 from numpy.testing import assert_array_equal
 from scipy.sparse import csc_array, issparse
 
-from viewmend.data import load_mat
-from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.data import load_mat, read_views
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 
 RNG = np.random.default_rng(0)
 VIEWS = [RNG.normal(size=(6, d)) for d in (3, 1, 4)]
@@ -164,3 +164,15 @@ def test_other_files_are_not_taken_for_mat(tmp_path):
     path.write_text("not a MATLAB file, but long enough to have a header " * 10)
     with pytest.raises(InvalidViewsError, match=r"notes.mat cannot be read as a MATLAB file"):
         load_mat(path)
+
+
+def test_rows_of_zeros_are_missing_ones_where_a_file_is_read_to_be_fitted(write):
+    views = [view.copy() for view in VIEWS]
+    views[0][[1, 4]] = 0
+    path = write(X=Cells(views), gnd=LABELS)
+    with pytest.warns(DataWarning, match=r"view 0 has 2 all-zero row.*missing in files of MATLAB"):
+        data = read_views(path)
+    assert np.flatnonzero(~data.observed[:, 0]).tolist() == [1, 4]
+    assert data.observed[:, 1:].all()
+    # Data to hide parts of is complete, whatever its rows hold.
+    assert load_mat(path).observed.all()

@@ -169,12 +169,12 @@ def test_empty_cells_get_the_median_and_empty_rows_stay_missing(tmp_path):
     assert (y[0], ids[0]) == ("sévère", "P-03")
 
 
-def test_samples_without_any_value_are_left_out_and_told_of(tmp_path):
+def test_samples_without_any_value_are_kept(tmp_path):
     labs = LABS.copy()
     labs.loc[[1, 3], ["hb", "crp"]] = None
-    with pytest.warns(DataWarning, match=r"1 samples have no value in any view .*'P-02'"):
-        found = joined(folder_of(tmp_path, labs=labs), labels="stage")
-    assert sorted(found.ids) == ["007", "P-01", "P-03", "P-09"]
+    found = joined(folder_of(tmp_path, labs=labs), labels="stage")
+    assert sorted(found.ids) == ["007", "P-01", "P-02", "P-03", "P-09"]
+    assert found.ids[found.unseen].tolist() == ["P-02"]
 
 
 def test_labels_from_a_file_of_their_own(tmp_path):

@@ -109,22 +109,6 @@ def to_numbers(table: pd.DataFrame, name: str) -> pd.DataFrame:
     return pd.DataFrame(values, index=table.index, columns=table.columns)
 
 
-def drop_empty_samples(tables: Mapping[str, pd.DataFrame]) -> Mapping[str, pd.DataFrame]:
-    """Tables without the samples of which no view holds a value; they are told of."""
-    import pandas as pd
-
-    seen = pd.concat([table.notna().any(axis=1) for table in tables.values()])
-    unseen = sorted(set(seen.index) - set(seen.index[seen]))
-    if not unseen:
-        return tables
-    msg = (
-        f"{len(unseen)} samples have no value in any view and were left out ({short(unseen)}); "
-        "fill in what is known of them"
-    )
-    warnings.warn(msg, DataWarning, stacklevel=3)
-    return {name: table.drop(index=unseen, errors="ignore") for name, table in tables.items()}
-
-
 def fill_empty_cells(table: pd.DataFrame, fills: Mapping[str, float], name: str) -> pd.DataFrame:
     """The table with empty cells filled, except in rows that are empty altogether."""
     empty = table.isna()

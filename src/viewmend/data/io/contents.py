@@ -20,7 +20,7 @@ from viewmend.data.io.tables import FORMATS, header_of, is_table, read_tables
 from viewmend.data.joining import column_labels, identifiers
 from viewmend.data.labels import as_label_array, find_unlabelled
 from viewmend.data.scverse import MAIN_MATRIX, annotated_tables
-from viewmend.data.validation import check_complete_data
+from viewmend.data.validation import check_complete_data, without_zero_rows
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 from viewmend.parameters import short
 
@@ -172,7 +172,8 @@ def _from_npz(path: Path, _request: Request) -> Contents:
 
 
 def _from_mat(path: Path, _request: Request) -> Contents:
-    data = check_complete_data(*read_mat(path))
+    # In files of this form, which have no other mark, a row of zeros is a missing one.
+    data = without_zero_rows(check_complete_data(*read_mat(path)), "in files of MATLAB")
     return _from_arrays(dict(zip(data.names, data.views, strict=True)), data.y, None, path)
 
 

@@ -16,7 +16,6 @@ from viewmend.data.io.border import reading
 from viewmend.data.io.cleaning import (
     check_columns_exist,
     check_text,
-    drop_empty_samples,
     drop_text_columns,
     fill_empty_cells,
     match_layout,
@@ -69,12 +68,12 @@ class ViewTables:
     def aligned(self, fills: Mapping[str, Mapping[str, float]]) -> MultiViewData:
         """The views joined by their identifiers, empty cells filled.
 
-        Rows without any value are missing samples; those that miss all views are left out.
+        Rows without any value are missing samples.
         """
         whole = {
             name: fill_empty_cells(table, fills[name], name) for name, table in self.tables.items()
         }
-        return from_frames(drop_empty_samples(whole), self.labels)
+        return from_frames(whole, self.labels)
 
     def unmended(self) -> tuple[dict[str, pd.DataFrame], np.ndarray | None, np.ndarray]:
         """Views with all their flaws, labels and identifiers in one order, for an inspection."""
