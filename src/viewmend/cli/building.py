@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,18 +60,49 @@ def _setting(text: str, method: str, known: Sequence[str]) -> tuple[str, Any]:
 
 def watch(
     model: Any, console: Console, seconds: float | None, checkpoint: Path | None = None
-) -> None:
+) -> ProgressBar:
     """Show the progress of a fit that works in rounds, stop it in time, and keep it."""
+    bar = ProgressBar(console)
     asked: dict[str, Callback] = {}
     if checkpoint is not None:
         asked["--checkpoint"] = Checkpoint(checkpoint)
     if seconds is not None:
         asked["--time-limit"] = TimeLimit(seconds)
     if hasattr(model, "set_callbacks"):
-        model.set_callbacks(ProgressBar(console), *asked.values())
+        model.set_callbacks(bar, *asked.values())
     elif asked:
         msg = (
             f"{' and '.join(asked)} needs a method that works in rounds, got "
             f"{type(model).__name__}; choose one of {short(sorted(LAYOUTS))}, or leave it out"
         )
         raise InvalidParameterError(msg)
+    return bar
+
+
+@contextmanager
+def telling_interrupts(
+    bar: ProgressBar, checkpoint: Path | None, written: list[Path]
+) -> Iterator[None]:
+    """Let Ctrl-C tell where it met the fit, what is kept of it, and how to go on.
+
+    ``written`` is filled by the caller with the files that are whole.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        stage = f"It was at: {bar.stage}. " if bar.stage else ""
+        if written:
+            kept = f"Written before: {', '.join(map(str, written))}; no other file was changed."
+        elif checkpoint is not None and checkpoint.exists():
+            kept = (
+                f"The rounds that ended are kept in {checkpoint}; the same command goes on there."
+            )
+        elif checkpoint is not None:
+            kept = "No round had ended; the same command goes on with what is in place."
+        else:
+            kept = (
+                "Nothing was kept, and no file was changed; with --checkpoint FILE a fit can be "
+                "gone on with, and --time-limit SECONDS ends it with a model."
+            )
+        error.add_note(stage + kept)
+        raise

@@ -172,8 +172,8 @@ def read_archive(file: BinaryIO) -> Document:
     start = file.read(len(ZIP_START))
     if start != ZIP_START:
         msg = (
-            f"a model file starts with {ZIP_START!r}, got {start!r}; pass a file that "
-            f"viewmend.persistence.save wrote"
+            "the file does not begin as a file of viewmend does: it is of another kind, or empty; "
+            "pass a file that viewmend.save wrote"
         )
         raise ModelFileError(msg)
     try:
