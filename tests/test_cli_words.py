@@ -17,14 +17,14 @@ import viewmend
 from viewmend import MendClassifier
 from viewmend.callbacks import Checkpoint
 from viewmend.cli import app
-from viewmend.cli.wording import WORDS, for_command_line
+from viewmend.cli.wording import for_command_line
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import CheckpointError
 from viewmend.extras import how_to_install
 
 # What only makes sense to somebody who writes Python.
 PYTHON = re.compile(
-    r"set_params|set_callbacks|np\.|numpy|fit\(|Traceback|magic|dtype|astype|from_frames|mask|b'|"
+    r"set_params|set_callbacks|np\.|numpy|fit\(|Traceback|magic|dtype=|astype|from_frames|mask|(?<!')b'|"
     r"InvalidViewsError|DataFrame|persistence"
 )
 FEW = ("--set", "n_rounds=1")
@@ -154,7 +154,6 @@ def test_mistakes_are_told_in_words_of_the_command_line(work, command):
         re.sub(r"{(.*?)}", lambda found: str(places[found[1]]), word) for word in command.split()
     ]
     result = invoke(*arguments)
-    if os.environ.get("SHOWALL"): print("@@", command, "=>", result.exit_code, message(result).replace(str(work), ""))
     assert result.exit_code == 2, result.output
     said = message(result).replace(str(work), "")
     assert PYTHON.search(said) is None, said
@@ -175,15 +174,6 @@ def test_notes_speak_of_options(work):
     notes = json.loads(result.stdout)["notes"]
     assert any("--set tol=" in note for note in notes), notes
     assert PYTHON.search(" ".join(notes)) is None
-
-
-def test_every_row_of_the_table_of_words_speaks_of_something_the_library_says():
-    source = "\n".join(path.read_text() for path in Path(viewmend.__file__).parent.rglob("*.py"))
-    # Messages are broken between words over lines of the source.
-    text = re.sub(r'"\s*\n\s*f?"', "", source)
-    for said, _ in WORDS[:1] + WORDS[3:]:
-        plain = re.sub(r"\(\[\^\)\]\*\)|\\\(.*|\(\?:.*?\)|\(.*|\\s\+.*|\\[b]", "", said)
-        assert plain.replace("\\", "") in text, said
 
 
 def test_text_without_python_is_left_as_it_is():
@@ -305,7 +295,7 @@ def test_ctrl_c_within_a_round_tells_the_round_and_the_file_to_go_on_from(work, 
     result = invoke(*fit, "--checkpoint", kept)
     assert result.exit_code == 130
     assert "It was at: round 4 of 5" in message(result)
-    assert f"kept in {kept}; the same command goes on" in message(result)
+    assert f"done is in {kept}, {kept}.geometry; the same command goes on" in message(result)
     monkeypatch.setattr(recipe, "gather_evidence", gather)
     again = invoke(*fit, "--checkpoint", kept, "--json")
     assert json.loads(again.stdout)["n_iter"] == 5

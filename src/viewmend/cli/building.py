@@ -14,7 +14,6 @@ from viewmend.baselines.registry import METHODS, Method, get_method
 from viewmend.callbacks import Checkpoint, ProgressBar, TimeLimit
 from viewmend.callbacks.protocol import Callback
 from viewmend.exceptions import InvalidParameterError
-from viewmend.parameters import short
 from viewmend.persistence.registry import LAYOUTS
 
 
@@ -73,7 +72,7 @@ def watch(
     elif asked:
         msg = (
             f"{' and '.join(asked)} needs a method that works in rounds, got "
-            f"{type(model).__name__}; choose one of {short(sorted(LAYOUTS))}, or leave it out"
+            f"{type(model).__name__}; choose Mend or AGF-TI with --method, or leave it out"
         )
         raise InvalidParameterError(msg)
     return bar
@@ -91,18 +90,19 @@ def telling_interrupts(
         yield
     except KeyboardInterrupt as error:
         stage = f"It was at: {bar.stage}. " if bar.stage else ""
-        if written:
-            kept = f"Written before: {', '.join(map(str, written))}; no other file was changed."
-        elif checkpoint is not None and checkpoint.exists():
-            kept = (
-                f"The rounds that ended are kept in {checkpoint}; the same command goes on there."
-            )
-        elif checkpoint is not None:
-            kept = "No round had ended; the same command goes on with what is in place."
-        else:
-            kept = (
-                "Nothing was kept, and no file was changed; with --checkpoint FILE a fit can be "
-                "gone on with, and --time-limit SECONDS ends it with a model."
-            )
-        error.add_note(stage + kept)
+        error.add_note(stage + _what_is_kept(checkpoint, written))
         raise
+
+
+def _what_is_kept(checkpoint: Path | None, written: Sequence[Path]) -> str:
+    if written:
+        return f"Written before: {', '.join(map(str, written))}; no other file was changed."
+    if checkpoint is None:
+        return (
+            "Nothing was kept, and no file was changed; --checkpoint FILE lets the same command go "
+            "on where it was stopped, --time-limit SECONDS ends a fit with a model."
+        )
+    parts = [path for path in (checkpoint, Checkpoint(checkpoint).geometry_path) if path.exists()]
+    if not parts:
+        return f"Nothing was in {checkpoint} yet; the same command begins anew."
+    return f"What was done is in {', '.join(map(str, parts))}; the same command goes on from there."

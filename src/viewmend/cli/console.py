@@ -17,6 +17,7 @@ from rich.table import Table
 
 from viewmend.cli.wording import for_command_line
 from viewmend.exceptions import (
+    CheckpointError,
     InvalidLabelsError,
     InvalidParameterError,
     InvalidViewsError,
@@ -28,6 +29,7 @@ from viewmend.text import json_printable, printable
 
 # What users can put right themselves: told in a sentence, without a traceback.
 USER_ERRORS = (
+    CheckpointError,
     ImportError,
     InvalidLabelsError,
     InvalidParameterError,

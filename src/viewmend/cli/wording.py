@@ -21,7 +21,23 @@ def _options(match: re.Match[str]) -> str:
 WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"change it with set_params\(([^)]*)\)", _options),
     (r"change it with set_params", "change it with --set NAME=VALUE"),
-    (r"set (\w+=\S+?)(?=[,;. ]|$)", r"pass --set \1"),
+    (r"(?<!-)\bset (\w+=\S+) or (\w+=\w+)", r"pass --set \1 or --set \2"),
+    (r"(?<!-)\bset (\w+=\S+?)(?=[,;. ]|$)", r"pass --set \1"),
+    (r", a NumPy random Generator or None", ""),
+    (
+        r"view_sizes=.* leave view_sizes out or pass one array",
+        "view_sizes is for views that stand side by side in one array of Python; leave it out",
+    ),
+    (
+        r"and pass a dict to name the classes",
+        "and name the classes, as in --set \"class_prior={'a': 0.2, 'b': 0.8}\"",
+    ),
+    (r"name it in id_column", "name it with --id"),
+    (r"or say which one it is", "or name it with --id COLUMN"),
+    (r"\by must hold", "the labels must hold"),
+    (r"recode y if it calls", "recode them if they call"),
+    (r"write it again with \w+\.\w+\(path\)", "write it again"),
+    (r"\[Errno \d+\] ", ""),
     (
         r"raise max_iter, tol or graph_smoothing",
         "raise one of them with --set, as in --set tol=0.001",
@@ -47,7 +63,7 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r", as in from_frames\(frames, on='id'\)", ", with --id COLUMN"),
     (r"(?:viewmend\.persistence\.|viewmend\.)save wrote", "viewmend fit -o wrote"),
     (r"save the model again", "fit it again with viewmend fit -o"),
-    (r"or mark the rows missing in mask( if the)?", r"or leave the rows out of the table\1"),
+    (r"or mark the rows missing(?: in mask)?", "or leave the rows out of the table"),
     (r"pass one label per sample", "name the column of labels with --labels"),
     (r"mask must be", "what tells observed samples must be"),
     (r"\bX has\b", "the data has"),
