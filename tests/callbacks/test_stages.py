@@ -74,13 +74,7 @@ def test_watching_changes_no_bit(model):
 
 def test_the_bar_names_each_part_and_keeps_its_clock():
     console = terminal()
-    bar = ProgressBar(console)
-
-    def refresh(*_):
-        bar._progress.refresh()
-
-    watcher = type("Refresh", (), {"on_stage": refresh, "__call__": refresh})()
-    mend().set_callbacks(bar, watcher).fit(TASK.data, TASK.y)
+    mend().set_callbacks(ProgressBar(console)).fit(TASK.data, TASK.y)
     text = shown(console)
     for words in ("neighbours of view 2 of 2", "kernel features", "round 2 of 3", "calibration"):
         assert f"MendClassifier: {words}" in text

@@ -108,7 +108,7 @@ class ProgressBar:
         # A task that reached its total would stop its clock: `done` of a stage never does.
         task = self._progress.task_ids[0]
         words = f"{self._fit.name}: {name}"
-        self._progress.update(task, description=words, completed=done, total=total)
+        self._progress.update(task, description=words, completed=done, total=total, refresh=True)
 
     def starting_point(self, _problem: Any) -> None:
         """Rounds begin."""
