@@ -7,7 +7,12 @@ STAMP  := $(VENV)/.installed
 # The version the deep methods are tested with; `make torch` is needed for them alone.
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test bounds install torch lint docs bench bench-full clean
+# The oldest versions that pyproject.toml allows, in an environment of their own.
+FLOORS       := .venv-floors
+FLOORS_STAMP := $(FLOORS)/.installed
+FLOORS_OF    := cli plot frames omics dask bench
+
+.PHONY: demo test bounds floors install torch lint docs bench bench-full clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "viewmend needs Python 3.11 or newer, this is " + sys.version)'
@@ -38,6 +43,18 @@ bounds: $(STAMP)  ## the tests of compiled kernels with every index checked
 	    tests/backend/test_kernels.py tests/backend/test_fourier.py tests/core/graphs \
 	    tests/hostile/test_magnitudes.py $(ARGS)
 
+$(FLOORS_STAMP): pyproject.toml scripts/floors.py
+	$(PYTHON) -m venv --clear $(FLOORS)
+	$(FLOORS)/bin/python scripts/floors.py $(FLOORS_OF) > $(FLOORS)/floors.txt
+	$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: \
+	    -r $(FLOORS)/floors.txt pytest
+	$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $(FLOORS_STAMP)
+
+floors: $(FLOORS_STAMP)  ## fit, predict, save and the command line with the oldest versions allowed
+	NUMBA_CACHE_DIR=build/numba-floors OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(FLOORS)/bin/python \
+	    -m pytest -q --noconftest -p no:cacheprovider -W default tests/test_smoke.py $(ARGS)
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -55,4 +72,4 @@ bench-full: $(STAMP)  ## speed at all sizes, which takes hours, and its page
 	$(BIN)/python -m benchmarks.perf --set full --out build/bench-full --page docs/benchmarks/speed.md
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(FLOORS) build dist .pytest_cache .mypy_cache .ruff_cache

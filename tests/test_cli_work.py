@@ -382,7 +382,10 @@ REFUSALS = [
     (["fit", "{data}", "-l", "stage", "-o", "{out}", "--id", "name"], "no column 'name'"),
     (["fit", "{data}/none", "-o", "{out}"], "there is no file or folder"),
     (["predict", "{model}", "{data}", "-o", "{data}/p.csv"], "read as a view"),
-    (["predict", "{data}/labs.csv", "{data}", "-o", "{out}"], "a model file starts with"),
+    (
+        ["predict", "{data}/labs.csv", "{data}", "-o", "{out}"],
+        "does not begin as a file of viewmend does",
+    ),
     (["predict", "{model}", "{data}/../nothing", "-o", "{out}"], "there is no file or folder"),
     (["evaluate", "{model}", "{data}", "-l", "stage"], "model was given all of them"),
 ]

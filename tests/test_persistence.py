@@ -265,7 +265,7 @@ def with_manifest(data, edit):
 def test_foreign_files_are_told_from_truncated_ones(files):
     data = files["mend"]
     for foreign in (b"", b"\x89PNG\r\n", pickle.dumps(NeighbourRule()), data[5:]):
-        with pytest.raises(ModelFileError, match="a model file starts with"):
+        with pytest.raises(ModelFileError, match="does not begin as a file of viewmend"):
             loaded(foreign)
     for size in (4, 100, len(data) // 2, len(data) - 1):
         with pytest.raises(ModelFileError, match=r"truncated|the digest of all"):

@@ -417,7 +417,7 @@ def test_progress_bar_counts_rounds_on_a_terminal_and_is_silent_elsewhere():
     agfti().set_callbacks(ProgressBar(shown), ProgressBar(hidden)).fit(TASK.data, TASK.y)
     text = shown.file.getvalue()
     assert "AGFTIClassifier" in text
-    assert "4/4" in text
+    assert "round 1 of 4" in text
     assert hidden.file.getvalue() == ""
 
 
@@ -430,7 +430,7 @@ def test_progress_bar_gives_the_terminal_back_after_an_error():
 
 def test_progress_bar_names_the_extra_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    with pytest.raises(ImportError, match=r"pip install 'viewmend\[cli\]'"):
+    with pytest.raises(ImportError, match=r"pip install .*\[cli\]'"):
         ProgressBar()
 
 
@@ -453,7 +453,7 @@ def test_a_search_tells_of_every_comparison_and_its_estimator_of_the_final_fit()
     assert search_diary.pages == [("begin", "LabelSearchCV", n_comparisons), *rounds, end]
     assert fit_diary.pages == [("begin", "MendClassifier", 3), (1,), (2,), (3,), end]
     lines = stream.getvalue().splitlines()
-    assert lines[0].startswith("comparison   1  fold 1  found ")
+    assert "s  comparison   1  fold 1  found " in lines[0]
     scores = [float(line.split("found")[1].split("%")[0]) / 100 for line in lines[:7]]
     np.testing.assert_allclose(scores, search.cv_results_["split0_test_score"], atol=6e-4)
 

@@ -260,7 +260,7 @@ def test_a_truncated_file_is_told(path, share):
 
 def test_files_of_other_kinds_are_told(path):
     path.write_text("round,change\n1,0.5\n")
-    with pytest.raises(CheckpointError, match=r"got b'roun'.*begin anew"):
+    with pytest.raises(CheckpointError, match=r"not begin as a file of viewmend does.*begin anew"):
         fitted(Checkpoint(path))
     viewmend.save(fitted(max_iter=1), path)
     with pytest.raises(CheckpointError, match="class must be 'Checkpoint', got 'AGFTIClassifier'"):

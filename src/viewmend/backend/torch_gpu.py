@@ -17,6 +17,7 @@ import numpy as np
 from viewmend.backend import agnostic
 from viewmend.backend.namespace import Array, to_numpy
 from viewmend.backend.polar import N_COURSES, SMALLEST_SHARE, quintics
+from viewmend.extras import how_to_install
 
 __all__ = [
     "ascend",
@@ -53,8 +54,8 @@ def import_torch() -> Any:
         return importlib.import_module("torch")
     except ModuleNotFoundError as error:
         msg = (
-            "PyTorch is needed here and is not installed; install it with "
-            "pip install viewmend[torch], or set device=None for NumPy where that is a choice"
+            f"PyTorch is needed here and is not installed; {how_to_install('torch')}, or set "
+            f"device=None for NumPy where that is a choice"
         )
         raise ImportError(msg) from error
 

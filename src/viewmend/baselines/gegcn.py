@@ -46,7 +46,7 @@ class GEGCNClassifier(CompleteViewClassifier):
     ``CE + R``; ``CE - log score(A)``; the loss of the evaluator; and ``CE``.
 
     Needs every view of every sample; missing ones are imputed first. Needs PyTorch
-    (``pip install viewmend[torch]``).
+    (``pip install '.[torch]'``).
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
         CE(S) + alpha (sum_v |X_v - S Q3_v^T Q2_v^T Q1_v^T|^2 + lam sum_v tr(S^T Phi_v S))
 
     Needs every view of every sample; missing ones are imputed first. Needs PyTorch
-    (``pip install viewmend[torch]``).
+    (``pip install '.[torch]'``).
 
     Parameters
     ----------

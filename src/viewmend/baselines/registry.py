@@ -26,7 +26,7 @@ class Method:
     paper : str
         Short reference.
     extra : str or None
-        Extra to install, as in ``pip install viewmend[torch]``.
+        Extra to install, as in ``pip install '.[torch]'``.
     """
 
     name: str

@@ -24,6 +24,7 @@ from viewmend.bench.runs import InvalidRecordError, Record, environments_of
 from viewmend.bench.store import ResultStore, export_records
 from viewmend.bench.summaries import METRICS, by_protocol
 from viewmend.bench.tables.table import FORMATS, write_table
+from viewmend.datasets.catalogue import DATA_VARIABLE, EMBEDDED
 from viewmend.exceptions import InvalidParameterError
 from viewmend.storage.atomic import replacing, write_text
 from viewmend.text import printable
@@ -84,6 +85,9 @@ def run(  # noqa: PLR0913 - one argument per option of the command line
             session.forget_failures()
         console = Console()
         before = sum(session.counts().values(), Count())
+        if session.absent and before == Count():
+            msg = f"no run of {session.experiment.name!r} can be done. {_absent(session)}"
+            raise InvalidParameterError(msg)
         with shown_progress(console, before) as watch:
             session.carry_out(spread_over(jobs, dask), watch, time_limit)
         if print_status(console, session).failed:
@@ -252,8 +256,20 @@ def _final(session: Session) -> list[Record]:
         msg = (
             f"no run of the experiment {name!r} is done in {folder}; do it with viewmend bench run"
         )
+        if session.absent:
+            msg += f". {_absent(session)}"
         raise InvalidParameterError(msg)
     return records
+
+
+def _absent(session: Session) -> str:
+    """Which data is not there, and how to have it."""
+    names, there = list(session.absent), ", ".join(map(repr, EMBEDDED))
+    return (
+        f"Data sets that are absent in {session.folders.data_dir}: {', '.join(names)}. They do "
+        f"not come with viewmend: put their files there (viewmend bench status tells the names), "
+        f"or name their folder with --data DIR or {DATA_VARIABLE}. Always there: {there}"
+    )
 
 
 def _look(metric: str, paper: Path | None, subject: str) -> Look:

@@ -21,6 +21,7 @@ from viewmend.bench.runs import STATUSES, InvalidRecordError, Record, RunKey
 from viewmend.bench.store import ResultStore
 from viewmend.datasets.catalogue import absent
 from viewmend.exceptions import InvalidParameterError
+from viewmend.extras import how_to_install
 
 # In place of a status: another process is at the run, or there was no time left for it.
 ELSEWHERE = "elsewhere"
@@ -233,6 +234,6 @@ def _require(name: str, extra: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        msg = f"running in parallel needs {name}, which is not installed; run: pip install "
-        msg += f"'viewmend[{extra}]', or use --jobs 1"
+        msg = f"running in parallel needs {name}, which is not installed; {how_to_install(extra)}, "
+        msg += "or use --jobs 1"
         raise ImportError(msg) from error

@@ -15,6 +15,7 @@ from viewmend.bench.environment import check_publishable
 from viewmend.bench.record_files import read_key, read_record
 from viewmend.bench.runs import InvalidRecordError, Record, RunKey, environments_of, leaves, plain
 from viewmend.exceptions import DataWarning, InvalidParameterError
+from viewmend.extras import how_to_install
 from viewmend.storage.atomic import replacing
 from viewmend.text import without_formulas
 
@@ -181,7 +182,8 @@ def export_records(records: Iterable[Record], path: Path) -> None:
         with replacing(path) as file:
             frame.apply(_of_one_type).to_parquet(file, index=False, engine="pyarrow")
     except ImportError as error:
-        msg = "Parquet needs pyarrow, which is not installed; run: pip install pyarrow, or use .csv"
+        install = how_to_install("bench")
+        msg = f"Parquet needs pyarrow, which is not installed; {install}, or use .csv"
         raise ImportError(msg) from error
 
 

@@ -12,6 +12,10 @@ A callback may have any of these methods too:
     With a `Fit`: the estimator, and the number of its rounds at most.
 ``on_fit_end(fit, error)``
     In any case, with what was raised or None; in the reverse order of the callbacks.
+``on_stage(name, done, total)``
+    When a part of the fit begins: what it is, such as "neighbours of view 2 of 3", and how many
+    pieces of that kind of work are done, of how many; ``total`` is None where nobody can tell.
+    Rounds are not told so, but by the call after each.
 ``kept_geometry(problem)``
     Answers with a `viewmend.core.mend.geometry.MendGeometry` for Mend to use, or None.
 ``on_geometry(problem, geometry)``

@@ -95,9 +95,11 @@ class CheckpointFile:
         try:
             yield
         except (ModelFileError, RecursionError) as error:
+            # The archive's own remedy, after the semicolon, is that of a model.
+            reason = str(error).partition("; ")[0]
             msg = (
-                f"{self.path} is no checkpoint that can be read: {error}. Delete the file to begin "
-                f"anew, or give Checkpoint another path"
+                f"{self.path} is no checkpoint that can be read: {reason}. Delete the file to "
+                f"begin anew, or give Checkpoint another path"
             )
             raise CheckpointError(msg) from error
 

@@ -28,6 +28,9 @@ except ImportError:  # scikit-learn before 1.9, which has no callbacks
 
 __all__ = ["WatchedMixin", "kept_or_made", "reason_to_stop", "starting_point", "with_callbacks"]
 
+# Attribute of an estimator that has the callbacks of the fit under way.
+_WATCHERS = "_watchers"
+
 Result = TypeVar("Result")
 
 
@@ -81,7 +84,26 @@ class WatchedMixin(CallbackSupportMixin):
         """Parameters that the rounds depend on, for checkpoints; None if there is no resuming."""
         return None
 
+    def tell_stage(self, name: str, done: int = 0, total: int | None = None) -> None:
+        """Tell all callbacks what begins now, as ``on_stage(name, done, total)``.
+
+        Parameters
+        ----------
+        name : str
+            In words that follow the name of the estimator, such as "calibration 1 of 3".
+        done, total : int
+            Pieces of this part of the fit that are behind it, and that it has; ``total`` is None
+            where they cannot be counted.
+        """
+        for callback in self._all_callbacks():
+            _tell(callback, "on_stage", name, done, total)
+
     def _all_callbacks(self) -> list[Callback]:
+        """Those of the fit under way, the same objects from its begin to its end; or new ones."""
+        watchers: list[Callback] | None = vars(self).get(_WATCHERS)
+        return self._new_callbacks() if watchers is None else watchers
+
+    def _new_callbacks(self) -> list[Callback]:
         tasks = [_SklearnTasks(self)] if hasattr(self, "_callback_fit_ctx") else []
         return [*self.callbacks, *tasks]
 
@@ -92,7 +114,10 @@ class WatchedMixin(CallbackSupportMixin):
         if hasattr(self, "_skl_callbacks"):
             self._init_callback_context(max_subtasks=max_rounds)
         with ExitStack() as endings:
-            for callback in self._all_callbacks():
+            watchers = self._new_callbacks()
+            setattr(self, _WATCHERS, watchers)
+            endings.callback(delattr, self, _WATCHERS)
+            for callback in watchers:
                 endings.push(_ending(callback, fit))
                 _tell(callback, "on_fit_begin", fit)
             yield

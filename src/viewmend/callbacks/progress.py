@@ -6,12 +6,14 @@ import csv
 import io
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from viewmend.callbacks.protocol import Fit, RoundRecord
+from viewmend.extras import how_to_install
 from viewmend.storage.atomic import check_folder, replacing
 
 if TYPE_CHECKING:
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
 
 class LogRounds:
-    """Write one line per round.
+    """Write one line per round, and one when another part of the fit begins.
+
+    Every line begins with the seconds since the fit did.
 
     Parameters
     ----------
@@ -30,18 +34,43 @@ class LogRounds:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream
+        self._begin: float | None = None
+        self._stage = ""
+
+    def on_fit_begin(self, _fit: Fit) -> None:
+        self._begin, self._stage = time.monotonic(), ""
+
+    def on_stage(self, name: str, _done: int, _total: int | None) -> None:
+        if name != self._stage:
+            self._stage = name
+            self._write(name)
 
     def __call__(self, round_: RoundRecord, _state: Any) -> None:
-        (self.stream or sys.stderr).write(f"{round_.summary()}\n")
+        self._write(round_.summary())
+
+    def _write(self, line: str) -> None:
+        # Where there is no fit around the rounds, as in `viewmend.core.solve`, the first line is 0.
+        if self._begin is None:
+            self._begin = time.monotonic()
+        elapsed = time.monotonic() - self._begin
+        (self.stream or sys.stderr).write(f"{elapsed:7.1f} s  {line}\n")
 
 
 class ProgressBar:
-    """A bar over the rounds of a fit, on a terminal; nothing anywhere else.
+    """What a fit is doing, how much of that is done, and the time since it began, on a terminal.
+
+    Elsewhere nothing is shown. The bar is that of the part of the fit under way: the neighbour
+    searches, the rounds, the calibration.
 
     Parameters
     ----------
     console : rich.console.Console, optional
         Standard error by default.
+
+    Attributes
+    ----------
+    stage : str
+        What the last fit was doing when it was last heard of, such as "round 3 of 10".
 
     Raises
     ------
@@ -53,28 +82,55 @@ class ProgressBar:
         try:
             from rich.console import Console
         except ImportError as error:
-            msg = "ProgressBar needs rich, which is not installed; run: pip install 'viewmend[cli]'"
+            msg = f"ProgressBar needs rich, which is not installed; {how_to_install('cli')}"
             raise ImportError(msg) from error
         self.console = Console(stderr=True) if console is None else console
+        self.stage = ""
+        self._fit: Fit | None = None
         self._progress: Progress | None = None
 
     def on_fit_begin(self, fit: Fit) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         hidden = not self.console.is_terminal
+        self._fit = fit
         self._progress = Progress(*columns, console=self.console, transient=True, disable=hidden)
-        self._progress.add_task(fit.name, total=fit.max_rounds)
+        self._progress.add_task(fit.name, total=None)
+        self.on_stage("input", 0, None)
         self._progress.start()
 
+    def on_stage(self, name: str, done: int, total: int | None) -> None:
+        # Outside a fit, as in a search that builds what several fits share, there is no bar.
+        if self._fit is None or self._progress is None:
+            return
+        self.stage = name
+        # A task that reached its total would stop its clock: `done` of a stage never does.
+        task = self._progress.task_ids[0]
+        words = f"{self._fit.name}: {name}"
+        self._progress.update(task, description=words, completed=done, total=total, refresh=True)
+
+    def starting_point(self, _problem: Any) -> None:
+        """Rounds begin."""
+        self._show_round_after(0)
+
+    def on_resume(self, history: Sequence[Any]) -> None:
+        self._show_round_after(len(history))
+
     def __call__(self, round_: RoundRecord, _state: Any) -> None:
-        if self._progress is not None:
-            self._progress.update(self._progress.task_ids[0], completed=round_.iteration)
+        self._show_round_after(round_.iteration)
 
     def on_fit_end(self, _fit: Fit, _error: BaseException | None) -> None:
         if self._progress is not None:
             self._progress.stop()
-            self._progress = None
+            self._fit = self._progress = None
+
+    def _show_round_after(self, n_done: int) -> None:
+        most = 0 if self._fit is None else self._fit.max_rounds
+        if n_done < most:
+            self.on_stage(f"round {n_done + 1} of {most}", n_done, most)
+        else:
+            self.on_stage("result", 0, None)
 
 
 class HistoryCSV:

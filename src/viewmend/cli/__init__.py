@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from viewmend.extras import how_to_install
+
 __all__ = ["app"]
 
 app: Callable[..., Any]
@@ -18,7 +20,6 @@ except ImportError as error:
     def app() -> NoReturn:
         """The entry point where Typer or Rich is missing."""
         msg = (
-            f"the command viewmend needs {MISSING}, which is not installed; "
-            "run: pip install 'viewmend[cli]'"
+            f"the command viewmend needs {MISSING}, which is not installed; {how_to_install('cli')}"
         )
         raise SystemExit(msg)

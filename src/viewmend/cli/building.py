@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from viewmend.baselines.registry import METHODS, Method, get_method
 from viewmend.callbacks import Checkpoint, ProgressBar, TimeLimit
 from viewmend.callbacks.protocol import Callback
 from viewmend.exceptions import InvalidParameterError
-from viewmend.parameters import short
 from viewmend.persistence.registry import LAYOUTS
 
 
@@ -59,18 +59,50 @@ def _setting(text: str, method: str, known: Sequence[str]) -> tuple[str, Any]:
 
 def watch(
     model: Any, console: Console, seconds: float | None, checkpoint: Path | None = None
-) -> None:
+) -> ProgressBar:
     """Show the progress of a fit that works in rounds, stop it in time, and keep it."""
+    bar = ProgressBar(console)
     asked: dict[str, Callback] = {}
     if checkpoint is not None:
         asked["--checkpoint"] = Checkpoint(checkpoint)
     if seconds is not None:
         asked["--time-limit"] = TimeLimit(seconds)
     if hasattr(model, "set_callbacks"):
-        model.set_callbacks(ProgressBar(console), *asked.values())
+        model.set_callbacks(bar, *asked.values())
     elif asked:
         msg = (
             f"{' and '.join(asked)} needs a method that works in rounds, got "
-            f"{type(model).__name__}; choose one of {short(sorted(LAYOUTS))}, or leave it out"
+            f"{type(model).__name__}; choose Mend or AGF-TI with --method, or leave it out"
         )
         raise InvalidParameterError(msg)
+    return bar
+
+
+@contextmanager
+def telling_interrupts(
+    bar: ProgressBar, checkpoint: Path | None, written: list[Path]
+) -> Iterator[None]:
+    """Let Ctrl-C tell where it met the fit, what is kept of it, and how to go on.
+
+    ``written`` is filled by the caller with the files that are whole.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        stage = f"It was at: {bar.stage}. " if bar.stage else ""
+        error.add_note(stage + _what_is_kept(checkpoint, written))
+        raise
+
+
+def _what_is_kept(checkpoint: Path | None, written: Sequence[Path]) -> str:
+    if written:
+        return f"Written before: {', '.join(map(str, written))}; no other file was changed."
+    if checkpoint is None:
+        return (
+            "Nothing was kept, and no file was changed; --checkpoint FILE lets the same command go "
+            "on where it was stopped, --time-limit SECONDS ends a fit with a model."
+        )
+    parts = [path for path in (checkpoint, Checkpoint(checkpoint).geometry_path) if path.exists()]
+    if not parts:
+        return f"Nothing was in {checkpoint} yet; the same command begins anew."
+    return f"What was done is in {', '.join(map(str, parts))}; the same command goes on from there."

@@ -15,6 +15,7 @@ from viewmend.cli.inspect import inspect
 from viewmend.cli.methods import methods
 from viewmend.cli.predict import predict
 from viewmend.cli.report import report
+from viewmend.text import printable
 from viewmend.version import __version__
 
 # What shells expect of a command that Ctrl-C ended: 128 and the number of the signal.
@@ -29,7 +30,10 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             command = f"{ctx.info_name} {ctx.invoked_subcommand}"
-            typer.echo(f"Interrupted: {command} was stopped before its end.", err=True)
+            # What was kept, and how to go on, is told by whoever knew.
+            told = getattr(error, "__notes__", None) or ["No file was written or changed."]
+            typer.echo(f"Interrupted: you stopped {command} (Ctrl-C) before its end.", err=True)
+            typer.echo(printable("\n".join(told)), err=True)
             raise typer.Exit(INTERRUPTED) from error
 
 

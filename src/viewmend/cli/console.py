@@ -15,17 +15,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from viewmend.cli.wording import for_command_line
 from viewmend.exceptions import (
+    CheckpointError,
     InvalidLabelsError,
     InvalidParameterError,
     InvalidViewsError,
     TooLargeError,
 )
+from viewmend.extras import EXTRA_OF, how_to_install
 from viewmend.storage.errors import ModelFileError
 from viewmend.text import json_printable, printable
 
 # What users can put right themselves: told in a sentence, without a traceback.
 USER_ERRORS = (
+    CheckpointError,
     ImportError,
     InvalidLabelsError,
     InvalidParameterError,
@@ -42,12 +46,13 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        msg = (
-            f"{error}; run: pip install 'viewmend[frames,omics,plot,torch]', or what it needs of it"
-        )
+        package = str(error.name).partition(".")[0]
+        extra = EXTRA_OF.get(package)
+        remedy = f"run: pip install {package}" if extra is None else how_to_install(extra)
+        msg = f"this needs {package}, which is not installed; {remedy}"
         raise typer.BadParameter(printable(msg)) from error
     except USER_ERRORS as error:
-        raise typer.BadParameter(printable(error)) from error
+        raise typer.BadParameter(printable(for_command_line(error))) from error
 
 
 @contextmanager
@@ -57,9 +62,10 @@ def short_warnings(console: Console) -> Iterator[list[str]]:
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         # What other libraries plan to change is not for whoever types a command.
-        if issubclass(category, UserWarning) and str(message) not in notes:
-            notes.append(str(message))
-            console.print(printable(f"Note: {message}"), style="yellow", markup=False)
+        text = for_command_line(message)
+        if issubclass(category, UserWarning) and text not in notes:
+            notes.append(text)
+            console.print(printable(f"Note: {text}"), style="yellow", markup=False)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

@@ -15,7 +15,13 @@ from rich.console import Console
 from viewmend.baselines.registry import Method
 from viewmend.cli import options
 from viewmend.cli.answers import prediction_table, write_predictions
-from viewmend.cli.building import build_model, can_be_saved, find_method, watch
+from viewmend.cli.building import (
+    build_model,
+    can_be_saved,
+    find_method,
+    telling_interrupts,
+    watch,
+)
 from viewmend.cli.console import (
     check_table,
     check_writable,
@@ -104,13 +110,15 @@ def fit(
         chosen = find_method(method)
         _check_files(files, data, chosen)
         model = build_model(chosen, settings or (), seed)
-        watch(model, console, time_limit, checkpoint)
+        bar, written = watch(model, console, time_limit, checkpoint), list[Path]()
         request = options.request_for(id_column, labels, unlabelled, view, leave_out)
-        with fitting_on(dask, memory_limit) as fit_model:
-            fitted = _fit(model, read_view_tables(data, request), fit_model)
-        for kind, path in files.items():
-            if path is not None:
-                WRITERS[kind](fitted, path)
+        with telling_interrupts(bar, checkpoint, written):
+            with fitting_on(dask, memory_limit) as fit_model:
+                fitted = _fit(model, read_view_tables(data, request), fit_model)
+            for kind, path in files.items():
+                if path is not None:
+                    WRITERS[kind](fitted, path)
+                    written.append(path)
     summary = _summary(fitted, chosen.name)
     summary |= {"files": {kind: str(path) for kind, path in files.items() if path}, "notes": notes}
     if as_json:

@@ -130,7 +130,8 @@ def as_label_array(y: object, n_samples: int) -> np.ndarray:
 def find_unlabelled(values: np.ndarray) -> np.ndarray:
     """True at -1, None, NaN and ``pandas.NA``, (n_samples,)."""
     if values.dtype.kind == "O":
-        return np.asarray(np.frompyfunc(_is_marker, 1, 1)(values), dtype=bool)
+        # Not by a ufunc: NumPy 2.5 warns of an invalid value where Python compares NaN in one.
+        return np.fromiter(map(_is_marker, values.flat), dtype=bool).reshape(values.shape)
     # Only NaN and NaT differ from themselves.
     unlabelled = np.asarray(values != values)
     return unlabelled | (values == -1) if values.dtype.kind in "iuf" else unlabelled

@@ -320,6 +320,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         size = check_graph_size(self, data)
         build, normalize = IMPUTATIONS[self.imputation], NORMALIZERS[self.normalize]
         to_device = mover_to(check_device(self.device, self._input_device))
+        self.tell_stage("anchors and graphs")
         return build(data, labels.codes, normalize, size, self.random_state, to_device)
 
     def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:

@@ -255,8 +255,8 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         names = sorted(set(given) - self._without_effect_on_rounds)
         return {name: repr(np.array(given[name], dtype=object).tolist()) for name in names}
 
-    def _all_callbacks(self) -> list[Callback]:
-        return ([LogRounds()] if self.verbose else []) + super()._all_callbacks()
+    def _new_callbacks(self) -> list[Callback]:
+        return ([LogRounds()] if self.verbose else []) + super()._new_callbacks()
 
 
 class InductiveMixin:

@@ -84,6 +84,7 @@ class CalibratedMixin:
     fitted_state_: FittedState
     _store_shares: Callable[..., None]
     _explained: Callable[[np.ndarray], Explanation]
+    tell_stage: Callable[..., None]
 
     @property
     def estimated_accuracy_(self) -> AccuracyEstimate | None:
@@ -175,6 +176,7 @@ class CalibratedMixin:
         codes = np.where(labels.labelled, labels.codes, np.argmax(shares, axis=1))
         calibration = uncalibrated(labels.n_classes)
         if self.calibration is not None:
+            self.tell_stage("calibration")
             scores, held_out_codes = hold_out[self.calibration]()
             held_out = scaled_shares(scores, state.labelled_shares)
             calibration = Calibration(

@@ -78,7 +78,8 @@ def cross_fitted(
     folds = label_folds(labels.codes, order, N_FOLDS)
     layout = ViewLayout(model.view_names_, model.view_n_features_, model.observed_)
     shares = []
-    for fold in folds:
+    for turn, fold in enumerate(folds):
+        model.tell_stage(f"calibration {turn + 1} of {len(folds)}", turn, len(folds))
         other = silent(model)
         fit_silently(other, layout, geometry, labels_without(fold, labels))
         shares.append(np.asarray(other.label_distributions_[fold]))

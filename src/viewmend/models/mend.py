@@ -238,12 +238,13 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         order = canonical_order(data.views, data.observed, labels.codes)
         views, observed = tuple(view[order] for view in data.views), data.observed[order]
         problem = GeometryProblem(views, observed, settings)
-        make = partial(build_geometry, views, observed, settings)
+        make = partial(build_geometry, views, observed, settings, self.tell_stage)
         return order, kept_or_made(self._all_callbacks(), problem, make)
 
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
         order, ordered = geometry
         labelling, settings = make_labelling(self.class_prior, labels, order), make_settings(self)
+        self.tell_stage("graphs")
         graphs = view_graphs(ordered, labels.n_classes, settings.neighbours)
         problem = MendProblem(ordered, labelling.Y, labelling.prior, labelling.trust)
         callbacks = self._all_callbacks()

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from viewmend.extras import how_to_install
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -67,7 +69,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        msg = "drawing needs Matplotlib, which is not installed; run: pip install viewmend[plot]"
+        msg = f"drawing needs Matplotlib, which is not installed; {how_to_install('plot')}"
         raise ImportError(msg) from error
 
 

@@ -172,8 +172,8 @@ def read_archive(file: BinaryIO) -> Document:
     start = file.read(len(ZIP_START))
     if start != ZIP_START:
         msg = (
-            f"a model file starts with {ZIP_START!r}, got {start!r}; pass a file that "
-            f"viewmend.persistence.save wrote"
+            "the file does not begin as a file of viewmend does: it is of another kind, or empty; "
+            "pass a file that viewmend.save wrote"
         )
         raise ModelFileError(msg)
     try:
@@ -183,14 +183,14 @@ def read_archive(file: BinaryIO) -> Document:
     except ModelFileError:
         raise
     except ARCHIVE_ERRORS as error:
-        msg = f"a model file must be a whole zip archive, got a truncated one ({error}); {DAMAGED}"
+        msg = f"the file must be a whole zip archive, got a truncated one ({error}); {DAMAGED}"
         raise ModelFileError(msg) from error
 
 
 def _read(archive: zipfile.ZipFile, size: int, sealed: bool) -> Document:
     members = _checked_members(archive, size)
     if MANIFEST not in members:
-        msg = f"a model file holds {MANIFEST}, got a zip archive without; {DAMAGED}"
+        msg = f"the archive must hold {MANIFEST}, got a zip archive without; {DAMAGED}"
         raise ModelFileError(msg)
     length = members[MANIFEST].file_size
     expect(length <= MOST_MANIFEST_BYTES, MANIFEST, f"at most {MOST_MANIFEST_BYTES} bytes", length)
@@ -268,7 +268,7 @@ def _check_schema(manifest: Any) -> None:
     expect(type(schema) is int and schema >= 1, "schema", "a positive integer", schema)
     if schema > SCHEMA:
         msg = (
-            f"the model file has schema {schema}, this version of viewmend reads up to {SCHEMA}; "
+            f"the file has schema {schema}, this version of viewmend reads up to {SCHEMA}; "
             f"upgrade viewmend to open it, or save the model again with this version"
         )
         raise ModelFileError(msg)

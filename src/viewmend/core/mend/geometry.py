@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,13 @@ from viewmend.core.graphs.nearest import Neighbours, neighbour_search
 from viewmend.core.graphs.neighbours import graph_from_neighbours, scatter_graph
 from viewmend.core.mend.kernel_features import KernelFeatures, kernel_features
 from viewmend.core.mend.representations import REPRESENTATIONS, Representation, represent
+
+# Called as ``tell(name, done, total)`` when a part of the work begins.
+Tell = Callable[[str, int, int | None], None]
+
+
+def _tell_nobody(_name: str, _done: int, _total: int | None) -> None:
+    """Of work that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,10 @@ class MendGeometry:
 
 
 def build_geometry(
-    views: Sequence[np.ndarray], observed: np.ndarray, settings: GeometrySettings
+    views: Sequence[np.ndarray],
+    observed: np.ndarray,
+    settings: GeometrySettings,
+    tell: Tell = _tell_nobody,
 ) -> MendGeometry:
     """Representations, neighbours and kernel features of every view.
 
@@ -88,6 +98,8 @@ def build_geometry(
     views : sequence of array (n_samples, n_features_v)
     observed : array (n_samples, n_views) of bool
     settings : GeometrySettings
+    tell : callable, optional
+        Called as ``tell(name, done, total)`` when a part of the work begins.
     """
     rows = [np.flatnonzero(column) for column in observed.T]
     # A missing row takes part in nothing: each view is reduced to the rows it has.
@@ -100,12 +112,25 @@ def build_geometry(
         landmarks = bottom_rows(seen[v], settings.n_landmarks, settings.seed)
         return kernel_features(mapped[v], landmarks, settings.kernel_width)
 
+    tell("representations", 0, None)
     fitted = parallel_map(fit, seen)
     mapped = parallel_map(_apply, zip(fitted, seen, strict=True))
-    # Not within a map over views: the search itself runs on all threads.
-    near = [neighbour_search(mapped_v, settings.most_neighbours + 1) for mapped_v in mapped]
+    near = _neighbours(mapped, settings.most_neighbours + 1, tell)
+    tell("kernel features", 0, None)
     features = parallel_map(expand, range(len(seen)))
     return MendGeometry(tuple(map(MendView, seen, rows, fitted, near, features)), observed)
+
+
+def _neighbours(
+    mapped: Sequence[Mapping[str, np.ndarray]], k: int, tell: Tell
+) -> list[dict[str, Neighbours]]:
+    """The search in every representation of every view, one by one: it runs on all threads."""
+    near: list[dict[str, Neighbours]] = [{} for _ in mapped]
+    jobs = [(v, name) for v, mapped_v in enumerate(mapped) for name in mapped_v]
+    for done, (v, name) in enumerate(jobs):
+        tell(f"neighbours of view {v + 1} of {len(mapped)}", done, len(jobs))
+        near[v] |= neighbour_search({name: mapped[v][name]}, k)
+    return near
 
 
 def _apply(

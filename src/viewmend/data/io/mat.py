@@ -16,6 +16,7 @@ from viewmend.data.io.mat5 import checked_variables
 from viewmend.data.joining import check_room
 from viewmend.data.sparse import check_compressed
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.extras import how_to_install
 
 VIEWS = "X"
 # The names that labels go by, the first that is there counts.
@@ -65,8 +66,8 @@ def _read_hdf5(path: Path) -> tuple[list[Any], Any]:
     except ImportError as error:
         msg = (
             f"{path} is a MATLAB file of version 7.3 (HDF5), which needs h5py, and that is not "
-            "installed; run: pip install h5py, or load the file in MATLAB and save it again with "
-            "save(file, 'X', 'gnd', '-v7')"
+            f"installed; {how_to_install('omics')}, or load the file in MATLAB and save it again "
+            f"with save(file, 'X', 'gnd', '-v7')"
         )
         raise InvalidViewsError(msg) from error
     check_heaps(path)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from viewmend.data.io.border import check_size, reading
 from viewmend.data.joining import identifiers
 from viewmend.exceptions import DataWarning, InvalidViewsError
+from viewmend.extras import how_to_install
 from viewmend.parameters import short
 from viewmend.text import from_csv_cell
 
@@ -95,7 +96,7 @@ def _frame(file: Path, id_column: str | None = None, n_rows: int | None = None) 
         with reading(file):
             return FORMATS[file.suffix.lower()](file, id_column, n_rows)
     except ImportError as error:
-        msg = f"reading {file} needs a package that is not installed ({error}); install it"
+        msg = f"reading {file} needs pyarrow, which is not installed; {how_to_install('bench')}"
         raise ImportError(msg) from error
 
 

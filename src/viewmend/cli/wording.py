@@ -1,0 +1,80 @@
+"""Messages of the library, which speaks to people who write Python, in words of the command line.
+
+The library says what is wrong and what to do about it in its own terms. Here the remedy becomes
+that of somebody who types a command: options in the place of parameters, calls and arrays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+__all__ = ["for_command_line"]
+
+
+def _options(match: re.Match[str]) -> str:
+    """``a=..., b=...`` as options."""
+    return "change it with " + " ".join(f"--set {each}" for each in match[1].split(", "))
+
+
+# What a message of the library says, and what a command says instead; tried in this order.
+WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"change it with set_params\(([^)]*)\)", _options),
+    (r"change it with set_params", "change it with --set NAME=VALUE"),
+    (r"(?<!-)\bset (\w+=\S+) or (\w+=\w+)", r"pass --set \1 or --set \2"),
+    (r"(?<!-)\bset (\w+=\S+?)(?=[,;. ]|$)", r"pass --set \1"),
+    (r", a NumPy random Generator or None", ""),
+    (
+        r"view_sizes=.* leave view_sizes out or pass one array",
+        "view_sizes is for views that stand side by side in one array of Python; leave it out",
+    ),
+    (
+        r"and pass a dict to name the classes",
+        "and name the classes, as in --set \"class_prior={'a': 0.2, 'b': 0.8}\"",
+    ),
+    (r"name it in id_column", "name it with --id"),
+    (r"or say which one it is", "or name it with --id COLUMN"),
+    (r"\by must hold", "the labels must hold"),
+    (r"recode y if it calls", "recode them if they call"),
+    (r"write it again with \w+\.\w+\(path\)", "write it again"),
+    (r"\[Errno \d+\] ", ""),
+    (
+        r"raise max_iter, tol or graph_smoothing",
+        "raise one of them with --set, as in --set tol=0.001",
+    ),
+    (
+        r"lower n_anchors, or pass Dask arrays",
+        "lower it with --set n_anchors=..., or pass --dask local",
+    ),
+    (r"give Checkpoint another\s+path", "name another file with --checkpoint"),
+    (r"; leave it out of set_callbacks", "; leave --checkpoint out"),
+    (r"\bCheckpoint keeps", "--checkpoint keeps"),
+    (
+        r"save it with np\.savez_compressed\(.*?\.\.\.\)",
+        "save its arrays anew, as view_0, view_1, ... and y",
+    ),
+    (r"with np\.savez_compressed\(.*?\.\.\.\)", "with arrays called view_0, view_1, ... and y"),
+    (r"number the classes with np\.unique\(.*?\)\[1\]", "number the classes"),
+    (
+        r"bin a continuous target first, as with numpy\.digitize",
+        "make classes of a continuous column first",
+    ),
+    (r", as with astype\(str\)", ", so that all are text or all are numbers"),
+    (r", as in from_frames\(frames, on='id'\)", ", with --id COLUMN"),
+    (r"(?:viewmend\.persistence\.|viewmend\.)save wrote", "viewmend fit -o wrote"),
+    (r"save the model again", "fit it again with viewmend fit -o"),
+    (r"or mark the rows missing(?: in mask)?", "or leave the rows out of the table"),
+    (r"pass one label per sample", "name the column of labels with --labels"),
+    (r"mask must be", "what tells observed samples must be"),
+    (r"\bX has\b", "the data has"),
+    (r"\by has\b", "the column of labels has"),
+)
+_PATTERNS = [(re.compile(said), instead) for said, instead in WORDS]
+
+
+def for_command_line(message: object) -> str:
+    """A message of the library as a command says it."""
+    text = str(message)
+    for said, instead in _PATTERNS:
+        text = said.sub(instead, text)
+    return text
