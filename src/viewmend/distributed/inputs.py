@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from viewmend.data.column_names import columns_of_data
 from viewmend.data.container import MultiViewData
+from viewmend.data.containers import TABLE, blocks, opened
+from viewmend.data.matching import ViewsOfFit, in_layout_of_fit, table_in_order_of_fit
 from viewmend.data.validation import check_new_views
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
@@ -21,13 +24,14 @@ from viewmend.exceptions import DataWarning, InvalidViewsError
 Number = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ChunkLayout:
     """What every chunk of rows must look like."""
 
     names: tuple[str, ...]
     n_features: tuple[int, ...]
     dtype: DTypeLike
+    columns: Mapping[str, np.ndarray]  # names by view, as far as there are any
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +102,29 @@ def lazy_views(
     return aligned, _aligned(mask, rows)
 
 
+def lazy_columns(X: Any, n_features: Sequence[int]) -> dict[str, np.ndarray]:
+    """Names of the columns (n_features_v,) by view, of those that are frames with names."""
+    if isinstance(X, MultiViewData):
+        return columns_of_data(X)
+    given = opened(X)
+    if not given.one_table or TABLE not in given.columns:
+        return dict(given.columns)
+    return blocks(given.columns[TABLE], n_features)
+
+
+def lazy_like_fit(X: Any, fit: ViewsOfFit) -> tuple[Any, dict[str, np.ndarray]]:
+    """Views with columns in the order of fit, and the names of those columns that have any."""
+    if isinstance(X, MultiViewData):
+        return X, columns_of_data(X)
+    given = opened(X)
+    if given.one_table:
+        table = table_in_order_of_fit(given, fit).arrays[TABLE]
+        return table, dict(fit.columns) if given.columns else {}
+    named = {name for name, array in given.arrays.items() if name in given.columns}
+    placed = in_layout_of_fit(given, fit)
+    return placed.arrays, dict(placed.columns) if named else {}
+
+
 def as_chunks(X: Any, mask: Any, view_sizes: Sequence[int] | None, dtype: DTypeLike) -> Chunks:
     """`lazy_views` as one task per chunk and view; chunks without rows are left out."""
     views, mask = lazy_views(X, mask, view_sizes)
@@ -114,7 +141,8 @@ def as_chunks(X: Any, mask: Any, view_sizes: Sequence[int] | None, dtype: DTypeL
     if not parts:
         msg = "the views have 0 samples, expected at least 1; pass some rows"
         raise InvalidViewsError(msg)
-    layout = ChunkLayout(tuple(views), tuple(view.shape[1] for view in views.values()), dtype)
+    widths = tuple(view.shape[1] for view in views.values())
+    layout = ChunkLayout(tuple(views), widths, dtype, lazy_columns(X, widths))
     return Chunks(parts, tuple(int(size) for size in sizes if size), layout)
 
 

@@ -21,6 +21,7 @@ from viewmend.core.agfti.propagation import reachable_samples
 from viewmend.core.agfti.state import ABLATIONS
 from viewmend.core.common.scaling import NORMALIZERS
 from viewmend.data.container import MultiViewData
+from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.distributed.inputs import is_lazy
 from viewmend.distributed.mixin import DaskMixin
@@ -170,8 +171,9 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         "converged", "max_iter", or "stopped" or "interrupted" by a callback.
     history_ : tuple of viewmend.core.Round
     observed_ : array (n_samples, n_views) of bool
-    n_features_in_, view_n_features_, view_names_
-        The layout of ``fit``.
+    n_features_in_, view_n_features_, view_names_, feature_names_in_, view_feature_names_
+        The layout of ``fit``; the last two hold the names of columns, of one table or by view, and
+        are absent where there were none.
     fitted_state_ : viewmend.models.fitted_state.AGFTIState
         What ``predict`` and ``explain`` need besides.
 
@@ -325,8 +327,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         if not is_lazy(X):
             super()._fit_views(X, y, mask)
             return
-        labels = X.y if y is None and isinstance(X, MultiViewData) else y
-        self._fit_blocks(X, labels, mask)
+        self._fit_blocks(X, labels_for(X, y), mask)
 
     def _fit_labels(self, geometry: AnchorGeometry, labels: Labels) -> None:
         if check_class_prior(self.class_prior, labels) is None:
@@ -355,7 +356,8 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         problem = make_problem(self, geometry, given.sampled_labels)
         fit = fit_blocks(self, given, geometry, problem, callbacks)
         layout, labels = given.chunks.layout, given.labels
-        self._remember_layout(ViewLayout(layout.names, layout.n_features, fit.observed), labels)
+        seen = ViewLayout(layout.names, layout.n_features, fit.observed, layout.columns)
+        self._remember_layout(seen, labels)
         self._store_graphs(fit.result, fit.induction.anchors)
         soft = np.where(fit.reachable[:, None], fit.result.F, 0)
         state = make_state(self.class_prior, labels, soft, fit.induction)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.core.common.calibration import Calibration
+from viewmend.data.column_names import columns_of_fit
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_labels
 from viewmend.data.validation import check_new_views
@@ -186,6 +187,7 @@ def _views(model: FittedClassifier, X: object, mask: ArrayLike | None) -> MultiV
             view_sizes=model.view_sizes,
             names=model.view_names_,
             n_features=model.view_n_features_,
+            columns=columns_of_fit(model),
         )
 
 
