@@ -63,8 +63,17 @@ def _open(X: Any) -> GivenViews:
         return _of_entries([(str(key), array) for key, array in X.items()], has_names=True)
     if isinstance(X, (list, tuple)) and not _is_rows(X):
         return _of_entries([(default_name(v), array) for v, array in enumerate(X)])
-    read = next((READERS[p] for p in _packages(X) if p in READERS), None)
-    return _of_table(X) if read is None else read(X)
+    package = _annotated_by(X)
+    return _of_table(X) if package is None else READERS[package](X)
+
+
+def is_annotated(X: object) -> bool:
+    """Whether it is an AnnData or a MuData, which know more of the samples than views."""
+    return _annotated_by(X) is not None
+
+
+def _annotated_by(X: object) -> str | None:
+    return next((package for package in _packages(X) if package in READERS), None)
 
 
 def _is_rows(X: Sequence[Any]) -> bool:

@@ -110,7 +110,9 @@ def check_same_rows(
     Which of the two orders was meant is not for us to guess. An index that just numbers its rows
     says nothing, unless it numbers those of the views; one of other samples is warned of.
     """
-    if index is None or rows is None or len(index) != len(rows) or list(index) == list(rows):
+    if index is None or rows is None or len(index) != len(rows):
+        return
+    if index.equals(rows) or list(index) == list(rows):
         return
     same = set(index) & set(rows)
     remedy = f"pass {what}.loc[index of the views], or {what}.to_numpy() to go by place"

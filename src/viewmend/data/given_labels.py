@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.containers import opened
+from viewmend.data.containers import is_annotated, opened
 from viewmend.data.given import check_same_rows, index_of
 from viewmend.data.scverse import labels_in_obs
 from viewmend.exceptions import InvalidLabelsError
@@ -24,7 +24,7 @@ def labels_for(X: Any, y: Any) -> Any:
     """
     if y is None:
         return X.y if isinstance(X, MultiViewData) else None
-    if isinstance(y, str) and hasattr(X, "obs"):
+    if isinstance(y, str) and is_annotated(X):
         return labels_in_obs(X, y)
     index = index_of(y)
     if index is not None:

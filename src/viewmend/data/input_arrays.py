@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -115,33 +116,46 @@ def _check_readable(raw: Any, title: str) -> None:
     if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
         return
     if isinstance(raw, (list, tuple)):
-        rows = [row for row in raw if isinstance(row, (list, tuple))]
-        kinds = {*map(type, raw)}.union(*(map(type, row) for row in rows)) - {list, tuple}
-        strange = [kind for kind in kinds if not _is_array_or_number(kind)]
+        strange = next((kind for kind in _kinds_within(raw) if not _is_value(kind)), None)
     else:
-        strange = [] if _is_array_or_number(type(raw)) else [type(raw)]
-    if strange:
-        kind = strange[0]
+        known = _is_array(type(raw)) or isinstance(raw, (numbers.Number, str, bytes))
+        strange = None if known else type(raw)
+    if strange is not None:
         msg = (
             f"{title} must be an array of numbers, a sparse matrix, a frame of pandas or polars or "
-            f"a tensor, got {kind.__module__}.{kind.__qualname__}; convert it, as with to_pandas() "
-            f"or to_numpy() where it has that"
+            f"a tensor, got {strange.__module__}.{strange.__qualname__}; convert it, as with "
+            f"to_pandas() or to_numpy() where it has that"
         )
         raise InvalidViewsError(msg)
 
 
-def _is_array_or_number(kind: type) -> bool:
-    """Whether values of a type can be given to NumPy.
+def _kinds_within(nested: Sequence[Any]) -> set[type]:
+    """Types of what is in lists, at any depth."""
+    lists, kinds = [nested], set()
+    # As deep as NumPy goes, which tells lists that hold themselves from others.
+    for _ in range(64):
+        found = set().union(*(map(type, entries) for entries in lists))
+        kinds |= found - {list, tuple}
+        if not found & {list, tuple}:
+            break
+        lists = [entry for entries in lists for entry in entries if type(entry) in (list, tuple)]
+    return kinds
+
+
+def _is_value(kind: type) -> bool:
+    """Whether values of a type can stand in a list: rows and numbers, and nothing to walk into."""
+    return not hasattr(kind, "__getitem__") or issubclass(kind, (str, bytes)) or _is_array(kind)
+
+
+def _is_array(kind: type) -> bool:
+    """Whether a type says by itself which array it is.
 
     Containers of other libraries that name their columns, as those of xarray and pyarrow do, would
     lose these names on the way.
     """
-    if issubclass(kind, (np.generic, str, bytes)):
-        return True
     if hasattr(kind, "to_pandas") and not hasattr(kind, "lazy"):
         return False
-    arrays = ("__array__", "__array_interface__", "__array_namespace__", "__dlpack__")
-    return any(hasattr(kind, name) for name in arrays) or not hasattr(kind, "__getitem__")
+    return any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__dlpack__"))
 
 
 def _as_floats(array: np.ndarray, title: str, dtype: DTypeLike) -> np.ndarray:

@@ -172,8 +172,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
     history_ : tuple of viewmend.core.Round
     observed_ : array (n_samples, n_views) of bool
     n_features_in_, view_n_features_, view_names_, feature_names_in_, view_feature_names_
-        The layout of ``fit``; the last two hold the names of columns, of one table or by view, and
-        are absent where there were none.
+        The layout of ``fit``; names of columns are absent where it saw none.
     fitted_state_ : viewmend.models.fitted_state.AGFTIState
         What ``predict`` and ``explain`` need besides.
 
