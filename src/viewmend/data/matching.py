@@ -63,7 +63,9 @@ def table_in_order_of_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:
     if names is None or wanted is None:
         return given
     table = _reordered(given.arrays[TABLE], _order(names, wanted, TABLE), TABLE)
-    return replace(given, arrays={TABLE: table}, columns={TABLE: wanted})
+    # Numbers have done their work, and fit knows no others.
+    columns = {} if fit.stacked_columns is None else {TABLE: wanted}
+    return replace(given, arrays={TABLE: table}, columns=columns)
 
 
 def _split_as_in_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:
