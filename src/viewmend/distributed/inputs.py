@@ -118,11 +118,10 @@ def lazy_like_fit(X: Any, fit: ViewsOfFit) -> tuple[Any, dict[str, np.ndarray]]:
         return X, columns_of_data(X)
     given = opened(X)
     if given.one_table:
-        table = table_in_order_of_fit(given, fit).arrays[TABLE]
-        return table, dict(fit.columns) if given.columns else {}
-    named = {name for name, array in given.arrays.items() if name in given.columns}
-    placed = in_layout_of_fit(given, fit)
-    return placed.arrays, dict(placed.columns) if named else {}
+        table = table_in_order_of_fit(given, fit)
+        return table.arrays[TABLE], lazy_columns(table, fit.n_features)
+    # It has warned of names that are missing, which the chunks need not do again.
+    return in_layout_of_fit(given, fit).arrays, dict(fit.columns)
 
 
 def as_chunks(X: Any, mask: Any, view_sizes: Sequence[int] | None, dtype: DTypeLike) -> Chunks:
