@@ -87,7 +87,7 @@ def test_names_of_one_table_are_those_of_scikit_learn(stacked):
     assert isinstance(names, np.ndarray)
     assert names.dtype == object
     assert names.tolist() == side_by_side(GIVEN).columns.tolist()
-    one_view = mend().fit(pd.DataFrame(BLOBS.views[0]).add_prefix("pixel "), Y)
+    one_view = mend(calibration=None).fit(pd.DataFrame(BLOBS.views[0]).add_prefix("pixel "), Y)
     assert one_view.feature_names_in_.tolist() == [f"pixel {j}" for j in range(4)]
 
 
@@ -249,10 +249,10 @@ def test_other_columns_are_refused_with_a_list(model, wrong, message):
 
 def test_equal_names_go_by_place_only_in_the_order_of_fit():
     alike = [pd.DataFrame(view, columns=list("aab")) for view in (BLOBS.views[0][:, :3],) * 2]
-    fitted = mend().fit(alike, Y)
+    fitted, values = mend(calibration=None).fit(alike, Y), [frame.to_numpy() for frame in alike]
     assert_array_equal(
         fitted.predict_proba(alike),
-        mend().fit([f.to_numpy() for f in alike], Y).predict_proba([f.to_numpy() for f in alike]),
+        mend(calibration=None).fit(values, Y).predict_proba(values),
     )
     with pytest.raises(InvalidViewsError, match="has 'a' more than once"):
         fitted.predict([reversed_columns(frame) for frame in alike])

@@ -21,7 +21,6 @@ from viewmend.core.agfti.propagation import reachable_samples
 from viewmend.core.agfti.state import ABLATIONS
 from viewmend.core.common.scaling import NORMALIZERS
 from viewmend.data.container import MultiViewData
-from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.distributed.inputs import is_lazy
 from viewmend.distributed.mixin import DaskMixin
@@ -326,7 +325,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         if not is_lazy(X):
             super()._fit_views(X, y, mask)
             return
-        self._fit_blocks(X, labels_for(X, y), mask)
+        self._fit_blocks(X, y, mask)
 
     def _fit_labels(self, geometry: AnchorGeometry, labels: Labels) -> None:
         if check_class_prior(self.class_prior, labels) is None:
