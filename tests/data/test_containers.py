@@ -328,6 +328,17 @@ def test_every_door_takes_a_mudata():
     assert search.view_names_ == ("rna", "protein")
 
 
+def test_a_mask_hides_more_of_a_mudata():
+    mdata = multimodal(VIEWS)
+    mask = np.ones((60, 2), dtype=bool)
+    seen = in_order_of(mdata, TASK.data.observed)
+    row = int(np.flatnonzero(seen.all(axis=1))[0])
+    mask[row, 1] = False
+    assert_array_equal(check_views(mdata, mask=mask).observed, seen & mask)
+    with pytest.raises(InvalidViewsError, match=r"mask must be bool of shape \(60, 2\)"):
+        check_views(mdata, mask=mask[:, :1])
+
+
 def test_a_report_takes_a_mudata(tmp_path):
     pytest.importorskip("matplotlib")
     mdata = multimodal(VIEWS)

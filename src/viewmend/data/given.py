@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from viewmend.data.container import MultiViewData
+from viewmend.data.input_arrays import as_mask
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.parameters import short
 
@@ -52,7 +53,7 @@ class GivenViews:
         mask = _mask_in_order(mask, list(self.arrays if names is None else names), self.rows)
         if self.observed is None or mask is None:
             return self.observed if mask is None else mask
-        return self.observed & np.asarray(mask)
+        return self.observed & as_mask(mask, self.observed.shape)
 
     def described(self, checked: MultiViewData) -> MultiViewData:
         """Checked views with all that is known of their rows and columns."""

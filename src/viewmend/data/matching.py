@@ -123,7 +123,7 @@ def _at_places(
 
 def _columns_of_fit(array: Any, names: np.ndarray, view: str, fit: ViewsOfFit) -> Any:
     wanted = _or_numbers(fit.columns.get(view), names)
-    if wanted is None:
+    if wanted is None or np.array_equal(names, wanted):
         return array
     others = [other for other in fit.columns if set(fit.columns[other]) == set(names)]
     if others and view not in others:
