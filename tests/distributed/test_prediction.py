@@ -8,6 +8,7 @@ import pytest
 import viewmend
 from viewmend import AGFTIClassifier
 from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.distributed import open_views
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
 BLOBS = make_multiview_blobs(150, n_views=2, n_features=(4, 3), noise=2.0, random_state=2)
@@ -161,3 +162,19 @@ def test_columns_of_one_lazy_table_are_matched_by_name(named):
     np.testing.assert_allclose(model.predict_proba(backwards(table)), expected, atol=1e-12)
     with pytest.warns(DataWarning, match="X does not have valid feature names"):
         model.predict(lazy(TASK.data.views))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_columns_of_files_are_matched_by_name(named, tmp_path):
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    model, frames = named
+    for name, frame in frames.items():
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+        backwards(frame).to_parquet(tmp_path / f"turned {name}.parquet")
+    as_given = open_views({name: tmp_path / f"{name}.parquet" for name in "ab"})
+    turned = open_views({name: tmp_path / f"turned {name}.parquet" for name in "ab"})
+    assert turned.columns == (("a3", "a2", "a1", "a0"), ("b2", "b1", "b0"))
+    expected = model.predict_proba(as_given)
+    np.testing.assert_allclose(model.predict_proba(turned), expected, atol=1e-12)
+    again = AGFTIClassifier(n_anchors=16, random_state=0, tol=1e-2).fit(as_given, LABELS)
+    assert again.view_feature_names_["b"].tolist() == ["b0", "b1", "b2"]

@@ -137,6 +137,8 @@ def _first_difference(index: Any, rows: Any) -> str:
 
 
 def _just_numbered(index: Any) -> bool:
+    if hasattr(index, "step"):
+        return bool(index.start == 0 and index.step == 1)
     # Most that are not show it in the first row.
     return len(index) == 0 or (index[0] == 0 and list(index) == list(range(len(index))))
 

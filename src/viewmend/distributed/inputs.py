@@ -193,7 +193,8 @@ def open_views(paths: Mapping[str, str | Path]) -> MultiViewData:
     aligned, _ = lazy_views(views, None, None)
     missing = [da.isnan(view).all(axis=1) for view in aligned.values()]
     observed = ~da.stack(missing, axis=1).rechunk({1: -1})
-    return MultiViewData(tuple(aligned.values()), observed, tuple(aligned))
+    data = MultiViewData(tuple(aligned.values()), observed, tuple(aligned))
+    return opened(views).described(data)
 
 
 def _from_zarr(path: str) -> Any:
