@@ -45,12 +45,12 @@ class GivenViews:
     one_table: bool = False
     source: MultiViewData | None = None
 
-    def mask(self, mask: Any, names: Iterable[str] | None = None) -> Any:
+    def mask(self, mask: Any) -> Any:
         """A mask over the samples and views, with what the container itself knows to be missing.
 
-        Columns of a frame are matched by the ``names`` of the views, by default their own.
+        Columns of a frame are matched by the names of the views.
         """
-        mask = _mask_in_order(mask, list(self.arrays if names is None else names), self.rows)
+        mask = _mask_in_order(mask, list(self.arrays), self.rows)
         if self.observed is None or mask is None:
             return self.observed if mask is None else mask
         return self.observed & as_mask(mask, self.observed.shape)

@@ -75,7 +75,7 @@ def inspect_data(
     """
     given = views_in(X)
     data = _read(given, mask, names)
-    labels, refused = _read_labels(labels_for(X, y), data.n_samples)
+    labels, refused = _read_labels(X, y, data.n_samples)
     called = data.sample_ids if ids is None else np.asarray(ids)
     columns = data.columns or [range(width) for width in data.n_features]
     measured = measure(data, labels, called, [list(names) for names in columns])
@@ -95,12 +95,11 @@ def _read(given: GivenViews, mask: ArrayLike | None, names: Sequence[str] | None
     return data if names is None else replace(data, names=tuple(names))
 
 
-def _read_labels(y: object, n_samples: int) -> tuple[Labels | None, list[Finding]]:
+def _read_labels(X: object, y: object, n_samples: int) -> tuple[Labels | None, list[Finding]]:
     """Labels if there are any to use, else why there are none."""
-    if y is None:
-        return None, []
     try:
-        return check_labels(y, n_samples), []
+        given = labels_for(X, y)
+        return None if given is None else check_labels(given, n_samples), []
     except InvalidLabelsError as error:
         message, _, remedy = str(error).partition("; ")
         return None, [Finding("error", "labels", message, remedy)]
