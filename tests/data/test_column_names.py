@@ -1,5 +1,6 @@
 """Columns belong to their names, rows to their identifiers: never taken by place in silence."""
 
+import copy
 import pickle
 from dataclasses import replace
 from io import BytesIO
@@ -24,6 +25,7 @@ from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 from viewmend.impute import ColumnMeanImputer
 from viewmend.model_selection import cross_val_transduce
+from viewmend.persistence import ModelFileError
 
 pd = pytest.importorskip("pandas")
 
@@ -387,3 +389,22 @@ def test_names_survive_a_file(keep, model, stacked):
 
 def test_a_clone_knows_no_names(model):
     assert not hasattr(clone(model), "view_feature_names_")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (
+            {"image": np.array(["a", "b", "c"], dtype=object)},
+            r"shape of view_feature_names_.*\(4,\)",
+        ),
+        ({"sound": np.array(["a"], dtype=object)}, "view_feature_names_ .*sound"),
+        ({"image": np.array([1, 2, 3, 4], dtype=object)}, "view_feature_names_ .*text"),
+        ({"image": np.arange(4)}, "dtype of view_feature_names_"),
+    ],
+)
+def test_a_file_cannot_claim_names_that_its_views_do_not_have(model, names, message):
+    forged = copy.copy(model)
+    forged.view_feature_names_ = names
+    with pytest.raises(ModelFileError, match=message):
+        save(forged, BytesIO())
