@@ -119,7 +119,7 @@ def test_new_samples_are_predicted_whatever_the_layout_of_their_files(work, by_h
     assert (told["n_samples"], told["n_of_fit"]) == (6, 0)
     table = predictions(work / "new.csv")
     assert table.index.tolist() == new.index.tolist()
-    shares = model.predict_proba({"labs": new.to_numpy()})
+    shares = model.predict_proba({"labs": new})
     assert_allclose(table.iloc[:, 2:], shares, rtol=1e-5)
     assert table["class"].tolist() == model.classes_[shares.argmax(axis=1)].tolist()
 
@@ -155,7 +155,7 @@ def test_empty_cells_of_new_samples_get_the_medians_of_the_fit(work, by_hand, fr
     new.mask(np.eye(*new.shape, dtype=bool)).to_csv(work / "gap" / "labs.csv")
     done(invoke("predict", work / "model.vm", work / "gap", "-o", work / "gap.csv"))
     new.iloc[0, 0], new.iloc[1, 1] = labs.iloc[:, 0].median(), labs.iloc[:, 1].median()
-    shares = by_hand[0].predict_proba({"labs": new.to_numpy()})
+    shares = by_hand[0].predict_proba({"labs": new})
     assert_allclose(predictions(work / "gap.csv").iloc[:, 2:], shares, rtol=1e-5)
 
 

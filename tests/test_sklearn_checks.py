@@ -19,6 +19,7 @@ import viewmend.impute
 from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier
 from viewmend.baselines.registry import METHODS
 from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.exceptions import InvalidViewsError
 from viewmend.impute import ColumnMeanImputer
 
 pytestmark = [
@@ -251,6 +252,21 @@ def test_frames_are_those_they_stand_for(number):
     frames = [pandas.DataFrame(view).add_prefix("gene") for view in VIEWS]
     model = clone(ESTIMATORS[number]).fit(frames, pandas.Series(TASK.y))
     assert_same_answers(model, fitted(number), frames)
+
+
+@numbered_estimators
+def test_columns_are_matched_by_name(number):
+    pandas = pytest.importorskip("pandas")
+    frames = [pandas.DataFrame(view).add_prefix(x) for x, view in zip("abc", VIEWS, strict=True)]
+    model = clone(ESTIMATORS[number]).fit(frames, TASK.y)
+    kept = [model.view_feature_names_[view].tolist() for view in model.view_names_]
+    assert kept == [frame.columns.tolist() for frame in frames]
+    backwards = [frame[frame.columns[::-1]] for frame in frames]
+    for found, expected in zip(answers(model, backwards), answers(model, frames), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    for name in {"predict", "transform"} & set(dir(model)):
+        with pytest.raises(InvalidViewsError, match="yet now missing: b0;"):
+            getattr(model, name)([frame.rename(columns={"b0": "b9"}) for frame in frames])
 
 
 @all_estimators

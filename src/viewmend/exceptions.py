@@ -16,6 +16,10 @@ class InvalidParameterError(ValueError):
     """A parameter of an estimator is out of range or does not fit the data."""
 
 
+class UnusableArgumentError(InvalidParameterError, TypeError):
+    """A method was called with an argument that it can make no use of."""
+
+
 class CheckpointError(ValueError):
     """What a checkpoint holds is not of this fit, or cannot be read."""
 

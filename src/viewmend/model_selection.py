@@ -27,6 +27,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
 from viewmend.models.cross_fit import label_folds
@@ -191,7 +192,7 @@ def cross_val_transduce(
     classes : array (n_held_out,)
         What they were found to be, to be compared with ``y[rows]``.
     """
-    labels = _labels(y)
+    labels = _labels(labels_for(X, y))
     cv = LabelledStratifiedKFold() if cv is None else cv
     splits = cv.split(labels.codes, labels.codes) if hasattr(cv, "split") else cv
     rows = [test[labels.labelled[test]] for _, test in splits]

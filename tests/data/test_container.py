@@ -187,11 +187,16 @@ def test_rows_without_labels_and_identifiers_can_be_taken_too():
 @pytest.mark.parametrize(
     ("part", "value", "message"),
     [
-        ("ids", ["s0"], "ids must have one row per sample, 7 as in observed, but has 1"),
-        ("y", [0] * 8, "y must have one row per sample, 7 as in observed, but has 8"),
+        ("ids", ["s0"], "ids must have one row per sample, 7 of them, but has 1"),
+        ("y", [0] * 8, "y must have one row per sample, 7 of them, but has 8"),
         ("views", (np.ones((7, 2)), np.ones((6, 1))), r"views\[1\] must .* but has 6"),
-        ("names", ("a",), "names must have one entry per view, 2 as in observed, but has 1"),
+        ("names", ("a",), "names must have one entry per view, 2 of them, but has 1"),
         ("columns", ((),), "columns must have one entry per view"),
+        (
+            "columns",
+            (("x", "y"), ("z", "w")),
+            r"columns\[1\] must have one name per column of view 1, 1 of them, but has 2",
+        ),
     ],
 )
 def test_parts_that_do_not_fit_together_are_refused(part, value, message):

@@ -8,7 +8,8 @@ import pytest
 import viewmend
 from viewmend import AGFTIClassifier
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.exceptions import InvalidViewsError
+from viewmend.distributed import open_views
+from viewmend.exceptions import DataWarning, InvalidViewsError
 
 BLOBS = make_multiview_blobs(150, n_views=2, n_features=(4, 3), noise=2.0, random_state=2)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.3, label_rate=0.2, random_state=2)
@@ -114,3 +115,66 @@ def test_what_was_fitted_over_blocks_can_be_saved_for_prediction(tmp_path):
     viewmend.save(fitted.for_prediction(), tmp_path / "model.vm")
     loaded = viewmend.load(tmp_path / "model.vm")
     np.testing.assert_array_equal(loaded.predict(views), fitted.predict(views))
+
+
+@pytest.fixture(scope="module")
+def named():
+    """Fitted to Dask frames, and frames of the same columns."""
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe", reason="frames of Dask need more than Dask")
+    frames = {
+        name: dd.from_pandas(pd.DataFrame(view).add_prefix(name), npartitions=3)
+        for name, view in zip("ab", TASK.data.views, strict=True)
+    }
+    settings = {"n_anchors": 16, "random_state": 0, "tol": 1e-2}
+    with dask.config.set(scheduler="synchronous"):
+        return AGFTIClassifier(**settings).fit(frames, LABELS), frames
+
+
+def backwards(frame):
+    return frame[list(frame.columns[::-1])]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_columns_of_lazy_frames_are_matched_by_name(named):
+    model, frames = named
+    assert model.view_feature_names_["b"].tolist() == ["b0", "b1", "b2"]
+    in_memory = {name: frame.compute() for name, frame in frames.items()}
+    expected = model.predict_proba(in_memory)
+    turned = [backwards(frame) for frame in frames.values()]
+    np.testing.assert_allclose(model.predict_proba(turned), expected, atol=1e-12)
+    by_name = {name: backwards(frames[name]) for name in "ba"}
+    np.testing.assert_allclose(model.predict_proba(by_name), expected, atol=1e-12)
+    in_memory = {name: backwards(frame) for name, frame in in_memory.items()}
+    np.testing.assert_array_equal(model.predict_proba(in_memory), expected)
+    with pytest.raises(InvalidViewsError, match=r"unseen at fit time: x; .*yet now missing: b1;"):
+        model.predict([frames["a"], frames["b"].rename(columns={"b1": "x"})])
+    with pytest.raises(InvalidViewsError, match="view 'a' has the columns that view 'b' had in"):
+        model.predict([frames["b"], frames["a"]])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_columns_of_one_lazy_table_are_matched_by_name(named):
+    dd = pytest.importorskip("dask.dataframe")
+    model, frames = named
+    table = dd.concat([frames["a"], frames["b"]], axis=1)
+    expected = model.predict_proba({name: frame.compute() for name, frame in frames.items()})
+    np.testing.assert_allclose(model.predict_proba(backwards(table)), expected, atol=1e-12)
+    with pytest.warns(DataWarning, match="X does not have valid feature names"):
+        model.predict(lazy(TASK.data.views))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_columns_of_files_are_matched_by_name(named, tmp_path):
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    model, frames = named
+    for name, frame in frames.items():
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+        backwards(frame).to_parquet(tmp_path / f"turned {name}.parquet")
+    as_given = open_views({name: tmp_path / f"{name}.parquet" for name in "ab"})
+    turned = open_views({name: tmp_path / f"turned {name}.parquet" for name in "ab"})
+    assert turned.columns == (("a3", "a2", "a1", "a0"), ("b2", "b1", "b0"))
+    expected = model.predict_proba(as_given)
+    np.testing.assert_allclose(model.predict_proba(turned), expected, atol=1e-12)
+    again = AGFTIClassifier(n_anchors=16, random_state=0, tol=1e-2).fit(as_given, LABELS)
+    assert again.view_feature_names_["b"].tolist() == ["b0", "b1", "b2"]

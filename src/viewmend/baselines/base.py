@@ -20,7 +20,7 @@ from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidViewsError
 from viewmend.impute import DeepMatrixFactorization
 from viewmend.impute.base import ViewImputer
-from viewmend.models.base import MultiViewClassifier
+from viewmend.models.base import MultiViewClassifier, without_weights
 from viewmend.parameters import Integer, Real, Rule, check_parameters, fresh_fit
 
 __all__ = [
@@ -98,6 +98,7 @@ class BaselineClassifier(MultiViewClassifier):
     # The thinner grid of the released script.
     script_grid: ClassVar[Grid] = {}
 
+    @without_weights
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`.
 

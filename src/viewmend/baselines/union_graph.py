@@ -14,7 +14,7 @@ from viewmend.core.graphs.neighbours import union_graph
 from viewmend.core.graphs.spreading import joined_to_label, spread_labels
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
-from viewmend.models.base import MultiViewClassifier
+from viewmend.models.base import MultiViewClassifier, without_weights
 from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters, fresh_fit
 
 
@@ -56,6 +56,7 @@ class UnionGraphClassifier(MultiViewClassifier):
         "normalize": OneOf(*NORMALIZERS),
     }
 
+    @without_weights
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`."""
         with fresh_fit(self):

@@ -61,6 +61,10 @@ class MultiViewData:
         by_row = {f"views[{v}]": view for v, view in enumerate(self.views)}
         _check_lengths(by_view, n_views, "entry per view")
         _check_lengths(by_row | {"ids": self.ids, "y": self.y}, n_samples, "row per sample")
+        for v, names in enumerate(self.columns or ()):
+            _check_lengths(
+                {f"columns[{v}]": names}, self.n_features[v], f"name per column of view {v}"
+            )
 
     @property
     def n_samples(self) -> int:
@@ -180,7 +184,7 @@ def _check_lengths(parts: Mapping[str, Any], expected: int, each: str) -> None:
     for name, part in parts.items():
         if part is not None and len(part) != expected:
             msg = (
-                f"{name} must have one {each}, {expected} as in observed, but has {len(part)}; "
+                f"{name} must have one {each}, {expected} of them, but has {len(part)}; "
                 f"change all parts of the data together, rows as with data[rows]"
             )
             raise InvalidViewsError(msg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,30 +10,12 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike
 
-from viewmend.data.container import MultiViewData
 from viewmend.data.sparse import check_sparse
 from viewmend.exceptions import InvalidViewsError
-from viewmend.parameters import Each, Integer
-
-_SIZES = Each(Integer(1))
 
 
 class _NonNumericViewsError(InvalidViewsError, TypeError):
     """Also a TypeError, which scikit-learn expects of an estimator fed with objects."""
-
-
-def is_one_array(X: object) -> bool:
-    """Tell whether ``X`` is one array rather than a collection of views."""
-    if scipy.sparse.issparse(X):
-        # One of the formats of SciPy is a dict of its entries.
-        return True
-    if not isinstance(X, (list, tuple)):
-        return not isinstance(X, (Mapping, MultiViewData))
-    # Rows of plain numbers, as in ``array.tolist()``, can only be one array.
-    nested = (list, tuple, np.ndarray)
-    return (
-        bool(X) and isinstance(X[0], (list, tuple)) and not any(isinstance(x, nested) for x in X[0])
-    )
 
 
 def view_title(name: str) -> str:
@@ -44,65 +27,6 @@ def some_of(values: np.ndarray | Sequence[object], limit: int = 5) -> str:
     """The first few values, for messages."""
     shown = ", ".join(str(value) for value in values[:limit])
     return shown + ", ..." if len(values) > limit else shown
-
-
-def split_columns(matrix: np.ndarray, view_sizes: Sequence[int]) -> dict[str, object]:
-    """Blocks of ``view_sizes`` columns under their default names."""
-    sizes = view_sizes.tolist() if isinstance(view_sizes, np.ndarray) else view_sizes
-    if not _SIZES.accepts(sizes):
-        msg = f"view_sizes must be {_SIZES.expected}, got {view_sizes!r}; list the columns per view"
-        raise InvalidViewsError(msg)
-    if sum(sizes) != matrix.shape[1]:
-        msg = (
-            f"view_sizes={tuple(sizes)} must sum to the number of columns, but sums to "
-            f"{sum(sizes)} and X has {matrix.shape[1]}; list the columns of every view"
-        )
-        raise InvalidViewsError(msg)
-    blocks = np.split(matrix, np.cumsum(sizes)[:-1], axis=1)
-    return {f"view {v}": block for v, block in enumerate(blocks)}
-
-
-def named_arrays(X: Any, view_sizes: Sequence[int] | None) -> dict[str, object]:
-    """The entries of a collection of views, by name and not yet checked."""
-    # What an imputer makes of a stacked array knows its views already.
-    if view_sizes is not None and not (
-        isinstance(X, MultiViewData) and np.array_equal(X.n_features, view_sizes)
-    ):
-        msg = (
-            f"view_sizes={view_sizes!r} splits one 2-D array, but X is a {type(X).__name__} with "
-            f"its own views; leave view_sizes out or pass one array"
-        )
-        raise InvalidViewsError(msg)
-    if isinstance(X, MultiViewData):
-        arrays = [with_blank_rows(view, ~X.observed[:, v]) for v, view in enumerate(X.views)]
-        named = list(zip(X.names, arrays, strict=True))
-    elif isinstance(X, Mapping):
-        named = [(str(key), array) for key, array in X.items()]
-    else:
-        named = [(f"view {v}", array) for v, array in enumerate(X)]
-    if not named:
-        msg = f"no views: expected at least one array, got an empty {type(X).__name__}; pass a view"
-        raise InvalidViewsError(msg)
-    names = [name for name, _ in named]
-    if len(set(names)) < len(names):
-        msg = f"two views have the same name, got names {names}; give every view its own name"
-        raise InvalidViewsError(msg)
-    _check_same_index(named)
-    return dict(named)
-
-
-def _check_same_index(named: Sequence[tuple[str, Any]]) -> None:
-    """Frames whose rows are other samples, or stand in another order, must not pass as aligned."""
-    # Told by what pandas frames have and lists, which have a method `index`, do not.
-    frames = [(name, frame.index) for name, frame in named if hasattr(frame, "reindex")]
-    for name, index in frames[1:]:
-        if not index.equals(frames[0][1]):
-            msg = (
-                f"{view_title(name)} and {view_title(frames[0][0])} are frames with different row "
-                f"indices; align them first, as in frame.reindex(all_ids), which fills missing "
-                f"rows with NaN"
-            )
-            raise InvalidViewsError(msg)
 
 
 def as_matrices(
@@ -137,7 +61,7 @@ def as_matrix(raw: object, title: str, dtype: DTypeLike | None = None) -> np.nda
 
 def width(array: Any, title: str) -> int:
     """Number of columns; an array that is not 2-D is refused."""
-    shape = tuple(np.shape(array))
+    shape = tuple(array.shape if hasattr(array, "shape") else as_dense(array, title).shape)
     if len(shape) != 2:
         msg = (
             f"{title} must be 2-D (n_samples, n_features), got {len(shape)}-D of shape {shape}. "
@@ -148,21 +72,90 @@ def width(array: Any, title: str) -> int:
 
 
 def as_dense(raw: Any, title: str) -> np.ndarray:
-    """An array of NumPy from sparse matrices, masked arrays, tensors and nested lists."""
+    """An array of NumPy from sparse matrices, masked arrays, tensors, frames and nested lists."""
+    _check_readable(raw, title)
     if scipy.sparse.issparse(raw):
         check_sparse(raw, title)
         raw = raw.toarray()
-    if type(raw).__module__.partition(".")[0] == "torch":
-        # NumPy has no bfloat16; every other number type of torch fits as well.
-        real = raw.detach() if raw.is_complex() else raw.detach().double()
-        raw = real.to_dense().cpu()
-    if isinstance(raw, np.ma.MaskedArray):
-        raw = np.ma.filled(raw.astype(object), np.nan)
     try:
+        if _library(raw) == "torch":
+            raw = _as_numbers_of_numpy(raw)
+        if isinstance(raw, np.ma.MaskedArray):
+            raw = np.ma.filled(
+                raw.astype(np.float64 if raw.dtype.kind in "biuf" else object), np.nan
+            )
         return np.asarray(raw)
     except ValueError as error:
         msg = f"{title} must be 2-D, got {error}; pass rows of equal length"
         raise InvalidViewsError(msg) from error
+    except (TypeError, NotImplementedError, RuntimeError) as error:
+        # Arrays that NumPy may not touch, such as those of CuPy or of PyTorch's "meta" device.
+        msg = (
+            f"{title} is a {type(raw).__name__} that cannot be read ({error}); pass a NumPy array "
+            f"of its values"
+        )
+        raise InvalidViewsError(msg) from error
+
+
+def _library(thing: object) -> str:
+    """Name of the package that the type of a thing is from."""
+    return type(thing).__module__.partition(".")[0]
+
+
+def _as_numbers_of_numpy(tensor: Any) -> Any:
+    """A tensor on the host; NumPy has no bfloat16, and every other number type fits into double."""
+    host = tensor.detach().cpu().to_dense()
+    return host if host.is_complex() else host.double()
+
+
+def _check_readable(raw: Any, title: str) -> None:
+    """Refuse what is no array, before NumPy asks it for one item after the other.
+
+    NumPy takes anything with ``__getitem__`` for a sequence, and some have no end.
+    """
+    if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
+        return
+    if isinstance(raw, (list, tuple)):
+        strange = next((kind for kind in _kinds_within(raw) if not _is_value(kind)), None)
+    else:
+        known = _is_array(type(raw)) or isinstance(raw, (numbers.Number, str, bytes))
+        strange = None if known else type(raw)
+    if strange is not None:
+        msg = (
+            f"{title} must be an array of numbers, a sparse matrix, a frame of pandas or polars or "
+            f"a tensor, got {strange.__module__}.{strange.__qualname__}; convert it, as with "
+            f"to_pandas() or to_numpy() where it has that"
+        )
+        raise InvalidViewsError(msg)
+
+
+def _kinds_within(nested: Sequence[Any]) -> set[type]:
+    """Types of what is in lists, at any depth."""
+    lists, kinds = [nested], set()
+    # As deep as NumPy goes, which tells lists that hold themselves from others.
+    for _ in range(64):
+        found = set().union(*(map(type, entries) for entries in lists))
+        kinds |= found - {list, tuple}
+        if not found & {list, tuple}:
+            break
+        lists = [entry for entries in lists for entry in entries if type(entry) in (list, tuple)]
+    return kinds
+
+
+def _is_value(kind: type) -> bool:
+    """Whether values of a type can stand in a list: rows and numbers, and nothing to walk into."""
+    return not hasattr(kind, "__getitem__") or issubclass(kind, (str, bytes)) or _is_array(kind)
+
+
+def _is_array(kind: type) -> bool:
+    """Whether a type says by itself which array it is.
+
+    Containers of other libraries that name their columns, as those of xarray and pyarrow do, would
+    lose these names on the way.
+    """
+    if hasattr(kind, "to_pandas") and not hasattr(kind, "lazy"):
+        return False
+    return any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__dlpack__"))
 
 
 def _as_floats(array: np.ndarray, title: str, dtype: DTypeLike) -> np.ndarray:

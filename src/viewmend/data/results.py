@@ -54,8 +54,7 @@ def result_frame(
         )
         raise InvalidParameterError(msg)
     else:
-        # By name, so that views of fit which the new samples lack are missing and no error.
-        shares = np.asarray(model.predict_proba(dict(zip(new.names, new.views, strict=True))))
+        shares = np.asarray(model.predict_proba(new))
         classes, rows = model.classes_[shares.argmax(axis=1)], new.sample_ids
     index = pd.RangeIndex(len(shares)) if rows is None else identifiers(rows, "ids")
     if len(index) != len(shares):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from viewmend.data.annotated import MAIN_MATRIX
 from viewmend.data.arrays import as_table
 from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import view_title, width
@@ -18,10 +19,6 @@ from viewmend.protocols import FittedClassifier
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# Name of the matrix of an AnnData itself, beside those of its ``obsm``.
-MAIN_MATRIX = "X"
 
 
 def from_mudata(
@@ -232,6 +229,15 @@ def _obs_labels(container: Any, column: str, unlabelled: Any) -> pd.Series:
         )
         raise InvalidLabelsError(msg)
     return labels[labels != unlabelled]
+
+
+def labels_in_obs(container: Any, column: str) -> np.ndarray:
+    """Labels (n_obs,) in a column of the ``obs`` of an AnnData or MuData, NaN where there is none.
+
+    A MuData may have them in the ``obs`` of its modalities.
+    """
+    labels = _obs_labels(container, column, None)
+    return labels.reindex(container.obs_names).to_numpy(dtype=object)
 
 
 def _storable_classes(prediction: pd.Series) -> pd.Series:

@@ -10,19 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from viewmend.data.container import MultiViewData
+from viewmend.data.containers import opened, views_in
+from viewmend.data.given import identifying
 from viewmend.data.input_arrays import (
     as_mask,
     as_matrices,
-    as_matrix,
     common_rows,
-    is_one_array,
-    named_arrays,
     some_of,
-    split_columns,
     view_title,
     with_blank_rows,
 )
 from viewmend.data.magnitudes import as_kept, check_finite, check_seen, kept_dtype
+from viewmend.data.matching import ViewsOfFit, in_layout_of_fit
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 
 # Warnings come from three calls below the public functions.
@@ -44,8 +43,11 @@ def check_views(
     Parameters
     ----------
     X : list or dict of arrays (n_samples, n_features_v), MultiViewData, or one 2-D array
-        Sparse matrices are made dense. Rows given as plain nested lists are one 2-D array. What a
-        MultiViewData holds beside its views stays with them.
+        Arrays are anything that NumPy can read, frames of pandas and polars, sparse matrices, which
+        are made dense, and tensors. Rows given as plain nested lists are one 2-D array. Of a MuData
+        every modality is a view, of an AnnData every matrix of numbers in ``obsm``, or ``X`` where
+        there is none. What a MultiViewData holds beside its views stays with them; frames give
+        their columns and, where it is more than numbers, their index.
     mask : array (n_samples, n_views) of bool, optional
         False marks a missing sample, whose row is then ignored.
     view_sizes : sequence of int, optional
@@ -59,16 +61,12 @@ def check_views(
     InvalidViewsError
         If the views cannot be used as they are.
     """
-    if is_one_array(X):
-        matrix = as_matrix(X, "X")
-        given = split_columns(matrix, (matrix.shape[1],) if view_sizes is None else view_sizes)
-    else:
-        given = named_arrays(X, view_sizes)
-    checked = _assemble(as_matrices(given), mask)
+    given = views_in(X, view_sizes)
+    checked = _assemble(as_matrices(given.arrays), given.mask(mask))
     for name, view, seen in zip(checked.names, checked.views, checked.observed.T, strict=True):
         check_seen(view, seen, view_title(name))
     kept = tuple(view.astype(kept_dtype(view, dtype), copy=False) for view in checked.views)
-    return _with_the_rest(X, replace(checked, views=kept))
+    return given.described(replace(checked, views=kept))
 
 
 def check_complete_data(X: object, y: ArrayLike | None) -> MultiViewData:
@@ -77,7 +75,8 @@ def check_complete_data(X: object, y: ArrayLike | None) -> MultiViewData:
     Values must be finite and classes non-negative integers; rows of zeros are kept as they are.
     The result has float64 views, which may share memory with the input, and int64 labels.
     """
-    views = as_matrices(named_arrays(X, None), np.float64)
+    given = views_in(X)
+    views = as_matrices(given.arrays, np.float64)
     n_samples = common_rows(views)
     for key, view in views.items():
         n_bad = np.count_nonzero(~np.isfinite(view))
@@ -89,15 +88,8 @@ def check_complete_data(X: object, y: ArrayLike | None) -> MultiViewData:
             )
             raise InvalidViewsError(msg)
     observed = np.ones((n_samples, len(views)), dtype=bool)
-    checked = _with_the_rest(X, MultiViewData(tuple(views.values()), observed, tuple(views)))
+    checked = given.described(MultiViewData(tuple(views.values()), observed, tuple(views)))
     return replace(checked, y=_check_class_numbers(y, n_samples))
-
-
-def _with_the_rest(X: object, checked: MultiViewData) -> MultiViewData:
-    """Checked views, with what a MultiViewData that they came from holds beside its views."""
-    if not isinstance(X, MultiViewData):
-        return checked
-    return replace(X, views=checked.views, observed=checked.observed)
 
 
 def _check_class_numbers(y: ArrayLike | None, n_samples: int) -> np.ndarray:
@@ -132,63 +124,38 @@ def check_new_views(
     names: Sequence[str],
     n_features: Sequence[int],
     dtypes: Sequence[DTypeLike] | None = None,
+    columns: Mapping[str, np.ndarray] | None = None,
 ) -> MultiViewData:
     """Views for prediction, which must fit those seen in ``fit``: its ``names`` and widths.
 
     As `check_views`, but a view may be missing from all samples: None in place of its array, or
-    left out of a dict. A dict is put in the order of ``names``, and so is a `MultiViewData` with
-    the same names; columns of ``mask`` always follow ``names``. One 2-D array is split into blocks
-    of ``n_features`` columns. ``dtypes`` are those of the views in the result, by default float64.
+    left out of a dict. A dict is put in the order of ``names``, and so is a `MultiViewData` whose
+    views have names; columns of ``mask`` always follow ``names``, unless it is a frame. One 2-D
+    array is split into blocks of ``n_features`` columns. ``columns``, names of the columns by view
+    as far as fit saw any, are put in their order, and others refused. ``dtypes`` are those of the
+    views in the result, by default float64.
     """
-    if is_one_array(X):
-        matrix = as_matrix(X, "X")
-        if matrix.shape[1] != sum(n_features):
-            msg = (
-                f"X has {matrix.shape[1]} features, but predict is expecting {sum(n_features)} "
-                f"features as input, views of {tuple(n_features)} columns; pass the columns of fit"
-            )
-            raise InvalidViewsError(msg)
-        given = split_columns(matrix, n_features)
-    else:
-        given = named_arrays(X, view_sizes)
-    same_names = isinstance(X, MultiViewData) and set(given) == set(names)
-    match = _match_names if isinstance(X, Mapping) or same_names else _match_positions
-    by_name = zip(names, match(given, names), strict=True)
-    given_views = as_matrices({name: view for name, view in by_name if view is not None})
+    fit = ViewsOfFit(tuple(names), tuple(n_features), columns or {})
+    given = in_layout_of_fit(opened(X, view_sizes), fit)
+    given_views = as_matrices({name: a for name, a in given.arrays.items() if a is not None})
     n_samples = common_rows(given_views)
     views = {}
-    for name, columns in zip(names, n_features, strict=True):
-        views[name] = given_views.get(name, np.full((n_samples, columns), np.nan))
-        if views[name].shape[1] != columns:
+    for name, width in zip(names, n_features, strict=True):
+        views[name] = given_views.get(name, np.full((n_samples, width), np.nan))
+        if views[name].shape[1] != width:
             msg = (
-                f"{view_title(name)} has {views[name].shape[1]} columns but had {columns} in fit; "
+                f"{view_title(name)} has {views[name].shape[1]} columns but had {width} in fit; "
                 f"pass the columns of fit in the same order"
             )
             raise InvalidViewsError(msg)
-    checked = _assemble(views, mask)
+    checked = _assemble(views, given.mask(mask))
     kept = zip(checked.names, checked.views, dtypes or [np.float64] * len(views), strict=True)
-    return replace(checked, views=tuple(as_kept(view, d, view_title(n)) for n, view, d in kept))
-
-
-def _match_names(given: dict[str, object], names: Sequence[str]) -> list[object]:
-    unknown = [name for name in given if name not in names]
-    if unknown:
-        msg = (
-            f"unknown view {some_of([repr(name) for name in unknown])}: fit saw the views "
-            f"{list(names)}; use these names, and leave out views that are missing"
-        )
-        raise InvalidViewsError(msg)
-    return [given.get(name) for name in names]
-
-
-def _match_positions(given: dict[str, object], names: Sequence[str]) -> list[object]:
-    if len(given) != len(names):
-        msg = (
-            f"X has {len(given)} views, but fit saw {len(names)} ({some_of(names)}); pass them all "
-            f"in the same order, with None for a view that is missing"
-        )
-        raise InvalidViewsError(msg)
-    return list(given.values())
+    return replace(
+        checked,
+        views=tuple(as_kept(view, d, view_title(n)) for n, view, d in kept),
+        ids=identifying(given.rows),
+        columns=given.all_columns(checked),
+    )
 
 
 def _assemble(views: dict[str, np.ndarray], mask: ArrayLike | None) -> MultiViewData:

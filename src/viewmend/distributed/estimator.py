@@ -17,6 +17,7 @@ from viewmend.core import Problem, Result
 from viewmend.core.agfti.induction import Induction
 from viewmend.core.agfti.propagation import damping_diagonals
 from viewmend.core.common.content_order import row_hashes
+from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, check_class_prior, check_labels
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import SharedProblem
@@ -93,7 +94,8 @@ def gather_input(
     """
     _check_parameters(parameters, callbacks)
     chunks = as_chunks(X, mask, parameters.view_sizes, np.dtype(parameters.dtype))
-    labels = check_labels(dask.compute(y)[0] if is_lazy(y) else y, chunks.n_samples)
+    given = labels_for(X, dask.compute(y)[0] if is_lazy(y) else y)
+    labels = check_labels(given, chunks.n_samples)
     check_class_prior(parameters.class_prior, labels)
     runner = Runner(_block_watcher(callbacks))
     size = int(dask.config.get("viewmend.sample-rows", SAMPLE_ROWS))

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from viewmend.data.column_names import columns_of_data
 from viewmend.data.container import MultiViewData
+from viewmend.data.containers import TABLE, blocks, opened
 from viewmend.data.input_arrays import some_of
+from viewmend.data.matching import ViewsOfFit, in_layout_of_fit, table_in_order_of_fit
 from viewmend.data.validation import check_new_views, without_zero_rows
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
@@ -22,13 +25,14 @@ from viewmend.exceptions import DataWarning, InvalidViewsError
 Number = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ChunkLayout:
     """What every chunk of rows must look like."""
 
     names: tuple[str, ...]
     n_features: tuple[int, ...]
     dtype: DTypeLike
+    columns: Mapping[str, np.ndarray]  # names by view, as far as there are any
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +103,28 @@ def lazy_views(
     return aligned, _aligned(mask, rows)
 
 
+def lazy_columns(X: Any, n_features: Sequence[int]) -> dict[str, np.ndarray]:
+    """Names of the columns (n_features_v,) by view, of those that are frames with names."""
+    if isinstance(X, MultiViewData):
+        return columns_of_data(X)
+    given = opened(X)
+    if not given.one_table or TABLE not in given.columns:
+        return dict(given.columns)
+    return blocks(given.columns[TABLE], n_features)
+
+
+def lazy_like_fit(X: Any, fit: ViewsOfFit) -> tuple[Any, dict[str, np.ndarray]]:
+    """Views with columns in the order of fit, and the names of those columns that have any."""
+    if isinstance(X, MultiViewData):
+        return X, columns_of_data(X)
+    given = opened(X)
+    if given.one_table:
+        table = table_in_order_of_fit(given, fit)
+        return table.arrays[TABLE], lazy_columns(table, fit.n_features)
+    # It has warned of names that are missing, which the chunks need not do again.
+    return in_layout_of_fit(given, fit).arrays, dict(fit.columns)
+
+
 def as_chunks(X: Any, mask: Any, view_sizes: Sequence[int] | None, dtype: DTypeLike) -> Chunks:
     """`lazy_views` as one task per chunk and view; chunks without rows are left out."""
     views, mask = lazy_views(X, mask, view_sizes)
@@ -115,7 +141,8 @@ def as_chunks(X: Any, mask: Any, view_sizes: Sequence[int] | None, dtype: DTypeL
     if not parts:
         msg = "the views have 0 samples, expected at least 1; pass some rows"
         raise InvalidViewsError(msg)
-    layout = ChunkLayout(tuple(views), tuple(view.shape[1] for view in views.values()), dtype)
+    widths = tuple(view.shape[1] for view in views.values())
+    layout = ChunkLayout(tuple(views), widths, dtype, lazy_columns(X, widths))
     return Chunks(parts, tuple(int(size) for size in sizes if size), layout)
 
 
@@ -179,7 +206,8 @@ def open_views(paths: Mapping[str, str | Path]) -> MultiViewData:
     aligned, _ = lazy_views(views, None, None)
     missing = [da.isnan(view).all(axis=1) for view in aligned.values()]
     observed = ~da.stack(missing, axis=1).rechunk({1: -1})
-    return MultiViewData(tuple(aligned.values()), observed, tuple(aligned))
+    data = MultiViewData(tuple(aligned.values()), observed, tuple(aligned))
+    return opened(views).described(data)
 
 
 def _from_zarr(path: str) -> Any:

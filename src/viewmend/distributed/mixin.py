@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.distributed.inputs import is_lazy, lazy_views
+from viewmend.data.column_names import columns_of_fit
+from viewmend.data.given import GivenViews
+from viewmend.data.matching import ViewsOfFit
+from viewmend.distributed.inputs import is_lazy, lazy_like_fit, lazy_views
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 from viewmend.protocols import StateOfFit
 
@@ -130,6 +133,8 @@ def _over_chunks(
     import dask.array as da
     from dask.delayed import delayed
 
+    fit = ViewsOfFit(model.view_names_, model.view_n_features_, columns_of_fit(model))
+    X, names = lazy_like_fit(X, fit)
     views, mask = lazy_views(X, mask, model.view_n_features_)
     rows = next(iter(view for view in views.values() if view is not None)).chunks[0]
     light = delayed(model.for_prediction(), traverse=False)
@@ -142,24 +147,27 @@ def _over_chunks(
     masks = [None] * len(rows) if mask is None else mask.to_delayed().ravel()
     answers = []
     for i, size in enumerate(rows):
-        chunk: Any = {name: part[i] for name, part in parts.items() if part[i] is not None}
-        if not named:
-            chunk = [part[i] for part in parts.values()]
-        answer = delayed(_answered)(light, method, chunk, masks[i], (i, columns, dtype))
+        chunk = {name: part[i] for name, part in parts.items()}
+        layout = (names, named)
+        answer = delayed(_answered)(light, method, chunk, masks[i], layout, (i, columns, dtype))
         answers.append(da.from_delayed(answer, (size, *columns), dtype=dtype))
     return da.concatenate(answers, allow_unknown_chunksizes=True)
 
 
 def _answered(
-    light: DaskMixin, method: str, chunk: Any, mask: Any, place: tuple[int, tuple[int, ...], Any]
+    light: DaskMixin,
+    method: str,
+    chunk: dict[str, Any],
+    mask: Any,
+    layout: tuple[dict[str, np.ndarray], bool],
+    place: tuple[int, tuple[int, ...], Any],
 ) -> np.ndarray:
     index, columns, dtype = place
-    arrays = chunk.values() if isinstance(chunk, dict) else chunk
-    n_rows = len(next(array for array in arrays if array is not None))
+    n_rows = len(next(array for array in chunk.values() if array is not None))
     if n_rows == 0:
         return np.empty((0, *columns), dtype=dtype)
     try:
-        return getattr(light, method)(chunk, mask)
+        return getattr(light, method)(GivenViews(chunk, layout[0], has_names=layout[1]), mask)
     except InvalidViewsError as error:
         msg = f"chunk {index}, of {n_rows} rows: {error}"
         raise type(error)(msg) from error

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from viewmend.data.column_names import ColumnNamesMixin, columns_of_data, columns_of_fit
 from viewmend.data.container import MultiViewData
 from viewmend.data.validation import check_new_views, check_views
 from viewmend.exceptions import DataWarning
@@ -19,7 +20,7 @@ from viewmend.html_repr import HTMLReprMixin
 from viewmend.parameters import Rule, check_parameters, fresh_fit
 
 
-class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
+class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimator):
     """Base of the imputers.
 
     Subclasses have the parameter ``view_sizes`` and define `_rules`, `_learn` and `_complete`.
@@ -97,6 +98,7 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
             view_sizes=self.view_sizes,
             names=self.view_names_,
             n_features=self.view_n_features_,
+            columns=columns_of_fit(self),
         )
         part = _seen_part(data)
         complete = part.observed.all()
@@ -108,6 +110,7 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         self.view_names_ = data.names
         self.view_n_features_ = data.n_features
         self.n_features_in_ = sum(data.n_features)
+        self._remember_columns(columns_of_data(data))
         self._coverage = data.observed.mean(axis=0)
         return data
 

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.input_arrays import (
-    as_mask,
-    as_matrices,
-    common_rows,
-    is_one_array,
-    named_arrays,
-)
+from viewmend.data.containers import views_in
+from viewmend.data.given import GivenViews
+from viewmend.data.given_labels import labels_for
+from viewmend.data.input_arrays import as_mask, as_matrices, common_rows
 from viewmend.data.labels import Labels, check_labels
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.inspection.measures import (
@@ -77,44 +73,33 @@ def inspect_data(
     >>> found.findings[1].message
     '1 row(s) are all zero, which a fit takes for data (1)'
     """
-    given = {"view 0": X} if is_one_array(X) else named_arrays(X, None)
-    columns = [_columns(array) for array in given.values()]
-    if isinstance(X, MultiViewData):
-        y, ids = X.y if y is None else y, X.ids if ids is None else ids
-        columns = columns if X.columns is None else [list(view) for view in X.columns]
+    given = views_in(X)
     data = _read(given, mask, names)
-    labels, refused = _read_labels(y, data.n_samples)
-    called = np.arange(data.n_samples) if ids is None else np.asarray(ids)
-    measured = measure(data, labels, called, columns)
+    labels, refused = _read_labels(X, y, data.n_samples)
+    called = data.sample_ids if ids is None else np.asarray(ids)
+    columns = data.columns or [range(width) for width in data.n_features]
+    measured = measure(data, labels, called, [list(names) for names in columns])
     return replace(measured, findings=judge(measured, refused))
 
 
-def _columns(array: Any) -> list[Any]:
-    """Names of the columns of a frame, numbers of those of an array."""
-    names = getattr(array, "columns", None)
-    return list(range(np.shape(array)[1])) if names is None else list(names)
-
-
-def _read(
-    given: dict[str, object], mask: ArrayLike | None, names: Sequence[str] | None
-) -> MultiViewData:
+def _read(given: GivenViews, mask: ArrayLike | None, names: Sequence[str] | None) -> MultiViewData:
     """The views as they are: what is in the rows is looked at later."""
-    views = as_matrices(given, np.float64)
-    observed = as_mask(mask, (common_rows(views), len(views)))
+    views = as_matrices(given.arrays, np.float64)
+    observed = as_mask(given.mask(mask), (common_rows(views), len(views)))
     for v, view in enumerate(views.values()):
         observed[:, v] &= ~np.isnan(view).all(axis=1)
     if names is not None and len(names) != len(views):
         msg = f"names must be one per view, got {short(names)} for {len(views)} views; name all"
         raise InvalidViewsError(msg)
-    return MultiViewData(tuple(views.values()), observed, tuple(names or views))
+    data = given.described(MultiViewData(tuple(views.values()), observed, tuple(views)))
+    return data if names is None else replace(data, names=tuple(names))
 
 
-def _read_labels(y: object, n_samples: int) -> tuple[Labels | None, list[Finding]]:
+def _read_labels(X: object, y: object, n_samples: int) -> tuple[Labels | None, list[Finding]]:
     """Labels if there are any to use, else why there are none."""
-    if y is None:
-        return None, []
     try:
-        return check_labels(y, n_samples), []
+        given = labels_for(X, y)
+        return None if given is None else check_labels(given, n_samples), []
     except InvalidLabelsError as error:
         message, _, remedy = str(error).partition("; ")
         return None, [Finding("error", "labels", message, remedy)]

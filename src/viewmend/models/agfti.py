@@ -166,8 +166,8 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
     status_ : str
         "converged", "max_iter", or "stopped" or "interrupted" by a callback.
     history_ : tuple of viewmend.core.Round
-    n_features_in_, view_n_features_, view_names_
-        The layout of ``fit``.
+    n_features_in_, view_n_features_, view_names_, feature_names_in_, view_feature_names_
+        The layout of ``fit``; names of columns are absent where it saw none.
     fitted_state_ : viewmend.models.fitted_state.AGFTIState
         What ``predict`` and ``explain`` need besides.
 
@@ -327,8 +327,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         if not is_lazy(X):
             super()._fit_views(X, y, mask)
             return
-        labels = X.y if y is None and isinstance(X, MultiViewData) else y
-        self._fit_blocks(X, labels, mask)
+        self._fit_blocks(X, y, mask)
 
     def _fit_labels(self, geometry: AnchorGeometry, labels: Labels) -> None:
         if check_class_prior(self.class_prior, labels) is None:
@@ -357,7 +356,8 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         problem = make_problem(self, geometry, given.sampled_labels)
         fit = fit_blocks(self, given, geometry, problem, callbacks)
         layout, labels = given.chunks.layout, given.labels
-        self._remember_layout(ViewLayout(layout.names, layout.n_features, fit.observed), labels)
+        seen = ViewLayout(layout.names, layout.n_features, fit.observed, layout.columns)
+        self._remember_layout(seen, labels)
         self._store_graphs(fit.result, fit.induction.anchors)
         soft = np.where(fit.reachable[:, None], fit.result.F, 0)
         state = make_state(self.class_prior, labels, soft, fit.induction)

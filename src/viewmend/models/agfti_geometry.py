@@ -18,6 +18,7 @@ from viewmend.core.agfti.bipartite import anchor_graphs
 from viewmend.core.agfti.graph_fourier import graph_spectrum, summed_graph
 from viewmend.core.common.content_order import canonical_order, row_hashes
 from viewmend.data.container import MultiViewData
+from viewmend.data.input_arrays import as_dense
 from viewmend.data.validation import without_zero_rows
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.memory import check_memory
@@ -101,11 +102,14 @@ def on_host(X: Any) -> tuple[Any, str | None]:
         return {name: _numpy_of_tensor(entry) for name, entry in X.items()}, device
     if isinstance(X, (list, tuple)):
         return [_numpy_of_tensor(entry) for entry in X], device
-    return to_numpy(X), device
+    return _numpy_of_tensor(X), device
 
 
 def _numpy_of_tensor(thing: Any) -> Any:
-    return thing if torch_device(thing) is None else to_numpy(thing)
+    if torch_device(thing) is None:
+        return thing
+    # Of floats there are some that NumPy does not know.
+    return as_dense(thing, "a tensor") if thing.is_floating_point() else to_numpy(thing)
 
 
 def check_device(device: str | None, of_input: str | None) -> str | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -20,12 +21,17 @@ from viewmend.callbacks.progress import LogRounds
 from viewmend.callbacks.protocol import Callback
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.zero_rows import with_evidence
+from viewmend.data.column_names import ColumnNamesMixin, columns_of_data, columns_of_fit
 from viewmend.data.container import MultiViewData
+from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.data.validation import check_new_views, check_views
+from viewmend.exceptions import UnusableArgumentError
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.models.apart import FitSamples, comparable_new, comparable_samples
-from viewmend.parameters import Rule, check_parameters, fresh_fit
+from viewmend.parameters import Rule, check_parameters, fresh_fit, short
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Parameters that change no round: how loud, where, what comes after the last one; and those of
 # which only the outcome counts, which a checkpoint compares.
@@ -48,7 +54,7 @@ def score_labelled(
 
     Samples whose ``y`` (n_samples,) is -1, None or NaN are unlabelled and do not count.
     """
-    rows, classes = labelled_part(y)
+    rows, classes = labelled_part(labels_for(X, y))
     weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
     # As objects, because NumPy does not compare strings with numbers.
     hits = model.predict(X, mask)[rows].astype(object) == classes.astype(object)
@@ -66,14 +72,43 @@ def scaled_shares(soft: np.ndarray, labelled_shares: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ViewLayout:
-    """Names and columns of the views, and which sample has which, (n_samples, n_views) of bool."""
+    """Names and columns of the views, and which sample has which, (n_samples, n_views) of bool.
+
+    ``columns`` are the names of columns by view, as far as they have any.
+    """
 
     names: tuple[str, ...]
     n_features: tuple[int, ...]
     observed: np.ndarray
+    columns: Mapping[str, np.ndarray]
+
+    @classmethod
+    def of(cls, data: MultiViewData) -> ViewLayout:
+        """The layout of checked views."""
+        return cls(data.names, data.n_features, data.observed, columns_of_data(data))
 
 
-class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
+def without_weights(fit: Fit) -> Fit:
+    """A ``fit`` that says what to do in place of ``sample_weight``.
+
+    scikit-learn looks for that name in the signature, where it is not.
+    """
+
+    @wraps(fit)
+    def checked(self: Any, *args: Any, sample_weight: object = None, **others: Any) -> Any:
+        if sample_weight is not None:
+            name = type(self).__name__
+            msg = (
+                f"sample_weight must be left out of fit of {name}, got {short(sample_weight)}: all "
+                f"labels count the same; leave doubtful ones out with -1, or weigh samples in score"
+            )
+            raise UnusableArgumentError(msg)
+        return fit(self, *args, **others)
+
+    return cast(Fit, checked)
+
+
+class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers: input checks, the layout seen in fit, labels of the fitted samples.
 
     Subclasses have the parameter ``view_sizes``; their ``fit`` begins with `samples_to_fit`, goes
@@ -88,6 +123,18 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
+
+    fit: Callable[..., Self]
+
+    def fit_predict(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> np.ndarray:
+        """Fit, and the classes of the samples of the fit; parameters as in ``fit``.
+
+        Returns
+        -------
+        array (n_samples,)
+            The same as ``transduction_``.
+        """
+        return self.fit(X, y, mask).transduction_
 
     @available_if(lambda self: hasattr(self, "predict"))
     def score(
@@ -131,8 +178,8 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
     ) -> tuple[MultiViewData, Labels]:
         data = check_views(X, mask=mask, view_sizes=self.view_sizes, dtype=dtype)
-        labels = check_labels(data.y if y is None else y, data.n_samples)
-        self._remember_layout(data, labels)
+        labels = check_labels(labels_for(X, y), data.n_samples)
+        self._remember_layout(ViewLayout.of(data), labels)
         # Fits on a part of the labels must not find the others beside the views.
         return replace(data, y=None), labels
 
@@ -144,12 +191,13 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
         self.observed_ = samples.data.observed
         return samples
 
-    def _remember_layout(self, layout: ViewLayout | MultiViewData, labels: Labels) -> None:
+    def _remember_layout(self, layout: ViewLayout, labels: Labels) -> None:
         self.classes_ = labels.classes
         self.view_names_ = layout.names
         self.view_n_features_ = layout.n_features
         self.observed_ = layout.observed
         self.n_features_in_ = sum(layout.n_features)
+        self._remember_columns(layout.columns)
 
     def _store_transduction(self, soft: np.ndarray, labels: Labels, reachable: np.ndarray) -> None:
         """Distributions and classes of the samples of fit; given labels are kept.
@@ -186,6 +234,7 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
     # Upper limits of parameters in the shorter fits that compare settings.
     search_limits: ClassVar[Mapping[str, int]] = {}
 
+    @without_weights
     @with_callbacks
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together.
@@ -196,10 +245,11 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
             A sample missing from a view is a row of NaN there. One 2-D array is split by
-            ``view_sizes``, or is a single view.
-        y : array (n_samples,), optional
+            ``view_sizes``, or is a single view. Frames, AnnData and MuData are told in
+            `viewmend.check_views`; names of columns are kept, and held against in ``predict``.
+        y : array (n_samples,) or str, optional
             -1, None or NaN for unlabelled samples, any hashable labels otherwise; the labels of a
-            MultiViewData if left out.
+            MultiViewData if left out; a name is a column of the ``obs`` of an AnnData or MuData.
         mask : array (n_samples, n_views) of bool, optional
             False where a sample is missing from a view, in place of NaN rows.
 
@@ -229,9 +279,7 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         """What is known of the samples before any label is looked at, for `fit_prepared`."""
         raise NotImplementedError
 
-    def fit_prepared(
-        self, layout: ViewLayout | MultiViewData, geometry: Any, labels: Labels
-    ) -> None:
+    def fit_prepared(self, layout: ViewLayout, geometry: Any, labels: Labels) -> None:
         """The second half of ``fit``: to labels, with a geometry that `build_geometry` gave."""
         self._remember_layout(layout, labels)
         with self._watched(self._max_rounds()):
@@ -326,4 +374,5 @@ class InductiveMixin:
             names=self.view_names_,
             n_features=self.view_n_features_,
             dtypes=self._view_dtypes(),
+            columns=columns_of_fit(self),
         )

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.exceptions import DataWarning, InvalidLabelsError
 from viewmend.models.base import TwoStepClassifier, ViewLayout
@@ -56,7 +55,7 @@ def silent(model: TwoStepClassifier) -> TwoStepClassifier:
 
 
 def fit_silently(
-    model: TwoStepClassifier, layout: ViewLayout | MultiViewData, geometry: Any, labels: Labels
+    model: TwoStepClassifier, layout: ViewLayout, geometry: Any, labels: Labels
 ) -> None:
     """Fit to some of the labels, without the warnings that the fit to all of them gives."""
     with warnings.catch_warnings():
@@ -76,7 +75,7 @@ def cross_fitted(
     if labels.counts().max() < 2:
         return np.empty((0, labels.n_classes)), np.empty(0, dtype=np.int64)
     folds = label_folds(labels.codes, order, N_FOLDS)
-    layout = ViewLayout(model.view_names_, model.view_n_features_, model.observed_)
+    layout = ViewLayout(model.view_names_, model.view_n_features_, model.observed_, {})
     shares = []
     for turn, fold in enumerate(folds):
         model.tell_stage(f"calibration {turn + 1} of {len(folds)}", turn, len(folds))

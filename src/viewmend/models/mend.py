@@ -134,8 +134,8 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         compared with others. None where some class is known by zero rows alone, which are then
         compared like all rows.
     observed_ : array (n_samples, n_views) of bool
-    n_features_in_, view_n_features_, view_names_
-        The layout of ``fit``.
+    n_features_in_, view_n_features_, view_names_, feature_names_in_, view_feature_names_
+        The layout of ``fit``; names of columns are absent where it saw none.
     fitted_state_ : viewmend.models.fitted_state.MendState
         What ``predict`` and ``explain`` need besides.
 

@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from viewmend.backend.threads import limited_threads
 from viewmend.callbacks.notify import WatchedMixin, reason_to_stop, with_callbacks
 from viewmend.core.common.content_order import canonical_order
+from viewmend.data.column_names import columns_of_fit
 from viewmend.exceptions import InvalidParameterError
 from viewmend.html_repr import HTMLReprMixin
-from viewmend.models.base import TwoStepClassifier, score_labelled
+from viewmend.models.base import TwoStepClassifier, score_labelled, without_weights
 from viewmend.models.cross_fit import label_folds
 from viewmend.models.search_contests import (
     SURVIVORS,
@@ -124,7 +125,7 @@ class LabelSearchCV(
         the mean; ``n_folds``; and ``full_test_score``, of those that came to the last comparison,
         in its folds.
     classes_, transduction_, label_distributions_, n_features_in_, view_n_features_, view_names_
-        Of ``best_estimator_``.
+        Of ``best_estimator_``, like ``feature_names_in_`` and ``view_feature_names_``.
 
     Examples
     --------
@@ -152,6 +153,12 @@ class LabelSearchCV(
         self.cv = cv
         self.margin = margin
 
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of all columns, (n_features_in_,), as the best estimator has them."""
+        return self.best_estimator_.feature_names_in_
+
+    @without_weights
     @with_callbacks
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> LabelSearchCV:
         """Search, then fit the best on all labels; input as for the estimator.
@@ -179,6 +186,10 @@ class LabelSearchCV(
             self.best_estimator_ = shared.fit(best.point, labels)
         samples.give_back(self.best_estimator_)
         self._store(runs, best)
+
+    def fit_predict(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> np.ndarray:
+        """Search, and the classes that the best estimator finds of the samples of the fit."""
+        return self.fit(X, y, mask).transduction_
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Classes of new samples, by the best estimator."""
@@ -244,6 +255,8 @@ class LabelSearchCV(
         self.cv_results_ = _results(runs)
         for name in TAKEN_OVER:
             setattr(self, name, getattr(self.best_estimator_, name))
+        if columns := columns_of_fit(self.best_estimator_):
+            self.view_feature_names_ = columns
 
 
 def _most_comparisons(n_runs: int, n_folds: int) -> int:

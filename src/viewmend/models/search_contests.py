@@ -27,7 +27,7 @@ from viewmend.models.agfti_problem import (
     prior_weights,
     solve_problem,
 )
-from viewmend.models.base import TwoStepClassifier
+from viewmend.models.base import TwoStepClassifier, ViewLayout
 from viewmend.models.cross_fit import fit_silently, labels_without, silent
 
 # Values by name of parameter.
@@ -104,13 +104,14 @@ class SharedGeometry:
 
     def __init__(self, estimator: TwoStepClassifier, data: MultiViewData, labels: Labels) -> None:
         self.estimator, self.data, self.labels = estimator, data, labels
+        self._layout = ViewLayout.of(data)
         self._known: dict[bytes, Any] = {}
 
     def fit(self, point: Point, labels: Labels) -> TwoStepClassifier:
         """The estimator with the parameters of a point and its callbacks, fitted to the labels."""
         model = clone(self.estimator).set_params(**point)
         model.set_callbacks(*self.estimator.callbacks)
-        model.fit_prepared(self.data, self.geometry(model), labels)
+        model.fit_prepared(self._layout, self.geometry(model), labels)
         return model
 
     def fit_without(
@@ -119,7 +120,7 @@ class SharedGeometry:
         """A silent fit to the other labels, with parameters cut down to their limits."""
         model = self.limited(point, limits)
         rest = labels_without(held_out, self.labels)
-        fit_silently(model, self.data, self.geometry(model), rest)
+        fit_silently(model, self._layout, self.geometry(model), rest)
         return model
 
     def hits(self, held_out: np.ndarray, point: Point, limits: Mapping[str, int]) -> np.ndarray:

@@ -16,6 +16,7 @@ import numpy as np
 from viewmend.core.common.calibration import COLDEST, HOTTEST, Calibration
 from viewmend.core.mend.consistency import check_geometry, check_graph, check_stage
 from viewmend.core.mend.recipe import MendSettings
+from viewmend.data.column_names import columns_of_fit
 from viewmend.data.origin import Origin
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.agfti import AGFTIClassifier
@@ -56,6 +57,11 @@ def _check_layout(model: SavedModel) -> None:
     columns = model.view_n_features_
     fits = len(columns) == n_views and min(columns) >= 1 and sum(columns) == model.n_features_in_
     expect(fits, "view_n_features_", f"{n_views} counts, of sum n_features_in_", columns)
+    for name, names in columns_of_fit(model).items():
+        expect(name in model.view_names_, "view_feature_names_", f"of {model.view_names_}", name)
+        width = columns[model.view_names_.index(name)]
+        expect_shape("view_feature_names_", names, width, kinds="O")
+        expect(all(type(n) is str for n in names), "view_feature_names_", "text", names)
     state, kind = model.fitted_state_, model.classes_.dtype.kind
     expect_shape("classes_", model.classes_, n_classes, kinds=kind)
     expect_shape("transduction_", model.transduction_, n_samples, kinds=kind)

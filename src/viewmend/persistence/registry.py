@@ -63,13 +63,14 @@ class FileLayout:
 
     model: type[TwoStepClassifier]
     fitted: Mapping[str, Any]
-    optional: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset({"view_feature_names_"})
 
 
 _COMMON: dict[str, Any] = {
     "classes_": np.ndarray,
     "view_names_": tuple[str, ...],
     "view_n_features_": tuple[int, ...],
+    "view_feature_names_": dict[str, np.ndarray],
     "n_features_in_": int,
     "label_distributions_": np.ndarray,
     "confidence_": np.ndarray,
@@ -107,6 +108,6 @@ LAYOUTS = {
             "off_graph_": np.ndarray,
             "fitted_state_": MendState,
         },
-        optional=frozenset({"view_weights_"}),
+        optional=frozenset({"view_feature_names_", "view_weights_"}),
     ),
 }

@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.core.common.calibration import Calibration
+from viewmend.data.column_names import columns_of_fit
 from viewmend.data.container import MultiViewData
+from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, check_labels
 from viewmend.data.validation import check_new_views
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
@@ -131,7 +133,7 @@ def make_case(
     search = model if isinstance(model, FittedSearch) else None
     model = model.best_estimator_ if isinstance(model, FittedSearch) else model
     n_samples = len(model.transduction_)
-    given = None if y is None else check_labels(y, n_samples)
+    given = None if y is None else check_labels(labels_for(X, y), n_samples)
     if given is not None and given.classes.tolist() != model.classes_.tolist():
         msg = (
             f"y must have the classes of fit, {short(model.classes_.tolist())}, got "
@@ -145,7 +147,7 @@ def make_case(
         _observed(model, X, mask),
         None if X is None else _inspected(model, X, y, mask, names),
         given,
-        None if y_true is None else check_labels(y_true, n_samples),
+        None if y_true is None else check_labels(labels_for(X, y_true), n_samples),
         search,
     )
 
@@ -186,6 +188,7 @@ def _views(model: FittedClassifier, X: object, mask: ArrayLike | None) -> MultiV
             view_sizes=model.view_sizes,
             names=model.view_names_,
             n_features=model.view_n_features_,
+            columns=columns_of_fit(model),
         )
 
 

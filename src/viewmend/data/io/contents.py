@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from viewmend.data.annotated import MAIN_MATRIX
 from viewmend.data.arrays import as_table
 from viewmend.data.io.border import check_size, reading
 from viewmend.data.io.hdf5 import check_hdf5_file
@@ -19,7 +20,7 @@ from viewmend.data.io.mat import read_mat
 from viewmend.data.io.tables import FORMATS, header_of, is_table, read_tables
 from viewmend.data.joining import column_labels, identifiers
 from viewmend.data.labels import as_label_array, find_unlabelled
-from viewmend.data.scverse import MAIN_MATRIX, annotated_tables
+from viewmend.data.scverse import annotated_tables
 from viewmend.data.validation import check_complete_data, without_zero_rows
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 from viewmend.parameters import short

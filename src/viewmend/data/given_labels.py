@@ -1,0 +1,33 @@
+"""Labels as they were given with views: in the views' own container, or beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from viewmend.data.container import MultiViewData
+from viewmend.data.containers import is_annotated, opened
+from viewmend.data.given import check_same_rows, index_of
+from viewmend.data.scverse import labels_in_obs
+from viewmend.exceptions import InvalidLabelsError
+
+
+def labels_for(X: Any, y: Any) -> Any:
+    """Labels (n_samples,) of the samples of ``X``, not yet checked.
+
+    Parameters
+    ----------
+    X : views, in any form that ``fit`` takes
+    y : array (n_samples,), str or None
+        None stands for the labels of a MultiViewData, a name for that column of the ``obs`` of an
+        AnnData or MuData. Labels under an index must be in the order of the views, if these have
+        an index too.
+    """
+    if y is None:
+        return X.y if isinstance(X, MultiViewData) else None
+    if isinstance(y, str) and is_annotated(X):
+        return labels_in_obs(X, y)
+    index = index_of(y)
+    if index is not None:
+        rows = X.ids if isinstance(X, MultiViewData) else opened(X).rows
+        check_same_rows(index, rows, "y", InvalidLabelsError)
+    return y
