@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.data.container import MultiViewData
+from viewmend.data.labels import as_label_array, find_unlabelled
 from viewmend.data.validation import check_views
 from viewmend.exceptions import (
     DataWarning,
@@ -214,7 +215,7 @@ def column_labels(tables: Mapping[str, pd.DataFrame], column: str, place: str) -
     """Labels by identifier in ``column`` of whichever tables have it, which must not contradict."""
     import pandas as pd
 
-    labels = [table[column].dropna() for table in tables.values() if column in table]
+    labels = [_labelled(table[column]) for table in tables.values() if column in table]
     if not labels:
         columns = {name: list(table.columns) for name, table in tables.items()}
         msg = (
@@ -236,6 +237,11 @@ def column_labels(tables: Mapping[str, pd.DataFrame], column: str, place: str) -
     return first
 
 
+def _labelled(labels: pd.Series) -> pd.Series:
+    """The labels without those that mean that there is none."""
+    return labels[~find_unlabelled(as_label_array(labels.to_numpy(), len(labels)))]
+
+
 def labels_by_id(labels: Any) -> pd.Series:
     """Labels given as a series or a dict by identifier."""
     import pandas as pd
@@ -255,7 +261,7 @@ def labels_by_id(labels: Any) -> pd.Series:
 def _label_array(labels: pd.Series, ids: pd.Index) -> np.ndarray:
     """One label per identifier, None where there is none."""
     # As objects, since integers beside empty cells would become floats.
-    known = labels.dropna().astype(object)
+    known = _labelled(labels).astype(object)
     strangers = known.index.difference(ids, sort=False)
     if known.size and strangers.size == known.size:
         msg = (

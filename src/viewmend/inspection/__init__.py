@@ -21,7 +21,7 @@ from viewmend.data.input_arrays import (
     is_one_array,
     named_arrays,
 )
-from viewmend.data.labels import Labels, check_labels
+from viewmend.data.labels import Labels, read_labels
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.inspection.measures import (
     Finding,
@@ -114,7 +114,7 @@ def _read_labels(y: object, n_samples: int) -> tuple[Labels | None, list[Finding
     if y is None:
         return None, []
     try:
-        return check_labels(y, n_samples), []
+        return read_labels(y, n_samples), []
     except InvalidLabelsError as error:
         message, _, remedy = str(error).partition("; ")
         return None, [Finding("error", "labels", message, remedy)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +17,10 @@ from viewmend.data.io.hdf5 import check_hdf5_file
 from viewmend.data.io.mat import read_mat
 from viewmend.data.io.tables import FORMATS, header_of, is_table, read_tables
 from viewmend.data.joining import column_labels, identifiers
-from viewmend.data.labels import as_label_array, find_unlabelled
+from viewmend.data.labels import MISSING_MARKS
 from viewmend.data.scverse import MAIN_MATRIX, annotated_tables
 from viewmend.data.validation import check_complete_data
-from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
+from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.parameters import short
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ TABLE_LABELS, ARRAY_LABELS = "label", "y"
 ARRAY_IDS = "ids"
 # File of labels in a folder, whatever its ending.
 LABELS_FILE = "labels"
-# Values that often stand for "not known" in a column of labels.
-SUSPECTS = frozenset({"?", "-", "unknown", "unlabeled", "unlabelled", "undefined", "missing"})
 
 
 @dataclass(frozen=True)
@@ -261,23 +258,16 @@ def _only_column(table: pd.DataFrame, file: Path) -> str:
 def _without_unlabelled(labels: pd.Series, unlabelled: Sequence[str], column: str) -> pd.Series:
     """Labels without those that stand for none."""
     values = labels.map(_as_written)
-    absent = [value for value in unlabelled if not (values == value).any()]
+    # Marks such as NA and -1 may have been left out already, as empty cells are.
+    named = [value for value in unlabelled if value not in MISSING_MARKS]
+    absent = [value for value in named if not (values == value).any()]
     if absent:
         msg = (
             f"{absent[0]!r} must be a value of the column {column!r} to mean no label, but it "
             f"holds {short(sorted(values.unique()))}; leave it out if empty cells mean that"
         )
         raise InvalidLabelsError(msg)
-    suspects = sorted(value for value in values.unique() if value.lower() in SUSPECTS)
-    for value in suspects:
-        if value not in unlabelled:
-            msg = (
-                f"{value!r} in the column {column!r} is taken for a class of its own; say that it "
-                "means unlabelled if it does"
-            )
-            warnings.warn(msg, DataWarning, stacklevel=4)
-    marked = find_unlabelled(as_label_array(labels.to_numpy(), len(labels)))
-    return labels[~values.isin(unlabelled) & ~marked]
+    return labels[~values.isin(unlabelled)]
 
 
 def _as_written(label: Any) -> str:
