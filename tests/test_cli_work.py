@@ -298,13 +298,16 @@ def test_inspect_tells_findings_by_sample(work, frames):
     scan.iloc[0, 1] = np.nan
     scan.to_csv(folder / "scan.csv")
     told = json.loads(done(invoke("inspect", folder, "--labels", "stage", "--json")).stdout)
-    (error,) = [entry for entry in told["findings"] if entry["severity"] == "error"]
-    assert error["subject"] == "scan"
-    assert scan.index[0] in error["message"]
+    (gap,) = [entry for entry in told["findings"] if "empty in part" in entry["message"]]
+    # A fit fills it.
+    assert (gap["severity"], gap["subject"]) == ("warning", "scan")
+    assert scan.index[0] in gap["message"]
     assert sum(entry["n_samples"] for entry in told["patterns"]) == told["n_samples"] == 90
+    scan.iloc[0, 1] = np.inf
+    scan.to_csv(folder / "scan.csv")
     strict = invoke("inspect", folder, "--labels", "stage", "--strict")
     assert strict.exit_code == 1
-    assert f"error: scan: 1 row(s) are empty in part ({scan.index[0]})" in strict.stdout
+    assert "error: scan: 1 row(s) hold values that are infinite" in strict.stdout
     assert invoke("inspect", work / "data", "-l", "stage", "--strict").exit_code == 0
 
 

@@ -34,6 +34,7 @@ def evaluate(
     id_column: options.IdColumn = None,
     unlabelled: options.Unlabelled = None,
     view: options.Views = None,
+    unreadable_as_missing: options.UnreadableAsMissing = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare the classes that a model finds with true labels.
@@ -47,7 +48,9 @@ def evaluate(
     with refusals(), short_warnings(Console(stderr=True)) as notes:
         known = load(model)
         origin_for(known, model)
-        request = options.request_for(id_column, labels, unlabelled, view)
+        request = options.request_for(
+            id_column, labels, unlabelled, view, None, unreadable_as_missing
+        )
         aligned = read_for(known, data, request)
         summary = _judge(known.classes_, aligned, answer(known, aligned))
     if as_json:

@@ -114,14 +114,7 @@ def join(
     Tables have their `identifiers` for index, and so have labels; names and order of the columns
     are those of ``like``, if it is given.
     """
-    for name, table in tables.items():
-        twice = table.columns[table.columns.duplicated()]
-        if twice.size:
-            msg = (
-                f"view {name!r} must have columns of different names, but has {short(twice[0])} "
-                f"more than once; rename or drop one of them"
-            )
-            raise InvalidViewsError(msg)
+    check_column_names(tables)
     if like is not None:
         tables = _in_layout_of(like, tables)
     checked = check_views({name: _matrix(table, ids, name) for name, table in tables.items()})
@@ -135,11 +128,22 @@ def join(
     )
 
 
+def check_column_names(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Refuse tables with two columns of one name."""
+    for name, table in tables.items():
+        twice = table.columns[table.columns.duplicated()]
+        if twice.size:
+            msg = (
+                f"view {name!r} must have columns of different names, but has {short(twice[0])} "
+                f"more than once; rename or drop one of them"
+            )
+            raise InvalidViewsError(msg)
+
+
 def _in_layout_of(
     like: MultiViewData, tables: Mapping[str, pd.DataFrame]
 ) -> dict[str, pd.DataFrame]:
-    names = like.columns or tuple(tuple(range(size)) for size in like.n_features)
-    columns = dict(zip(like.names, names, strict=True))
+    columns = columns_of(like)
     unknown = [name for name in tables if name not in columns]
     if unknown:
         msg = (
@@ -148,6 +152,12 @@ def _in_layout_of(
         )
         raise InvalidViewsError(msg)
     return in_layout(tables, columns)
+
+
+def columns_of(like: MultiViewData) -> dict[str, Sequence[Hashable]]:
+    """Names of the columns by view, their numbers where they have none."""
+    names = like.columns or tuple(tuple(range(size)) for size in like.n_features)
+    return dict(zip(like.names, names, strict=True))
 
 
 def in_layout(

@@ -30,7 +30,12 @@ SHUFFLE = (
 
 def judge(measured: Inspection, refused: Sequence[Finding] = ()) -> tuple[Finding, ...]:
     """What all rules find, after ``refused``, the most severe first."""
-    findings = [*refused, *(finding for rule in RULES for finding in rule(measured))]
+    found = (finding for rule in RULES for finding in rule(measured))
+    return most_severe_first([*refused, *found])
+
+
+def most_severe_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Errors, then warnings, then the rest, each in the order in which they are given."""
     return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 

@@ -22,6 +22,7 @@ from viewmend.core.mend.loo_ridge import LeaveOneOut
 from viewmend.core.mend.recipe import MendSettings, Stage, StageRecord
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.view_gaussian import ViewGaussian
+from viewmend.data.columns import Categories
 from viewmend.data.origin import Origin
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.base import TwoStepClassifier
@@ -33,6 +34,7 @@ VOCABULARY = Vocabulary(
     records=(
         AGFTIState,
         Calibration,
+        Categories,
         Evidence,
         Induction,
         InnerStep,

@@ -28,7 +28,7 @@ from viewmend.version import __version__
 
 FORMAT = "viewmend model"
 # Raised whenever an older reader could not make sense of a newer file; 1 is that of version 0.1.
-SCHEMA = 2
+SCHEMA = 3
 MANIFEST = "model.json"
 KEYS = {"format", "schema", "versions", "class", "parameters", "fitted", "arrays"}
 
@@ -273,10 +273,11 @@ def _check_schema(manifest: Any) -> None:
         )
         raise ModelFileError(msg)
     if schema < SCHEMA:
+        writer = "0.1" if schema == 1 else "before 0.2.0"
         msg = (
-            f"the file was written by viewmend 0.1 (schema {schema}), and this version reads files "
-            f"of schema {SCHEMA}; fit again and save with this version, or open the file with "
-            f"viewmend 0.1"
+            f"the file was written by viewmend {writer} (schema {schema}), and this version reads "
+            f"files of schema {SCHEMA}; fit again and save with this version, or open the file "
+            f"with viewmend {writer}"
         )
         raise ModelFileError(msg)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.data.arrays import as_table
+from viewmend.data.columns import Categories
 from viewmend.data.io.border import check_size, reading
 from viewmend.data.io.hdf5 import check_hdf5_file
 from viewmend.data.io.mat import read_mat
@@ -52,6 +53,11 @@ class Request:
         Columns that are no features, in whichever views have them.
     columns : dict of str to sequence of str, optional
         Columns of every view of the data a model was fitted on, to which this data is held.
+    categories : dict of dict
+        By view and column of that data, what columns of categories became.
+    unreadable_as_missing : bool
+        Whether cells such as ``<0.05`` in a column of numbers count as missing; else a fit refuses
+        them.
     """
 
     id_column: str | None = None
@@ -60,6 +66,8 @@ class Request:
     views: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     columns: Mapping[str, Sequence[str]] | None = None
+    categories: Mapping[str, Mapping[Any, Categories]] = field(default_factory=dict)
+    unreadable_as_missing: bool = False
 
     def labels_place(self) -> tuple[Path | None, str | None]:
         """File and column that ``labels`` names, either of which may be left to be found."""

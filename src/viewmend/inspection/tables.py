@@ -1,0 +1,46 @@
+"""Inspection of tables from files, by the same path that a fit takes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+from viewmend.data.columns import Fault
+from viewmend.data.io.loading import ViewTables
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError, TooLargeError
+from viewmend.inspection import Finding, Inspection, inspect_data
+from viewmend.inspection.rules import most_severe_first
+
+
+def inspect_tables(source: ViewTables) -> Inspection:
+    """Measure tables as they were read, and list what may spoil a fit.
+
+    An error is what ``source.aligned`` or the labels refuse, and so would a fit; what is mended on
+    the way, as single empty cells are, is a warning.
+    """
+    views, y, ids = source.unmended()
+    found = inspect_data(views, y, ids=ids)
+    refusal = _refusal(source)
+    findings = [*map(_of_fault, source.faults)]
+    for finding in found.findings:
+        mended = refusal is None and finding.subject != "labels" and finding.severity == "error"
+        findings.append(replace(finding, severity="warning") if mended else finding)
+    if refusal is not None and all(finding.severity != "error" for finding in findings):
+        message, _, remedy = refusal.partition("; ")
+        findings.append(Finding("error", "data", message, remedy))
+    return replace(found, findings=most_severe_first(findings))
+
+
+def _refusal(source: ViewTables) -> str | None:
+    """What a fit would say to the tables, apart from the labels; None if it takes them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        try:
+            source.aligned(source.medians())
+        except (InvalidViewsError, InvalidLabelsError, TooLargeError) as error:
+            return str(error)
+    return None
+
+
+def _of_fault(fault: Fault) -> Finding:
+    return Finding("error", fault.view, fault.message, fault.remedy)
