@@ -23,6 +23,7 @@ from viewmend.data.input_arrays import (
 )
 from viewmend.data.labels import Labels, read_labels
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.inspection.frames import numeric_frames
 from viewmend.inspection.measures import (
     Finding,
     Inspection,
@@ -47,8 +48,9 @@ def inspect_data(
 ) -> Inspection:
     """Measure incomplete multi-view data and list what may spoil a fit.
 
-    Takes data that ``fit`` would refuse, with partly empty rows, samples without any view or
-    unusable labels, as long as the views are numbers with the same number of rows.
+    Takes data that ``fit`` would refuse, with partly empty rows, samples without any view, columns
+    of text in frames or unusable labels, as long as every view has numbers, and as many rows as the
+    others.
 
     Parameters
     ----------
@@ -77,6 +79,7 @@ def inspect_data(
     >>> found.findings[0].message
     '1 row(s) are all zero, which a fit takes for missing (1)'
     """
+    X, text = numeric_frames(X)  # noqa: N806 - as users call it
     given = {"view 0": X} if is_one_array(X) else named_arrays(X, None)
     columns = [_columns(array) for array in given.values()]
     if isinstance(X, MultiViewData):
@@ -86,7 +89,7 @@ def inspect_data(
     labels, refused = _read_labels(y, data.n_samples)
     called = np.arange(data.n_samples) if ids is None else np.asarray(ids)
     measured = measure(data, labels, called, columns)
-    return replace(measured, findings=judge(measured, refused))
+    return replace(measured, findings=judge(measured, [*text, *refused]))
 
 
 def _columns(array: Any) -> list[Any]:

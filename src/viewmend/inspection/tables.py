@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
-from viewmend.data.columns import Fault
 from viewmend.data.io.loading import ViewTables
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError, TooLargeError
 from viewmend.inspection import Finding, Inspection, inspect_data
+from viewmend.inspection.frames import of_fault
 from viewmend.inspection.rules import most_severe_first
 
 
@@ -20,8 +20,8 @@ def inspect_tables(source: ViewTables) -> Inspection:
     """
     views, y, ids = source.unmended()
     found = inspect_data(views, y, ids=ids)
-    refusal = _refusal(source)
-    findings = [*map(_of_fault, source.faults)]
+    refusal = _refusal(replace(source, faults=()))
+    findings = [*map(of_fault, source.faults)]
     for finding in found.findings:
         mended = refusal is None and finding.subject != "labels" and finding.severity == "error"
         findings.append(replace(finding, severity="warning") if mended else finding)
@@ -32,7 +32,7 @@ def inspect_tables(source: ViewTables) -> Inspection:
 
 
 def _refusal(source: ViewTables) -> str | None:
-    """What a fit would say to the tables, apart from the labels; None if it takes them."""
+    """What a fit would say to the tables, apart from faults and labels; None if it takes them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
@@ -40,7 +40,3 @@ def _refusal(source: ViewTables) -> str | None:
         except (InvalidViewsError, InvalidLabelsError, TooLargeError) as error:
             return str(error)
     return None
-
-
-def _of_fault(fault: Fault) -> Finding:
-    return Finding("error", fault.view, fault.message, fault.remedy)
