@@ -177,3 +177,16 @@ def test_all_broken_columns_are_told_at_once(tmp_path):
         ("labs", "column 'crp' has 3 of 24 cells that are no numbers ('n.d.')"),
         ("labs", "column 'day' has 24 of 24 cells that are dates or durations ('2024-01-01')"),
     ]
+
+
+def test_a_column_of_words_that_gives_the_classes_away_is_suspected(tmp_path):
+    data = clean()
+    rng = np.random.default_rng(1)
+    data["label"][:] = rng.permutation(["a", "b", "c"] * (N // 3))
+    names = {"a": "mild", "b": "moderate", "c": "severe"}
+    data["labs"]["grade"] = data["label"].map(names)
+    data["labs"]["site"] = rng.permutation(["n", "s", "w"] * (N // 3))
+    told = json.loads(invoke("inspect", written(data, tmp_path), "--json").stdout)
+    assert [f["message"] for f in told["findings"] if "one value per class" in f["message"]] == [
+        "column(s) grade have one value per class in all labelled rows"
+    ]

@@ -35,6 +35,7 @@ class CalibratedClassifier(FittedClassifier, Protocol):
 
     calibration_: Calibration
     confidence_: np.ndarray
+    decision_weights_: np.ndarray
 
 
 @runtime_checkable

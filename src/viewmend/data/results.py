@@ -56,7 +56,8 @@ def result_frame(
     else:
         # By name, so that views of fit which the new samples lack are missing and no error.
         shares = np.asarray(model.predict_proba(dict(zip(new.names, new.views, strict=True))))
-        classes, rows = model.classes_[shares.argmax(axis=1)], new.sample_ids
+        weights = getattr(model, "decision_weights_", 1.0)
+        classes, rows = model.classes_[(shares * weights).argmax(axis=1)], new.sample_ids
     index = pd.RangeIndex(len(shares)) if rows is None else identifiers(rows, "ids")
     if len(index) != len(shares):
         msg = (

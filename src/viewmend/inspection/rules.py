@@ -159,10 +159,14 @@ def _classes_spelt_alike(data: Inspection) -> Iterator[Finding]:
 def _telling_columns(data: Inspection) -> Iterator[Finding]:
     for view in data.views:
         if view.telling_columns:
-            names = some_of(view.telling_columns)
-            message = f"column(s) {names} have one value per class in all labelled rows"
-            remedy = "leave them out if they were made from the labels: they would give them away"
-            yield Finding("warning", view.name, message, remedy)
+            yield telling(view.name, view.telling_columns)
+
+
+def telling(view: str, columns: Sequence[Any]) -> Finding:
+    """That these columns may have been made from the labels."""
+    message = f"column(s) {some_of(columns)} have one value per class in all labelled rows"
+    remedy = "leave them out if they were made from the labels: they would give them away"
+    return Finding("warning", view, message, remedy)
 
 
 def _views_without_labels(data: Inspection) -> Iterator[Finding]:

@@ -30,7 +30,10 @@ from viewmend.parameters import Rule, check_parameters, fresh_fit
 # Parameters that change no round: how loud, where, what comes after the last one; and those of
 # which only the outcome counts, which a checkpoint compares.
 WITHOUT_EFFECT = frozenset(
-    {"calibration", "class_prior", "n_jobs", "random_state", "verbose", "view_sizes"}
+    {
+        *("calibration", "class_prior", "class_weight", "n_jobs", "random_state", "verbose"),
+        "view_sizes",
+    }
 )
 
 
@@ -278,8 +281,7 @@ class InductiveMixin:
         -------
         array (n_new,)
         """
-        shares = self.predict_proba(X, mask)
-        return self.classes_[np.argmax(shares, axis=1)]
+        return self.classes_[self._decided(self.predict_proba(X, mask))]
 
     def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Class shares of new samples, seen through any subset of the views.
@@ -298,6 +300,10 @@ class InductiveMixin:
             Rows sum to one.
         """
         return self._distributions(self._score_new(X, mask))
+
+    def _decided(self, shares: np.ndarray) -> np.ndarray:
+        """Codes of the classes that the shares (n_new, n_classes) decide for: the largest."""
+        return np.asarray(np.argmax(shares, axis=1))
 
     def _view_dtypes(self) -> Sequence[DTypeLike] | None:
         """Number types that the fit kept the views in; None if all are float64."""

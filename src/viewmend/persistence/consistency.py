@@ -59,6 +59,8 @@ def _check_layout(model: SavedModel) -> None:
     expect_shape("transduction_", model.transduction_, n_samples, kinds=kind)
     expect_floats("label_distributions_", model.label_distributions_, n_samples, n_classes, **SHARE)
     expect_floats("confidence_", model.confidence_, n_samples, **SHARE)
+    decisions = model.decision_weights_
+    expect_floats("decision_weights_", decisions, n_classes, low=1 / WEIGHTS, high=WEIGHTS)
     expect_shape("label_codes", state.label_codes, n_samples, kinds="i")
     expect_indices("label_codes", state.label_codes, -1, n_classes)
     _check_calibration(model.calibration_, n_classes)

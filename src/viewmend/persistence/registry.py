@@ -76,6 +76,7 @@ _COMMON: dict[str, Any] = {
     "label_distributions_": np.ndarray,
     "confidence_": np.ndarray,
     "calibration_": Calibration,
+    "decision_weights_": np.ndarray,
     "transduction_": np.ndarray,
     "unreachable_": np.ndarray,
     "observed_": np.ndarray,
