@@ -281,7 +281,8 @@ class InductiveMixin:
         -------
         array (n_new,)
         """
-        return self.classes_[self._decided(self.predict_proba(X, mask))]
+        shares = self.predict_proba(X, mask)
+        return self.classes_[self._decided(shares)]
 
     def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Class shares of new samples, seen through any subset of the views.

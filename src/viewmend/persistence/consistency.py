@@ -86,10 +86,12 @@ def _check_origin(origin: Origin, model: SavedModel) -> None:
     expect_shape("ids", origin.ids, n_samples, kinds="U")
     for what, table in (("columns", origin.columns), ("fills", origin.fills)):
         expect(tuple(table) == model.view_names_, what, f"of {model.view_names_}", list(table))
-    known = set(origin.categories) <= set(model.view_names_)
-    expect(known, "categories", f"among {model.view_names_}", list(origin.categories))
-    for found in (found for learnt in origin.categories.values() for found in learnt.values()):
-        expect_shape("kept", found.kept, len(np.atleast_1d(found.kept)), kinds="U")
+    for view, learnt in origin.categories.items():
+        expect(view in origin.columns, "categories", f"of {model.view_names_}", view)
+        for column, found in learnt.items():
+            expect_shape("kept", found.kept, len(np.atleast_1d(found.kept)), kinds="U")
+            made = set(found.names(column)) <= set(origin.columns[view].tolist())
+            expect(made, "categories", "those that became columns", column)
     for name, n_columns in zip(model.view_names_, model.view_n_features_, strict=True):
         expect_shape("columns", origin.columns[name], n_columns, kinds="U")
         expect_floats("fills", origin.fills[name], n_columns, low=-DATA, high=DATA)
