@@ -12,7 +12,10 @@ from viewmend import AGFTIClassifier, MendClassifier
 from viewmend.data import check_views, result_frame
 from viewmend.exceptions import InvalidParameterError
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:the model is no better than chance"),
+]
 
 
 def imbalanced(seed, n=330, label_rate=0.2):
