@@ -7,7 +7,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from viewmend import MendClassifier
 from viewmend.data import Request, from_frames, read_view_tables
-from viewmend.data.columns import MOST_CATEGORIES
+from viewmend.data.columns import MOST_CATEGORIES, read_columns_as
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
 pd = pytest.importorskip("pandas", reason="frames need pandas")
@@ -188,6 +188,19 @@ def test_a_category_that_was_never_seen_is_zero_everywhere_if_none_was_rare():
     fitted = read(frame(colour=["red", "blue"] * 4, x=np.ones(8)))
     found = from_frames({"v": pd.DataFrame({"colour": ["pink"], "x": [1.0]})}, like=fitted)
     assert_array_equal(found.views[0], [[0, 0, 1]])
+
+
+def test_categories_of_new_data_that_look_like_numbers_or_have_gaps():
+    codes = pd.Categorical([3, 1, 3, 1, 3, 1, 3, 1])
+    tables = {"v": frame(site=codes, x=np.ones(8)), "w": frame(z=np.ones(8))}
+    fitted = from_frames(tables)
+    new = {"v": pd.DataFrame({"site": [3.0, 1.0], "x": [1, 1]}), "w": pd.DataFrame({"z": [1, 1]})}
+    assert_array_equal(from_frames(new, like=fitted).views[0], [[0, 1, 1], [1, 0, 1]])
+    only = from_frames({"v": frame(site=codes), "w": tables["w"]})
+    new["v"] = pd.DataFrame({"site": [np.nan, 3.0]})
+    assert_array_equal(from_frames(new, like=only).views[0], [[NAN, NAN], [0, 1]])
+    empty = read_columns_as(new["v"].iloc[:1], "v", only.categories["v"]).table
+    assert list(empty) == ["site=1", "site=3"]
 
 
 def test_a_fit_on_categories_alone_finds_the_classes():

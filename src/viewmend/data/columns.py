@@ -268,7 +268,8 @@ def _as_numbers(table: pd.DataFrame, categories: Mapping[Any, Categories]) -> pd
     """All columns as floats, each column of categories in the place where it stood."""
     import pandas as pd
 
-    if _not_numeric(table):
+    # Of new data, a column of categories may look like numbers, or be empty.
+    if _not_numeric(table) or any(column in table for column in categories):
         blocks = [
             categories[column].encode(table[column])
             if column in categories

@@ -54,11 +54,12 @@ def drop_empty_columns(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataF
     """Tables without the columns of which no cell holds anything, which are told of."""
     filled = {}
     for name, table in tables.items():
-        empty = table.columns[table.isna().all()].tolist()
-        if empty:
-            msg = f"{len(empty)} columns of view {name!r} are empty and were left out"
-            warnings.warn(f"{msg} ({short(empty)})", DataWarning, stacklevel=3)
-        filled[name] = table.drop(columns=empty)
+        empty = table.isna().all().to_numpy()
+        if empty.any():
+            msg = f"{empty.sum()} columns of view {name!r} are empty and were left out"
+            named = short(table.columns[empty].tolist())
+            warnings.warn(f"{msg} ({named})", DataWarning, stacklevel=3)
+        filled[name] = table.loc[:, ~empty]
     return filled
 
 
