@@ -110,6 +110,8 @@ def test_an_inspection_tells_classes_that_look_like_missing_marks():
     _, y = rows()
     y[:4] = "N/A"
     assert "'N/A' (4 samples) looks like a mark" in messages("error", y)[0]
+    # The others are looked at as if these had none.
+    assert inspect_data(rows()[0], y).class_counts == {"cat": 13, "dog": 13}
     y[:4] = "Unknown"
     assert messages("error", y) == []
     assert messages("warning", y) == ["class(es) Unknown may mean that there is no label"]

@@ -140,6 +140,13 @@ def written_like(classes: Iterable[Any], words: Container[str]) -> list[Any]:
     return [label for label in classes if (plain_text(label) or "") in words]
 
 
+def without_marks(y: object, n_samples: int) -> np.ndarray:
+    """Labels (n_samples,) with None in the place of `MISSING_MARKS`."""
+    values = as_label_array(y, n_samples).astype(object)
+    values[[(plain_text(value) or "") in MISSING_MARKS for value in values]] = None
+    return values
+
+
 def plain_text(label: object) -> str | None:
     """A label of text or bytes with single blanks inside and none around; None for others."""
     if isinstance(label, bytes):

@@ -21,7 +21,7 @@ from viewmend.data.input_arrays import (
     is_one_array,
     named_arrays,
 )
-from viewmend.data.labels import Labels, read_labels
+from viewmend.data.labels import Labels, read_labels, without_marks
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.inspection.frames import numeric_frames
 from viewmend.inspection.measures import (
@@ -113,11 +113,15 @@ def _read(
 
 
 def _read_labels(y: object, n_samples: int) -> tuple[Labels | None, list[Finding]]:
-    """Labels if there are any to use, else why there are none."""
+    """Labels as far as there are any to use, and why a fit refuses them, if it does."""
     if y is None:
         return None, []
     try:
         return read_labels(y, n_samples), []
     except InvalidLabelsError as error:
         message, _, remedy = str(error).partition("; ")
-        return None, [Finding("error", "labels", message, remedy)]
+    refused = [Finding("error", "labels", message, remedy)]
+    try:
+        return read_labels(without_marks(y, n_samples), n_samples), refused
+    except InvalidLabelsError:
+        return None, refused

@@ -201,8 +201,8 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
             A sample missing from a view is a row of NaN there. One 2-D array is split by
             ``view_sizes``, or is a single view.
         y : array (n_samples,), optional
-            -1, None or NaN for unlabelled samples, any hashable labels otherwise; the labels of a
-            MultiViewData if left out.
+            -1, None, NaN or empty text for unlabelled samples, any hashable labels otherwise; the
+            labels of a MultiViewData if left out.
         mask : array (n_samples, n_views) of bool, optional
             False where a sample is missing from a view, in place of NaN rows.
 
