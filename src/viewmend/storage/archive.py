@@ -273,11 +273,10 @@ def _check_schema(manifest: Any) -> None:
         )
         raise ModelFileError(msg)
     if schema < SCHEMA:
-        writer = "0.1" if schema == 1 else "before 0.2.0"
         msg = (
-            f"the file was written by viewmend {writer} (schema {schema}), and this version reads "
-            f"files of schema {SCHEMA}; fit again and save with this version, or open the file "
-            f"with viewmend {writer}"
+            f"the file was written by viewmend 0.1 (schema {schema}), and this version reads files "
+            f"of schema {SCHEMA}; fit again and save with this version, or open the file with "
+            f"viewmend 0.1"
         )
         raise ModelFileError(msg)
 
