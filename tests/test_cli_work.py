@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics import accuracy_score, f1_score, log_loss
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+    log_loss,
+    roc_auc_score,
+)
 from typer.testing import CliRunner
 
 import viewmend
@@ -20,6 +27,7 @@ from viewmend.data import from_frames, result_frame
 from viewmend.datasets import hide, make_multiview_blobs
 
 NAMES = np.array(["léger", "moyen", "sévère"])
+COLOURS = ["green", "red", "yellow"]
 FEW = ("--set", "n_rounds=2")
 
 
@@ -190,8 +198,41 @@ def test_evaluate_counts_no_label_that_was_given(work, by_hand, frames):
     assert told["log_loss"] == pytest.approx(log_loss(truth, shares))
     codes = np.searchsorted(NAMES, truth.astype(str))
     assert told["calibration_error"] == pytest.approx(calibration_error(shares, codes))
+    assert told["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(truth, found))
+    assert told["auc"] == pytest.approx(roc_auc_score(truth, shares, multi_class="ovr"))
+    precisions = [
+        average_precision_score(truth == name, shares[:, c]) for c, name in enumerate(NAMES)
+    ]
+    assert told["average_precision"] == pytest.approx(np.mean(precisions))
+    assert told["classes_not_ranked"] == []
     recalls = {entry["label"]: entry["recall"] for entry in told["classes"]}
     assert recalls["moyen"] == pytest.approx(np.mean(found[truth == "moyen"] == "moyen"))
+
+
+def test_evaluate_tells_classes_that_no_judged_sample_has(work, by_hand, frames):
+    model, aligned = by_hand
+    two = frames[1][frames[1] != "moyen"]
+    two.to_csv(work / "two.csv")
+    evaluate = ("evaluate", work / "model.vm", work / "data", "-l", work / "two.csv")
+    told = json.loads(done(invoke(*evaluate, "--json")).stdout)
+    assert told["classes_not_ranked"] == ["moyen"]
+    unlabelled = np.array([label is None for label in aligned.y])
+    judged = unlabelled & np.isin(aligned.ids, two.index)
+    truth = two[aligned.ids[judged]].to_numpy()
+    ranked = [
+        roc_auc_score(truth == name, model.label_distributions_[judged, c])
+        for c, name in ((0, "léger"), (2, "sévère"))
+    ]
+    assert told["auc"] == pytest.approx(np.mean(ranked))
+    text = " ".join(done(invoke(*evaluate)).stdout.split())
+    assert f"area under the ROC curve, mean over classes: {told['auc']:.3f}" in text
+    assert "the means over classes are without ['moyen'], which none or all of" in text
+    one = frames[1][frames[1] == "moyen"]
+    one.to_csv(work / "one.csv")
+    evaluate = (*evaluate[:-1], work / "one.csv")
+    told = json.loads(done(invoke(*evaluate, "--json")).stdout)
+    assert (told["auc"], told["average_precision"]) == (None, None)
+    assert "ROC" not in done(invoke(*evaluate)).stdout
 
 
 def test_false_labels_of_given_samples_change_nothing(work, by_hand, frames):
@@ -322,13 +363,16 @@ def test_inspect_tells_findings_by_sample(work, frames):
     scan.iloc[0, 1] = np.nan
     scan.to_csv(folder / "scan.csv")
     told = json.loads(done(invoke("inspect", folder, "--labels", "stage", "--json")).stdout)
-    (error,) = [entry for entry in told["findings"] if entry["severity"] == "error"]
-    assert error["subject"] == "scan"
-    assert scan.index[0] in error["message"]
+    (gap,) = [entry for entry in told["findings"] if "empty in part" in entry["message"]]
+    # A fit fills it.
+    assert (gap["severity"], gap["subject"]) == ("warning", "scan")
+    assert scan.index[0] in gap["message"]
     assert sum(entry["n_samples"] for entry in told["patterns"]) == told["n_samples"] == 90
+    scan.iloc[0, 1] = np.inf
+    scan.to_csv(folder / "scan.csv")
     strict = invoke("inspect", folder, "--labels", "stage", "--strict")
     assert strict.exit_code == 1
-    assert f"error: scan: 1 row(s) are empty in part ({scan.index[0]})" in strict.stdout
+    assert "error: scan: 1 row(s) hold values that are infinite" in strict.stdout
     assert invoke("inspect", work / "data", "-l", "stage", "--strict").exit_code == 0
 
 
@@ -417,3 +461,32 @@ def test_shells_can_complete():
     asked = {"_VIEWMEND_COMPLETE": "complete_bash", "COMP_WORDS": "viewmend ev", "COMP_CWORD": "1"}
     answer = CliRunner().invoke(app, [], env=asked, prog_name="viewmend")
     assert answer.stdout.split() == ["evaluate"]
+
+
+def test_categories_of_a_fit_are_those_of_its_predictions(frames, tmp_path):
+    """Also where a category is new, stands in another order, or is missing from a file."""
+    tables, truth = frames
+    rng = np.random.default_rng(0)
+    (tmp_path / "data").mkdir()
+    stages = truth.where(rng.random(len(truth)) < 0.8, "léger")
+    for name, table in tables.items():
+        kind = stages[table.index].map({"léger": "green", "moyen": "yellow", "sévère": "red"})
+        table.assign(kind=kind).to_csv(tmp_path / "data" / f"{name}.csv")
+    model, classes = tmp_path / "model.vm", tmp_path / "classes.csv"
+    out = ("-o", model, "--predictions", classes)
+    fit = done(invoke("fit", tmp_path / "data", "-l", "stage", *out, *FEW, "--json"))
+    assert [view["n_columns"] for view in json.loads(fit.stdout)["views"]] == [11, 11]
+    assert "view 'labs' became columns of 0 and 1, one per category ({'kind': 3})" in message(fit)
+    again = tmp_path / "again.csv"
+    done(invoke("predict", model, tmp_path / "data", "-o", again))
+    pd.testing.assert_frame_equal(predictions(again), predictions(classes).drop(columns="labelled"))
+    new = tables["labs"].drop(columns="stage").iloc[:, ::-1]
+    new.insert(0, "kind", np.resize(["yellow", "violet", "red"], len(new)))
+    new.index = [f"N{i}" for i in range(len(new))]
+    (tmp_path / "new").mkdir()
+    new.rename_axis("patient").to_csv(tmp_path / "new" / "labs.csv")
+    done(invoke("predict", model, tmp_path / "new", "-o", again))
+    ones = {f"kind={name}": (new["kind"] == name).astype(float) for name in COLOURS}
+    by_hand = new.drop(columns="kind").iloc[:, ::-1].assign(**ones)
+    expected = viewmend.load(model).predict({"labs": by_hand.to_numpy()})
+    assert predictions(again)["class"].tolist() == expected.tolist()

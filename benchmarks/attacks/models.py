@@ -20,6 +20,7 @@ import numpy as np
 from attacks.forging import RAN, Rng, damaged, forged
 from attacks.outcomes import Outcome, Verdict, judged
 from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier, load, save
+from viewmend.data.columns import Categories
 from viewmend.data.origin import Origin
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import VersionWarning
@@ -97,8 +98,13 @@ _NEW = _samples()[1]
 def _with_origin(state: Any) -> Any:
     columns = {name: np.array([f"{name}{i}" for i in range(n)]) for name, n in _LAYOUT.items()}
     fills = {name: np.zeros(n) for name, n in _LAYOUT.items()}
+    # The last two columns of the first view came from one of categories.
+    view = next(iter(_LAYOUT))
+    kind = Categories(np.array(["red"]), rare=True)
+    columns[view] = np.array([*columns[view][:-2], *kind.names("kind")])
     samples = np.arange(36, dtype=np.uint64)
-    return replace(state, origin=Origin("id", columns, fills, samples, samples.astype(str)))
+    origin = Origin("id", columns, fills, {view: {"kind": kind}}, samples, samples.astype(str))
+    return replace(state, origin=origin)
 
 
 _LAYOUT = dict(zip(_NEW.names, _NEW.n_features, strict=True))

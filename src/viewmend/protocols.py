@@ -37,6 +37,7 @@ class CalibratedClassifier(FittedClassifier, Protocol):
     confidence_: np.ndarray
     observed_: np.ndarray
     zero_row_evidence_: np.ndarray | None
+    decision_weights_: np.ndarray
 
 
 @runtime_checkable

@@ -216,7 +216,11 @@ REFUSED = {
         {},
         r"lengths \{'v': 2, 'w': 3\}.*on=",
     ),
-    "text": ({"v": PHOTO}, {"on": "id"}, r"column 'kind' of view v must hold numbers"),
+    "complex numbers": (
+        {"v": pd.DataFrame({"z": [1j, 2j]}, index=["a", "b"])},
+        {},
+        r"view 'v': column 'z' has 2 of 2 cells that are complex numbers",
+    ),
     "no such column": ({"v": PHOTO}, {"on": "key"}, r"must have the column 'key'"),
     "cells": (
         {"v": pd.DataFrame({"x": [1.0, 2.0], "y": [np.nan, 3.0]}, index=["a", "b"])},

@@ -52,13 +52,18 @@ def read_for(model: Any, data: Path, request: Request) -> MultiViewData:
     if origin is None:
         msg = (
             "nothing tells which columns the model was fitted on, because it was saved by Python; "
-            "they are taken in the order of the files"
+            "columns of numbers are taken in the order of the files"
         )
         warnings.warn(msg, DataWarning, stacklevel=2)
-        tables = read_view_tables(data, request)
+        tables = read_view_tables(data, request).numbers_only()
         return tables.aligned(tables.medians())
     id_column = request.id_column or origin.id_column
-    asked = replace(request, id_column=id_column, columns=origin.column_names)
+    asked = replace(
+        request,
+        id_column=id_column,
+        columns=origin.column_names,
+        categories=origin.categories,
+    )
     return read_view_tables(data, asked).aligned(origin.fill_values)
 
 

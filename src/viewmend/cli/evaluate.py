@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from sklearn.metrics import precision_recall_fscore_support
+from sklearn.metrics import (
+    average_precision_score,
+    precision_recall_fscore_support,
+    roc_auc_score,
+)
 
 from viewmend.bench.metrics import scores
 from viewmend.cli import options
@@ -21,7 +25,10 @@ from viewmend.persistence import load
 
 HEADLINES = {
     "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
     "macro_f1": "macro F1",
+    "auc": "area under the ROC curve, mean over classes",
+    "average_precision": "average precision, mean over classes",
     "log_loss": "log loss",
     "calibration_error": "calibration error",
 }
@@ -34,6 +41,7 @@ def evaluate(
     id_column: options.IdColumn = None,
     unlabelled: options.Unlabelled = None,
     view: options.Views = None,
+    unreadable_as_missing: options.UnreadableAsMissing = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare the classes that a model finds with true labels.
@@ -47,7 +55,9 @@ def evaluate(
     with refusals(), short_warnings(Console(stderr=True)) as notes:
         known = load(model)
         origin_for(known, model)
-        request = options.request_for(id_column, labels, unlabelled, view)
+        request = options.request_for(
+            id_column, labels, unlabelled, view, None, unreadable_as_missing
+        )
         aligned = read_for(known, data, request)
         summary = _judge(known.classes_, aligned, answer(known, aligned))
     if as_json:
@@ -84,7 +94,7 @@ def _judge(classes: np.ndarray, aligned: MultiViewData, answers: Answers) -> dic
 def _scores(
     truth: np.ndarray, told: np.ndarray, shares: np.ndarray, classes: np.ndarray
 ) -> dict[str, Any]:
-    """Accuracy and macro F1 over all; the others over samples of the classes that were fitted."""
+    """Accuracies and macro F1 over all; the others over samples of the classes that were fitted."""
     place = {label: code for code, label in enumerate(classes.tolist())}
     codes = np.array([place.get(label, -1) for label in truth.tolist()])
     if (codes < 0).all():
@@ -97,11 +107,32 @@ def _scores(
     fitted = codes >= 0
     return {
         "accuracy": found["accuracy"],
+        # Mean recall over the true classes.
+        "balanced_accuracy": found["macro_recall"],
         "macro_f1": found["macro_f1"],
+        **_rankings(shares[fitted], codes[fitted], classes),
         "log_loss": log_loss(shares[fitted], codes[fitted]),
         "calibration_error": calibration_error(shares[fitted], codes[fitted]),
         "n_unknown_class": int((~fitted).sum()),
     }
+
+
+def _rankings(shares: np.ndarray, codes: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
+    """How well the probability of each class ranks the samples: it against the rest, and the mean.
+
+    ``shares`` are (n_judged, n_classes), and ``codes`` (n_judged,). A class that none of the
+    samples has, or all of them, cannot be ranked: it is left out of the means and named.
+    """
+    is_class = codes[:, None] == np.arange(len(classes))
+    ranked = is_class.any(axis=0) & ~is_class.all(axis=0)
+    parts = {"auc": roc_auc_score, "average_precision": average_precision_score}
+    means = {
+        name: float(score(is_class[:, ranked], shares[:, ranked], average="macro"))
+        for name, score in parts.items()
+        if ranked.any()
+    }
+    left_out = [json_label(label) for label in classes[~ranked]]
+    return dict.fromkeys(parts) | means | {"classes_not_ranked": left_out}
 
 
 def _by_class(truth: np.ndarray, told: np.ndarray) -> list[dict[str, Any]]:
@@ -123,8 +154,17 @@ def _show(console: Console, summary: dict[str, Any]) -> None:
     lines = [
         f"{summary['n_judged']} samples judged, {summary['n_of_fit']} of them of the fit; "
         f"{summary['n_given']} whose labels the model was given are left out",
-        *(f"{title}: {summary[name]:.3f}" for name, title in HEADLINES.items()),
+        *(
+            f"{title}: {summary[name]:.3f}"
+            for name, title in HEADLINES.items()
+            if summary[name] is not None
+        ),
     ]
+    if absent := summary["classes_not_ranked"]:
+        lines.append(
+            f"the means over classes are without {short(absent)}, which none or all of these "
+            "samples have"
+        )
     if summary["n_unknown_class"]:
         lines.append(f"{summary['n_unknown_class']} samples are of classes that no label had")
     say(console, *lines, wrap=True)

@@ -60,6 +60,7 @@ def fit(
     unlabelled: options.Unlabelled = None,
     view: options.Views = None,
     leave_out: options.LeaveOut = None,
+    unreadable_as_missing: options.UnreadableAsMissing = False,
     method: Annotated[
         str, typer.Option(help="Name of a method, as `viewmend methods` lists them.")
     ] = "Mend",
@@ -99,8 +100,8 @@ def fit(
 ) -> None:
     """Fit a model on labelled and unlabelled samples together, and say the class of every sample.
 
-    Samples may miss some of the views, and most may miss a label. Columns of text are left out and
-    single empty cells filled with the median of their column; notes say so.
+    Samples may miss some of the views, and most may miss a label. Categories become columns of 0
+    and 1, and single empty cells are filled with the median of their column; notes say so.
 
     `viewmend fit data/ --labels stage -o model.vm --predictions classes.csv`
     """
@@ -111,7 +112,9 @@ def fit(
         _check_files(files, data, chosen)
         model = build_model(chosen, settings or (), seed)
         bar, written = watch(model, console, time_limit, checkpoint), list[Path]()
-        request = options.request_for(id_column, labels, unlabelled, view, leave_out)
+        request = options.request_for(
+            id_column, labels, unlabelled, view, leave_out, unreadable_as_missing
+        )
         with telling_interrupts(bar, checkpoint, written):
             with fitting_on(dask, memory_limit) as fit_model:
                 fitted = _fit(model, read_view_tables(data, request), fit_model)

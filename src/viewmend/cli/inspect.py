@@ -14,7 +14,8 @@ from rich.text import Text
 from viewmend.cli import options
 from viewmend.cli.console import json_label, refusals, short_warnings, show_table, write_json
 from viewmend.data import read_view_tables
-from viewmend.inspection import Inspection, inspect_data
+from viewmend.inspection import Inspection
+from viewmend.inspection.tables import inspect_tables
 from viewmend.text import printable
 
 # Of the sets of views that occur together, the most frequent are shown.
@@ -29,6 +30,7 @@ def inspect(
     unlabelled: options.Unlabelled = None,
     view: options.Views = None,
     leave_out: options.LeaveOut = None,
+    unreadable_as_missing: options.UnreadableAsMissing = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if there is a finding of kind error.")
     ] = False,
@@ -42,10 +44,11 @@ def inspect(
     `viewmend inspect data/ --labels stage`
     """
     with refusals(), short_warnings(Console(stderr=True)) as notes:
-        request = options.request_for(id_column, labels, unlabelled, view, leave_out)
+        request = options.request_for(
+            id_column, labels, unlabelled, view, leave_out, unreadable_as_missing
+        )
         source = read_view_tables(data, request)
-        views, y, ids = source.unmended()
-        found = inspect_data(views, y, ids=ids)
+        found = inspect_tables(source)
     if as_json:
         write_json(_summary(found) | {"id_column": source.id_column, "notes": notes})
     else:

@@ -69,6 +69,13 @@ LeaveOut = Annotated[
         "--leave-out", "COLUMN", "Column that is no feature, such as a remark or another outcome"
     ),
 ]
+UnreadableAsMissing = Annotated[
+    bool,
+    typer.Option(
+        "--unreadable-as-missing",
+        help="Take cells such as <0.05 or n.d. in columns of numbers for missing.",
+    ),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object instead; notes go to standard error.")
 ]
@@ -80,8 +87,14 @@ def request_for(
     unlabelled: list[str] | None = None,
     views: list[str] | None = None,
     leave_out: list[str] | None = None,
+    unreadable_as_missing: bool = False,
 ) -> Request:
     """What the options above ask for."""
     return Request(
-        id_column, labels, tuple(unlabelled or ()), tuple(views or ()), tuple(leave_out or ())
+        id_column,
+        labels,
+        tuple(unlabelled or ()),
+        tuple(views or ()),
+        tuple(leave_out or ()),
+        unreadable_as_missing=unreadable_as_missing,
     )

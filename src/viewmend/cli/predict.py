@@ -26,6 +26,7 @@ def predict(
     ] = 0.0,
     id_column: options.IdColumn = None,
     view: options.Views = None,
+    unreadable_as_missing: options.UnreadableAsMissing = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Say the class of new samples, which may miss some views, or whole views.
@@ -39,7 +40,10 @@ def predict(
     with refusals(), short_warnings(console) as notes:
         check_table(output, "--output", data)
         known = load(model)
-        aligned = read_for(known, data, options.request_for(id_column, views=view))
+        request = options.request_for(
+            id_column, views=view, unreadable_as_missing=unreadable_as_missing
+        )
+        aligned = read_for(known, data, request)
         answers = answer(known, aligned)
         origin = known.fitted_state_.origin
         id_heading = None if origin is None else origin.id_column

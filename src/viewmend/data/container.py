@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from viewmend.data.columns import Categories
 from viewmend.data.labels import as_label_array, find_unlabelled
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.html_repr import card
@@ -40,6 +41,9 @@ class MultiViewData:
         Identifier of every row.
     columns : tuple of tuple, or None
         Names of the columns of every view, which ``like=`` holds new data to.
+    categories : dict of dict, or None
+        By view and column of the tables that the views came from, what columns of categories
+        became, as in ``colour=red``; ``like=`` makes the same of new data.
     y : array (n_samples,) or None
         The labels as they were given, -1, None or NaN for samples without one.
     name, description : str
@@ -54,6 +58,7 @@ class MultiViewData:
     y: np.ndarray | None = None
     name: str = ""
     description: str = ""
+    categories: Mapping[str, Mapping[Hashable, Categories]] | None = None
 
     def __post_init__(self) -> None:
         n_samples, n_views = self.observed.shape

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from viewmend.data.columns import (
+    NumericTable,
+    read_columns,
+    read_columns_as,
+    refuse,
+    settle,
+    source_columns,
+)
 from viewmend.data.container import MultiViewData
 from viewmend.data.joining import (
     all_ids,
+    check_column_names,
     check_room,
     column_labels,
+    columns_of,
     identifiers,
+    in_layout,
     join,
     labels_by_id,
     without_columns,
@@ -35,17 +47,23 @@ def from_frames(
     on: str | None = None,
     *,
     like: MultiViewData | None = None,
+    unreadable_as_missing: bool = False,
 ) -> MultiViewData:
     """Join one frame per view by the identifiers of their rows.
 
     This is an outer join: a sample is any identifier that some frame holds, and it is missing
     from the views whose frame does not hold it or holds an empty row. The frames stay as they are.
 
+    Columns that are not numbers are read as `viewmend.data.columns` says: booleans become 0 and 1,
+    and categories a column of 0 and 1 each, called ``colour=red``. A category of less than 2 cells
+    or 1 % of them goes to ``colour=(rare)``. Columns of which nearly all values differ, as
+    identifiers and free text do, are left out; warnings say so.
+
     Parameters
     ----------
-    frames : dict or list of frames (n_observed_v, n_features_v)
-        pandas and polars frames, also mixed; polars LazyFrames are collected. All columns but
-        those of identifiers and labels must be numeric.
+    frames : dict or list of frames (n_observed_v, n_columns_v)
+        pandas and polars frames, also mixed; polars LazyFrames are collected. Columns are numbers,
+        booleans or categories.
     labels : str, Series or dict, optional
         Column of labels in one or more frames, or labels by identifier. Empty ones, and
         identifiers left out, are samples without label.
@@ -53,7 +71,11 @@ def from_frames(
         Column of identifiers; without it the index of the frames, which polars does not have.
     like : MultiViewData, optional
         Data a model was fitted on: columns are put in its order, and other columns dropped, so
-        that the model can be given the result.
+        that the model can be given the result. Categories that it did not have count as rare, or
+        are 0 in all columns.
+    unreadable_as_missing : bool, default=False
+        Whether cells such as ``<0.05`` or ``n.d.``, in a column of which at least half of the cells
+        are numbers, count as missing; else they are an error, which lists all of them.
 
     Returns
     -------
@@ -64,7 +86,7 @@ def from_frames(
     ------
     InvalidViewsError
         If identifiers are empty, repeated, of several types or shared by no two views, or if
-        columns are no numbers.
+        columns hold dates, complex numbers or single cells that are no numbers.
     InvalidLabelsError
         If the labels are not there, contradict each other or belong to none of the samples.
 
@@ -93,8 +115,38 @@ def from_frames(
     elif labels is not None:
         known = labels_by_id(labels)
     ids = all_ids({name: table.index for name, table in tables.items()})
+    check_column_names(tables)
+    read = _numeric(tables, like)
+    refuse(settle([f for part in read.values() for f in part.faults], unreadable_as_missing))
+    tables = {name: part.table for name, part in read.items()}
     check_room(len(ids), {name: table.shape[1] for name, table in tables.items()})
-    return join(tables, ids, known, like)
+    joined = join(tables, ids, known, like)
+    return replace(joined, categories={name: part.categories for name, part in read.items()})
+
+
+def _numeric(
+    tables: Mapping[str, pd.DataFrame], like: MultiViewData | None
+) -> dict[str, NumericTable]:
+    """Every table as numbers, its columns read as those of ``like``, if it is given."""
+    if like is None:
+        read = {name: read_columns(table, name) for name, table in tables.items()}
+        for name, part in read.items():
+            if part.table.shape[1] == 0 and not part.faults:
+                msg = (
+                    f"view {name!r} must have a column of numbers or categories, but has "
+                    f"{short(list(tables[name]))}; leave the view out"
+                )
+                raise InvalidViewsError(msg)
+        return read
+    learnt, columns = like.categories or {}, columns_of(like)
+    # Views that it does not have are refused by the join.
+    known = {name: table for name, table in tables.items() if name in columns}
+    sources = {name: source_columns(columns[name], learnt.get(name, {})) for name in known}
+    read = {
+        name: read_columns_as(table, name, learnt.get(name, {}))
+        for name, table in in_layout(known, sources).items()
+    }
+    return {name: read.get(name) or NumericTable(table) for name, table in tables.items()}
 
 
 def _named(frames: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:

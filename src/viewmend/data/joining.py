@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.data.container import MultiViewData
+from viewmend.data.labels import as_label_array, find_unlabelled
 from viewmend.data.validation import check_views
 from viewmend.exceptions import (
     DataWarning,
@@ -113,14 +114,7 @@ def join(
     Tables have their `identifiers` for index, and so have labels; names and order of the columns
     are those of ``like``, if it is given.
     """
-    for name, table in tables.items():
-        twice = table.columns[table.columns.duplicated()]
-        if twice.size:
-            msg = (
-                f"view {name!r} must have columns of different names, but has {short(twice[0])} "
-                f"more than once; rename or drop one of them"
-            )
-            raise InvalidViewsError(msg)
+    check_column_names(tables)
     if like is not None:
         tables = _in_layout_of(like, tables)
     checked = check_views({name: _matrix(table, ids, name) for name, table in tables.items()})
@@ -134,11 +128,22 @@ def join(
     )
 
 
+def check_column_names(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Refuse tables with two columns of one name."""
+    for name, table in tables.items():
+        twice = table.columns[table.columns.duplicated()]
+        if twice.size:
+            msg = (
+                f"view {name!r} must have columns of different names, but has {short(twice[0])} "
+                f"more than once; rename or drop one of them"
+            )
+            raise InvalidViewsError(msg)
+
+
 def _in_layout_of(
     like: MultiViewData, tables: Mapping[str, pd.DataFrame]
 ) -> dict[str, pd.DataFrame]:
-    names = like.columns or tuple(tuple(range(size)) for size in like.n_features)
-    columns = dict(zip(like.names, names, strict=True))
+    columns = columns_of(like)
     unknown = [name for name in tables if name not in columns]
     if unknown:
         msg = (
@@ -147,6 +152,12 @@ def _in_layout_of(
         )
         raise InvalidViewsError(msg)
     return in_layout(tables, columns)
+
+
+def columns_of(like: MultiViewData) -> dict[str, Sequence[Hashable]]:
+    """Names of the columns by view, their numbers where they have none."""
+    names = like.columns or tuple(tuple(range(size)) for size in like.n_features)
+    return dict(zip(like.names, names, strict=True))
 
 
 def in_layout(
@@ -214,7 +225,7 @@ def column_labels(tables: Mapping[str, pd.DataFrame], column: str, place: str) -
     """Labels by identifier in ``column`` of whichever tables have it, which must not contradict."""
     import pandas as pd
 
-    labels = [table[column].dropna() for table in tables.values() if column in table]
+    labels = [_labelled(table[column]) for table in tables.values() if column in table]
     if not labels:
         columns = {name: list(table.columns) for name, table in tables.items()}
         msg = (
@@ -236,6 +247,11 @@ def column_labels(tables: Mapping[str, pd.DataFrame], column: str, place: str) -
     return first
 
 
+def _labelled(labels: pd.Series) -> pd.Series:
+    """The labels without those that mean that there is none."""
+    return labels[~find_unlabelled(as_label_array(labels.to_numpy(), len(labels)))]
+
+
 def labels_by_id(labels: Any) -> pd.Series:
     """Labels given as a series or a dict by identifier."""
     import pandas as pd
@@ -255,7 +271,7 @@ def labels_by_id(labels: Any) -> pd.Series:
 def _label_array(labels: pd.Series, ids: pd.Index) -> np.ndarray:
     """One label per identifier, None where there is none."""
     # As objects, since integers beside empty cells would become floats.
-    known = labels.dropna().astype(object)
+    known = _labelled(labels).astype(object)
     strangers = known.index.difference(ids, sort=False)
     if known.size and strangers.size == known.size:
         msg = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import numbers
 import warnings
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,30 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.exceptions import DataConversionWarning
 
-from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.parameters import short
 
 # Integer code of samples without label.
 UNLABELLED = -1
 _NUMBERS = (int, float, np.number, np.bool_)
+
+
+def _spellings(*words: str) -> set[str]:
+    """The words in small letters, in capitals, and with a first capital."""
+    return {spelt for word in words for spelt in (word, word.upper(), word.capitalize())}
+
+
+# Text that programs and people write where there is no label; as a label it is an error. Sodium is
+# "Na", and "none" may well be a class, while "None" is Python's.
+MISSING_MARKS = frozenset(
+    _spellings("nan", "na", "n/a", "n.a.", "#n/a", "#na", "<na>", "null", "unlabeled", "unlabelled")
+    | _spellings("no label", "not available")
+    | {"NaN", "NaT", "None", "-1", "-1.0", "?", "??", "--", ".", "..."}
+) - {"Na"}
+# Text that may be a class and may mean that there is none: a class, with a warning.
+DOUBTFUL_WORDS = frozenset(
+    _spellings("nil", "none", "unknown", "undefined", "undetermined", "missing") | {"-", "Na"}
+)
 # Beyond this, consecutive integers have no float of their own.
 _LARGEST_EXACT = 2.0**53
 
@@ -64,13 +82,28 @@ class Labels:
 def check_labels(y: object, n_samples: int) -> Labels:
     """Labels (n_samples,) in any accepted form, unlabelled samples marked with -1, None or NaN.
 
-    Integral floats are read as integers; a column vector is flattened with a warning. Labels that
-    cannot be used as they are raise an InvalidLabelsError.
+    Empty and blank text means unlabelled too; `MISSING_MARKS` among the labels are an error, and
+    `DOUBTFUL_WORDS` a warning. Integral floats are read as integers; a column vector is flattened
+    with a warning. Labels that cannot be used as they are raise an InvalidLabelsError.
     """
+    labels = read_labels(as_label_array(y, n_samples), n_samples)
+    counts = dict(zip(labels.classes.tolist(), labels.counts().tolist(), strict=True))
+    for label in written_like(counts, DOUBTFUL_WORDS):
+        msg = (
+            f"{label!r} ({counts[label]} samples) is taken for a class of its own; if it means "
+            f"that there is no label, replace it by None (--unlabelled on the command line)"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=3)
+    return labels
+
+
+def read_labels(y: object, n_samples: int) -> Labels:
+    """`check_labels` without its warnings."""
     values = as_label_array(y, n_samples)
     unlabelled = find_unlabelled(values)
     known = _with_native_dtype(values[~unlabelled])
     classes, known_codes = _classes_and_codes(known)
+    _refuse_marks(classes, np.bincount(known_codes))
     if len(classes) < 2:
         seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no label at all"
         msg = (
@@ -96,7 +129,43 @@ def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
             f"samples; split with LabelledStratifiedKFold, whose test samples are labelled"
         )
         raise InvalidLabelsError(msg)
-    return rows, _with_native_dtype(values[rows])
+    known = _with_native_dtype(values[rows])
+    classes, codes = _classes_and_codes(known)
+    _refuse_marks(classes, np.bincount(codes))
+    return rows, known
+
+
+def written_like(classes: Iterable[Any], words: Container[str]) -> list[Any]:
+    """The classes that are text, and one of ``words`` but for blanks around it."""
+    return [label for label in classes if (plain_text(label) or "") in words]
+
+
+def without_marks(y: object, n_samples: int) -> np.ndarray:
+    """Labels (n_samples,) with None in the place of `MISSING_MARKS`."""
+    values = as_label_array(y, n_samples).astype(object)
+    values[[(plain_text(value) or "") in MISSING_MARKS for value in values]] = None
+    return values
+
+
+def plain_text(label: object) -> str | None:
+    """A label of text or bytes with single blanks inside and none around; None for others."""
+    if isinstance(label, bytes):
+        label = label.decode("latin-1")
+    return " ".join(label.split()) if isinstance(label, str) else None
+
+
+def _refuse_marks(classes: np.ndarray, counts: np.ndarray) -> None:
+    """Text that stands for a missing label must not become a class by accident."""
+    sizes = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+    marks = written_like(sizes, MISSING_MARKS)
+    if marks:
+        told = ", ".join(f"{mark!r} ({sizes[mark]} samples)" for mark in marks)
+        msg = (
+            f"labels must name classes, but {told} looks like a mark for samples without label; "
+            f"if it is one, replace it by None (--unlabelled on the command line); if it is a "
+            f"class, give it another name"
+        )
+        raise InvalidLabelsError(msg)
 
 
 def as_label_array(y: object, n_samples: int) -> np.ndarray:
@@ -128,19 +197,23 @@ def as_label_array(y: object, n_samples: int) -> np.ndarray:
 
 
 def find_unlabelled(values: np.ndarray) -> np.ndarray:
-    """True at -1, None, NaN and ``pandas.NA``, (n_samples,)."""
+    """True at -1, None, NaN, ``pandas.NA`` and text that is empty or blank, (n_samples,)."""
     if values.dtype.kind == "O":
         # Not by a ufunc: NumPy 2.5 warns of an invalid value where Python compares NaN in one.
         return np.fromiter(map(_is_marker, values.flat), dtype=bool).reshape(values.shape)
+    if values.dtype.kind in "US":
+        return np.strings.str_len(np.strings.strip(values)) == 0
     # Only NaN and NaT differ from themselves.
     unlabelled = np.asarray(values != values)
     return unlabelled | (values == -1) if values.dtype.kind in "iuf" else unlabelled
 
 
 def _is_marker(value: object) -> bool:
-    # pandas.NA is told by the name of its type, so that pandas need not be there.
-    if value is None or type(value).__name__ == "NAType":
+    # NA and NaT of pandas are told by the names of their types, so that pandas need not be there.
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
+    if isinstance(value, (str, bytes)):
+        return not value.strip()
     return isinstance(value, numbers.Real) and bool(value == -1 or value != value)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from viewmend.core.common.content_order import sample_hashes
+from viewmend.data.columns import Categories
 from viewmend.data.container import MultiViewData
 from viewmend.data.io.loading import ViewTables
 
@@ -17,7 +18,8 @@ class Origin:
     """The data of a fit, as far as later commands need it.
 
     ``id_column`` is None where rows were just counted. ``columns`` and ``fills``, the values for
-    empty cells, are (n_columns_v,) by view. Of every sample, in the order of the fit, there is a
+    empty cells, are (n_columns_v,) by view; ``categories`` tells by view and column of the files
+    what columns of categories became. Of every sample, in the order of the fit, there is a
     hash of what all views hold of it, ``samples`` (n_samples,), and its identifier, ``ids``
     (n_samples,).
     """
@@ -25,6 +27,7 @@ class Origin:
     id_column: str | None
     columns: dict[str, np.ndarray]
     fills: dict[str, np.ndarray]
+    categories: dict[str, dict[str, Categories]]
     samples: np.ndarray
     ids: np.ndarray
 
@@ -57,6 +60,10 @@ def origin_of(
         fills={
             name: np.array([fills[name][column] for column in names], dtype=np.float64)
             for name, names in columns.items()
+        },
+        categories={
+            name: {str(column): found for column, found in learnt.items()}
+            for name, learnt in source.categories.items()
         },
         samples=fingerprints(aligned),
         ids=aligned.sample_ids.astype(np.str_),

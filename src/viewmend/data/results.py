@@ -55,7 +55,8 @@ def result_frame(
         raise InvalidParameterError(msg)
     else:
         shares = np.asarray(model.predict_proba(new))
-        classes, rows = model.classes_[shares.argmax(axis=1)], new.sample_ids
+        weights = getattr(model, "decision_weights_", 1.0)
+        classes, rows = model.classes_[(shares * weights).argmax(axis=1)], new.sample_ids
     index = pd.RangeIndex(len(shares)) if rows is None else identifiers(rows, "ids")
     if len(index) != len(shares):
         msg = (

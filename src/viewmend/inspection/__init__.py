@@ -17,8 +17,9 @@ from viewmend.data.containers import views_in
 from viewmend.data.given import GivenViews
 from viewmend.data.given_labels import labels_for
 from viewmend.data.input_arrays import as_mask, as_matrices, common_rows
-from viewmend.data.labels import Labels, check_labels
+from viewmend.data.labels import Labels, read_labels, without_marks
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.inspection.frames import numeric_frames
 from viewmend.inspection.measures import (
     Finding,
     Inspection,
@@ -43,8 +44,9 @@ def inspect_data(
 ) -> Inspection:
     """Measure incomplete multi-view data and list what may spoil a fit.
 
-    Takes data that ``fit`` would refuse, with partly empty rows, samples without any view or
-    unusable labels, as long as the views are numbers with the same number of rows.
+    Takes data that ``fit`` would refuse, with partly empty rows, samples without any view, columns
+    of text in frames or unusable labels, as long as every view has numbers, and as many rows as the
+    others.
 
     Parameters
     ----------
@@ -73,13 +75,14 @@ def inspect_data(
     >>> found.findings[1].message
     '1 row(s) are all zero, which a fit takes for data (1)'
     """
+    X, text = numeric_frames(X)  # noqa: N806 - as users call it
     given = views_in(X)
     data = _read(given, mask, names)
     labels, refused = _read_labels(X, y, data.n_samples)
     called = data.sample_ids if ids is None else np.asarray(ids)
     columns = data.columns or [range(width) for width in data.n_features]
     measured = measure(data, labels, called, [list(names) for names in columns])
-    return replace(measured, findings=judge(measured, refused))
+    return replace(measured, findings=judge(measured, [*text, *refused]))
 
 
 def _read(given: GivenViews, mask: ArrayLike | None, names: Sequence[str] | None) -> MultiViewData:
@@ -96,10 +99,16 @@ def _read(given: GivenViews, mask: ArrayLike | None, names: Sequence[str] | None
 
 
 def _read_labels(X: object, y: object, n_samples: int) -> tuple[Labels | None, list[Finding]]:
-    """Labels if there are any to use, else why there are none."""
+    """Labels as far as there are any to use, and why a fit refuses them, if it does."""
+    y = labels_for(X, y)
+    if y is None:
+        return None, []
     try:
-        given = labels_for(X, y)
-        return None if given is None else check_labels(given, n_samples), []
+        return read_labels(y, n_samples), []
     except InvalidLabelsError as error:
         message, _, remedy = str(error).partition("; ")
-        return None, [Finding("error", "labels", message, remedy)]
+    refused = [Finding("error", "labels", message, remedy)]
+    try:
+        return read_labels(without_marks(y, n_samples), n_samples), refused
+    except InvalidLabelsError:
+        return None, refused

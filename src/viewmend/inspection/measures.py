@@ -222,7 +222,7 @@ def _summary(data: MultiViewData, v: int, codes: np.ndarray, columns: Sequence[A
         n_duplicate_rows=len(groups) - (groups.max(initial=-1) + 1),
         conflicting_rows=of_other[_in_conflict(groups, codes[of_other])],
         n_labelled=int(np.sum(codes[seen] >= 0)),
-        telling_columns=tuple(columns[c] for c in _telling_columns(whole, codes[theirs])),
+        telling_columns=tuple(columns[c] for c in telling_columns(whole, codes[theirs])),
         scale=_root_mean_square(whole) if whole.size else math.nan,
         order=_content_order(whole),
     )
@@ -246,7 +246,7 @@ def _in_conflict(groups: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return labelled & (n_classes > 1)[groups]
 
 
-def _telling_columns(rows: np.ndarray, codes: np.ndarray) -> list[int]:
+def telling_columns(rows: np.ndarray, codes: np.ndarray) -> list[int]:
     """Columns whose values and the classes stand for each other in the labelled rows."""
     labelled, known = rows[codes >= 0], codes[codes >= 0]
     n_classes = len(np.unique(known))

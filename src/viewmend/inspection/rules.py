@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from viewmend.data.input_arrays import some_of
+from viewmend.data.labels import DOUBTFUL_WORDS, plain_text, written_like
 from viewmend.data.magnitudes import LARGEST, SMALLEST
 from viewmend.inspection.measures import Finding, Inspection, Order, Severity
 
@@ -18,6 +19,8 @@ LABEL_EXCESS = 0.25
 CONTENT_EXCESS = 0.1
 # Ratio of typical values of two views from which on it is worth a word.
 SCALE_RATIO = 1000.0
+# Numbers that often stand for a value that is not known.
+MISSING_NUMBERS = frozenset({-9, -99, -999, -9999, 99, 999, 9999})
 
 SHUFFLE = (
     "shuffle the rows before any method that reads their order, such as "
@@ -27,7 +30,12 @@ SHUFFLE = (
 
 def judge(measured: Inspection, refused: Sequence[Finding] = ()) -> tuple[Finding, ...]:
     """What all rules find, after ``refused``, the most severe first."""
-    findings = [*refused, *(finding for rule in RULES for finding in rule(measured))]
+    found = (finding for rule in RULES for finding in rule(measured))
+    return most_severe_first([*refused, *found])
+
+
+def most_severe_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Errors, then warnings, then the rest, each in the order in which they are given."""
     return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
@@ -124,13 +132,51 @@ def _single_labels(data: Inspection) -> Iterator[Finding]:
         yield Finding("warning", "labels", message, remedy)
 
 
+def _doubtful_classes(data: Inspection) -> Iterator[Finding]:
+    """Classes that may be marks for "no label"; those that are so for sure a fit refuses."""
+    remedy = "replace them by None, or name them in --unlabelled, if they mean no label"
+    kinds: tuple[tuple[Severity, list[Any]], ...] = (
+        ("warning", written_like(data.class_counts, DOUBTFUL_WORDS)),
+        ("info", _numbers_out_of_line(data.class_counts)),
+    )
+    for severity, classes in kinds:
+        if classes:
+            message = f"class(es) {some_of(classes)} may mean that there is no label"
+            yield Finding(severity, "labels", message, remedy)
+
+
+def _numbers_out_of_line(classes: Mapping[Any, int]) -> list[Any]:
+    """Classes such as -9 and 999 that are at least twice as large as all others."""
+    numbers = [label for label in classes if isinstance(label, int)]
+    sizes = sorted(abs(label) for label in numbers)
+    if len(sizes) < 2 or sizes[-1] < 2 * sizes[-2]:
+        return []
+    return [label for label in numbers if label in MISSING_NUMBERS and abs(label) == sizes[-1]]
+
+
+def _classes_spelt_alike(data: Inspection) -> Iterator[Finding]:
+    spellings: dict[str, list[Any]] = {}
+    for label in data.class_counts:
+        if text := plain_text(label):
+            spellings.setdefault(text.casefold(), []).append(label)
+    for alike in spellings.values():
+        if len(alike) > 1:
+            names = ", ".join(map(repr, sorted(alike)))
+            message = f"classes {names} differ in capitals or blanks alone"
+            yield Finding("warning", "labels", message, "spell them alike if they are one class")
+
+
 def _telling_columns(data: Inspection) -> Iterator[Finding]:
     for view in data.views:
         if view.telling_columns:
-            names = some_of(view.telling_columns)
-            message = f"column(s) {names} have one value per class in all labelled rows"
-            remedy = "leave them out if they were made from the labels: they would give them away"
-            yield Finding("warning", view.name, message, remedy)
+            yield telling(view.name, view.telling_columns)
+
+
+def telling(view: str, columns: Sequence[Any]) -> Finding:
+    """That these columns may have been made from the labels."""
+    message = f"column(s) {some_of(columns)} have one value per class in all labelled rows"
+    remedy = "leave them out if they were made from the labels: they would give them away"
+    return Finding("warning", view, message, remedy)
 
 
 def _views_without_labels(data: Inspection) -> Iterator[Finding]:
@@ -179,6 +225,8 @@ RULES: tuple[Callable[[Inspection], Iterator[Finding]], ...] = (
     _unseen_views,
     _rows_of_a_kind,
     _single_labels,
+    _doubtful_classes,
+    _classes_spelt_alike,
     _views_without_labels,
     _telling_columns,
     _sorted_rows,

@@ -21,6 +21,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import some_of, view_title, with_blank_rows
 from viewmend.data.labels import Labels
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
+from viewmend.models.decisions import decide
 
 # Fitted attributes with an entry per sample that hold no classes, and the axes of the samples.
 OF_SAMPLES: Mapping[str, tuple[int, ...]] = {
@@ -97,7 +98,8 @@ class FitSamples:
         told[part.rows] = ~model.unreachable_
         settled = np.zeros_like(part.unseen)
         settled[part.rows] = ~part.zero[part.rows].any(axis=1)
-        codes = np.where(labels.labelled, labels.codes, np.argmax(shares, axis=1))
+        weights = getattr(model, "decision_weights_", np.ones(labels.n_classes))
+        codes = np.where(labels.labelled, labels.codes, decide(shares, weights))
         classes, of_part = model.classes_[codes], settled[part.rows]
         classes[settled] = model.transduction_[of_part]
         if hasattr(model, "confidence_"):

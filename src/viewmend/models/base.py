@@ -36,7 +36,10 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 # Parameters that change no round: how loud, where, what comes after the last one; and those of
 # which only the outcome counts, which a checkpoint compares.
 WITHOUT_EFFECT = frozenset(
-    {"calibration", "class_prior", "n_jobs", "random_state", "verbose", "view_sizes"}
+    {
+        *("calibration", "class_prior", "class_weight", "n_jobs", "random_state", "verbose"),
+        "view_sizes",
+    }
 )
 
 
@@ -248,8 +251,9 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
             ``view_sizes``, or is a single view. Frames, AnnData and MuData are told in
             `viewmend.check_views`; names of columns are kept, and held against in ``predict``.
         y : array (n_samples,) or str, optional
-            -1, None or NaN for unlabelled samples, any hashable labels otherwise; the labels of a
-            MultiViewData if left out; a name is a column of the ``obs`` of an AnnData or MuData.
+            -1, None, NaN or empty text for unlabelled samples, any hashable labels otherwise; the
+            labels of a MultiViewData if left out; a name is a column of the ``obs`` of an AnnData
+            or MuData.
         mask : array (n_samples, n_views) of bool, optional
             False where a sample is missing from a view, in place of NaN rows.
 
@@ -331,7 +335,7 @@ class InductiveMixin:
         array (n_new,)
         """
         shares = self.predict_proba(X, mask)
-        return self.classes_[np.argmax(shares, axis=1)]
+        return self.classes_[self._decided(shares)]
 
     def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Class shares of new samples, seen through any subset of the views.
@@ -360,6 +364,10 @@ class InductiveMixin:
             scores[part.rows] = self._score_new(part.data, X)
         shares = self._distributions(scores)
         return shares if evidence is None else with_evidence(shares, part.zero, evidence)
+
+    def _decided(self, shares: np.ndarray) -> np.ndarray:
+        """Codes of the classes that the shares (n_new, n_classes) decide for: the largest."""
+        return np.asarray(np.argmax(shares, axis=1))
 
     def _view_dtypes(self) -> Sequence[DTypeLike] | None:
         """Number types that the fit kept the views in; None if all are float64."""

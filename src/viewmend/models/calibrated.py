@@ -23,6 +23,7 @@ from viewmend.data.labels import Labels
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.base import scaled_shares
 from viewmend.models.cross_fit import HoldOut
+from viewmend.models.decisions import ClassWeight, decide, decision_weights
 from viewmend.models.explanation import Explanation
 from viewmend.models.fitted_state import FittedState
 from viewmend.parameters import Real, short
@@ -41,7 +42,7 @@ class Decision:
     Attributes
     ----------
     labels : array (n_samples,)
-        The most probable classes, also of samples that are abstained from.
+        The classes decided for, also of samples that are abstained from.
     confidence : array (n_samples,)
         Their calibrated probabilities.
     abstained : array (n_samples,) of bool
@@ -72,6 +73,10 @@ class CalibratedMixin:
     Subclasses have the parameter ``calibration``, end ``_fit_labels`` with `_store_calibrated`, and
     define ``_explained(rows)``.
     """
+
+    # What classes count in decisions; a subclass may have it for a parameter.
+    class_weight: ClassWeight = None
+    decision_weights_: np.ndarray
 
     # Of MultiViewClassifier and of the subclass.
     calibration: str | None
@@ -129,9 +134,9 @@ class CalibratedMixin:
             withheld = (self.confidence_ < threshold) & (self.fitted_state_.label_codes < 0)
             return Decision(self.transduction_, self.confidence_, withheld, threshold)
         shares = self.predict_proba(X, mask)
-        confidence = shares.max(axis=1)
-        labels = self.classes_[np.argmax(shares, axis=1)]
-        return Decision(labels, confidence, confidence < threshold, threshold)
+        codes = self._decided(shares)
+        confidence = shares[np.arange(len(codes)), codes]
+        return Decision(self.classes_[codes], confidence, confidence < threshold, threshold)
 
     def explain(self, samples: ArrayLike) -> Explanation:
         """Labels and views that the classes of some samples of ``fit`` come from.
@@ -190,12 +195,21 @@ class CalibratedMixin:
         warn_of_guessing(calibration.accuracy)
         if self.calibration is not None:
             shares = self._distributions(soft)
+        self.decision_weights_ = decision_weights(
+            self.class_weight, labels.classes, shares.mean(axis=0)
+        )
+        if self.class_weight is not None:
+            codes = np.where(labels.labelled, labels.codes, self._decided(shares))
         self._store_shares(shares, codes, reachable)
         self.confidence_ = shares[np.arange(len(codes)), codes]
 
     def _temperature(self, shares: np.ndarray, codes: np.ndarray) -> float:
         """Of held-out samples, their shares (n_held_out, n_classes) and codes (n_held_out,)."""
         return fit_temperature(shares, codes)
+
+    def _decided(self, shares: np.ndarray) -> np.ndarray:
+        """Codes of the classes that the shares (n_samples, n_classes) decide for."""
+        return decide(shares, self.decision_weights_)
 
     def _view_dtypes(self) -> list[np.dtype[Any]]:
         return self.fitted_state_.view_dtypes

@@ -16,6 +16,7 @@ from viewmend.core.mend.induction import MendInduction
 from viewmend.core.mend.recipe import Stage
 from viewmend.data.labels import Labels
 from viewmend.models.agfti_problem import final_diagonals
+from viewmend.models.decisions import decide
 from viewmend.models.fitted_state import FittedAGFTI, FittedMend
 from viewmend.models.mend_problem import make_labelling
 
@@ -231,6 +232,6 @@ def _best_two(model: ExplainedModel, rows: np.ndarray) -> tuple[np.ndarray, np.n
     """Codes of the class given to each sample, and of the best of the others."""
     shares = model.label_distributions_[rows].copy()
     given = model.fitted_state_.label_codes[rows]
-    labels = np.where(given >= 0, given, np.argmax(shares, axis=1))
+    labels = np.where(given >= 0, given, decide(shares, model.decision_weights_))
     shares[np.arange(len(rows)), labels] = -1
     return labels, np.argmax(shares, axis=1)

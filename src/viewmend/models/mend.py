@@ -26,6 +26,7 @@ from viewmend.data.labels import Labels
 from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.cross_fit import label_folds
+from viewmend.models.decisions import CLASS_WEIGHT, ClassWeight
 from viewmend.models.explanation import Explanation, explain_mended
 from viewmend.models.fitted_state import MendState
 from viewmend.models.mend_problem import (
@@ -85,6 +86,12 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         the held-out samples. That tells how accurate the model is, and one temperature for all
         probabilities, which can take confidence away and never adds any; it changes no class and
         takes less than half the time of a fit. None leaves the scores as they are.
+    class_weight : None, "balanced" or dict of class to float, default=None
+        What the classes count in decisions: ``transduction_`` and ``predict`` are the class whose
+        probability times weight is largest, and the probabilities stay as they are. "balanced"
+        takes one over the share of the class among all samples, as the probabilities have it, so
+        that rare classes are found at the price of some false alarms; classes that a dict leaves
+        out have weight 1. ``estimated_accuracy_`` remains that of the most probable classes.
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
     dtype : {"float64", "float32"}, default="float64"
@@ -107,6 +114,8 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         Class probabilities of every sample; rows sum to one.
     confidence_ : array (n_samples,)
         Those of the classes in ``transduction_``; see `decide`.
+    decision_weights_ : array (n_classes,)
+        What ``class_weight`` came to; ones by default.
     calibration_ : viewmend.core.common.calibration.Calibration
     estimated_accuracy_ : viewmend.core.common.accuracy.AccuracyEstimate or None
         Of the samples that are like the labelled ones, with an interval, beside chance and the
@@ -184,6 +193,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         "consensus_weight": Real(0),
         "evidence_power": Real(0),
         "calibration": OneOf(CROSS_FIT, None),
+        "class_weight": CLASS_WEIGHT,
         "dtype": OneOf("float64", "float32"),
         "n_jobs": AnyOf(OneOf(None, -1), Integer(1)),
         "verbose": AnyOf(Integer(0), OneOf(True, False)),
@@ -204,6 +214,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         evidence_power: float = 0.5,
         class_prior: ClassPrior = "auto",
         calibration: str | None = CROSS_FIT,
+        class_weight: ClassWeight = None,
         view_sizes: Sequence[int] | None = None,
         dtype: str = "float64",
         random_state: Seed = 0,
@@ -223,6 +234,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         self.evidence_power = evidence_power
         self.class_prior = class_prior
         self.calibration = calibration
+        self.class_weight = class_weight
         self.view_sizes = view_sizes
         self.dtype = dtype
         self.random_state = random_state

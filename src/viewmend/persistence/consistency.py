@@ -67,6 +67,8 @@ def _check_layout(model: SavedModel) -> None:
     expect_shape("transduction_", model.transduction_, n_samples, kinds=kind)
     expect_floats("label_distributions_", model.label_distributions_, n_samples, n_classes, **SHARE)
     expect_floats("confidence_", model.confidence_, n_samples, **SHARE)
+    decisions = model.decision_weights_
+    expect_floats("decision_weights_", decisions, n_classes, low=1 / WEIGHTS, high=WEIGHTS)
     expect_shape("label_codes", state.label_codes, n_samples, kinds="i")
     expect_indices("label_codes", state.label_codes, -1, n_classes)
     _check_calibration(model.calibration_, n_classes)
@@ -97,6 +99,12 @@ def _check_origin(origin: Origin, model: SavedModel) -> None:
     expect_shape("ids", origin.ids, n_samples, kinds="U")
     for what, table in (("columns", origin.columns), ("fills", origin.fills)):
         expect(tuple(table) == model.view_names_, what, f"of {model.view_names_}", list(table))
+    for view, learnt in origin.categories.items():
+        expect(view in origin.columns, "categories", f"of {model.view_names_}", view)
+        for column, found in learnt.items():
+            expect_shape("kept", found.kept, len(np.atleast_1d(found.kept)), kinds="U")
+            made = set(found.names(column)) <= set(origin.columns[view].tolist())
+            expect(made, "categories", "those that became columns", column)
     for name, n_columns in zip(model.view_names_, model.view_n_features_, strict=True):
         expect_shape("columns", origin.columns[name], n_columns, kinds="U")
         expect_floats("fills", origin.fills[name], n_columns, low=-DATA, high=DATA)

@@ -22,6 +22,7 @@ from viewmend.core.mend.loo_ridge import LeaveOneOut
 from viewmend.core.mend.recipe import MendSettings, Stage, StageRecord
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.view_gaussian import ViewGaussian
+from viewmend.data.columns import Categories
 from viewmend.data.origin import Origin
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.base import TwoStepClassifier
@@ -33,6 +34,7 @@ VOCABULARY = Vocabulary(
     records=(
         AGFTIState,
         Calibration,
+        Categories,
         Evidence,
         Induction,
         InnerStep,
@@ -75,6 +77,7 @@ _COMMON: dict[str, Any] = {
     "label_distributions_": np.ndarray,
     "confidence_": np.ndarray,
     "calibration_": Calibration,
+    "decision_weights_": np.ndarray,
     "transduction_": np.ndarray,
     "unreachable_": np.ndarray,
     "observed_": np.ndarray,

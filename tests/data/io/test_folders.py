@@ -128,9 +128,9 @@ def test_labels_of_unknown_samples_are_told_of(tmp_path):
             r"'a' has the labels \['cat', 'dog'\]",
         ),
         (
-            {"photo": PHOTO.assign(colour=["red", "blue", "red"]), "labels": LABELS[:2]},
+            {"photo": PHOTO.assign(day=["2024-05-01", "2024-05-02", ""]), "labels": LABELS[:2]},
             InvalidViewsError,
-            "column 'colour' of view photo must hold numbers",
+            "column 'day' has 2 of 2 cells that are dates",
         ),
         (
             {"photo": PHOTO.assign(x=[1.0, None, 2.0]), "labels": LABELS[:2]},

@@ -1,6 +1,6 @@
 """Views and labels from the files people keep them in.
 
 Every format is read into tables (`viewmend.data.io.contents`). What follows is the same for all
-(`viewmend.data.io.loading`): labels are looked up, columns that hold no number left out, empty
+(`viewmend.data.io.loading`): labels are looked up, categories encoded, empty
 cells filled, and the views joined by the identifiers of their rows.
 """

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from viewmend.data.columns import NumericTable, refuse
 from viewmend.data.joining import in_layout
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.parameters import short
@@ -49,27 +50,34 @@ def check_text(tables: Mapping[str, pd.DataFrame], labels: pd.Series | None) -> 
             raise InvalidViewsError(msg)
 
 
-def drop_text_columns(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Tables without the columns that hold no number at all, which are told of."""
-    numeric = {}
+def drop_empty_columns(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Tables without the columns of which no cell holds anything, which are told of."""
+    filled = {}
     for name, table in tables.items():
-        useless = [column for column in table if not _numbers(table[column]).notna().any()]
-        if useless:
-            msg = (
-                f"{len(useless)} of {table.shape[1]} columns of view {name!r} hold no number and "
-                f"were left out ({short(useless)}); encode them as numbers to use them"
-            )
-            warnings.warn(msg, DataWarning, stacklevel=3)
-        if len(useless) < table.shape[1]:
-            numeric[name] = table.drop(columns=useless)
-    if not numeric:
-        msg = f"no view has a column of numbers, among {short(list(tables))}; encode the columns"
+        empty = table.isna().all().to_numpy()
+        if empty.any():
+            msg = f"{empty.sum()} columns of view {name!r} are empty and were left out"
+            named = short(table.columns[empty].tolist())
+            warnings.warn(f"{msg} ({named})", DataWarning, stacklevel=3)
+        filled[name] = table.loc[:, ~empty]
+    return filled
+
+
+def drop_empty_views(read: Mapping[str, NumericTable]) -> dict[str, NumericTable]:
+    """Views of which some column is left; with none at all, what is wrong with them is an error."""
+    kept = {name: part for name, part in read.items() if part.table.shape[1]}
+    if not kept:
+        refuse([fault for part in read.values() for fault in part.faults])
+        msg = (
+            f"no view has a column of numbers or categories, among {short(list(read))}; encode the "
+            "columns as numbers"
+        )
         raise InvalidViewsError(msg)
-    return numeric
+    return kept
 
 
 def match_layout(
-    tables: Mapping[str, pd.DataFrame], columns: Mapping[str, Sequence[str]]
+    tables: Mapping[str, pd.DataFrame], columns: Mapping[str, Sequence[Hashable]]
 ) -> dict[str, pd.DataFrame]:
     """The views and columns of a fit, in its order; views may be missing, others are told of."""
     unknown = [name for name in tables if name not in columns]
@@ -80,33 +88,6 @@ def match_layout(
     if unknown:
         warnings.warn(f"{told}, which were left out", DataWarning, stacklevel=3)
     return in_layout(tables, columns)
-
-
-def _numbers(column: pd.Series) -> pd.Series:
-    """The column as numbers, NaN at cells that are empty or no number."""
-    import pandas as pd
-
-    if column.dtype.kind in "biuf":
-        return column
-    return pd.to_numeric(column.astype(object).astype(str), errors="coerce")
-
-
-def to_numbers(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """All columns as floats; a cell that is neither empty nor a number is an error."""
-    import pandas as pd
-
-    numbers = table.apply(_numbers)
-    wrong = table.notna() & numbers.isna()
-    if wrong.to_numpy().any():
-        column = wrong.columns[wrong.any()][0]
-        row = wrong.index[wrong[column]][0]
-        msg = (
-            f"column {column!r} of view {name!r} must hold numbers, but sample {row!r} has "
-            f"{short(table.at[row, column])}; correct the cell, or empty it"
-        )
-        raise InvalidViewsError(msg)
-    values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-    return pd.DataFrame(values, index=table.index, columns=table.columns)
 
 
 def fill_empty_cells(table: pd.DataFrame, fills: Mapping[str, float], name: str) -> pd.DataFrame:

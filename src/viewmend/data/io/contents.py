@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +13,16 @@ import numpy as np
 
 from viewmend.data.annotated import MAIN_MATRIX
 from viewmend.data.arrays import as_table
+from viewmend.data.columns import Categories
 from viewmend.data.io.border import check_size, reading
 from viewmend.data.io.hdf5 import check_hdf5_file
 from viewmend.data.io.mat import read_mat
 from viewmend.data.io.tables import FORMATS, header_of, is_table, read_tables
 from viewmend.data.joining import column_labels, identifiers
-from viewmend.data.labels import as_label_array, find_unlabelled
+from viewmend.data.labels import MISSING_MARKS
 from viewmend.data.scverse import annotated_tables
 from viewmend.data.validation import check_complete_data, without_zero_rows
-from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
+from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.parameters import short
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ TABLE_LABELS, ARRAY_LABELS = "label", "y"
 ARRAY_IDS = "ids"
 # File of labels in a folder, whatever its ending.
 LABELS_FILE = "labels"
-# Values that often stand for "not known" in a column of labels.
-SUSPECTS = frozenset({"?", "-", "unknown", "unlabeled", "unlabelled", "undefined", "missing"})
 
 
 @dataclass(frozen=True)
@@ -56,6 +54,11 @@ class Request:
         Columns that are no features, in whichever views have them.
     columns : dict of str to sequence of str, optional
         Columns of every view of the data a model was fitted on, to which this data is held.
+    categories : dict of dict
+        By view and column of that data, what columns of categories became.
+    unreadable_as_missing : bool
+        Whether cells such as ``<0.05`` in a column of numbers count as missing; else a fit refuses
+        them.
     """
 
     id_column: str | None = None
@@ -64,6 +67,8 @@ class Request:
     views: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     columns: Mapping[str, Sequence[str]] | None = None
+    categories: Mapping[str, Mapping[Any, Categories]] = field(default_factory=dict)
+    unreadable_as_missing: bool = False
 
     def labels_place(self) -> tuple[Path | None, str | None]:
         """File and column that ``labels`` names, either of which may be left to be found."""
@@ -263,23 +268,16 @@ def _only_column(table: pd.DataFrame, file: Path) -> str:
 def _without_unlabelled(labels: pd.Series, unlabelled: Sequence[str], column: str) -> pd.Series:
     """Labels without those that stand for none."""
     values = labels.map(_as_written)
-    absent = [value for value in unlabelled if not (values == value).any()]
+    # Marks such as NA and -1 may have been left out already, as empty cells are.
+    named = [value for value in unlabelled if value not in MISSING_MARKS]
+    absent = [value for value in named if not (values == value).any()]
     if absent:
         msg = (
             f"{absent[0]!r} must be a value of the column {column!r} to mean no label, but it "
             f"holds {short(sorted(values.unique()))}; leave it out if empty cells mean that"
         )
         raise InvalidLabelsError(msg)
-    suspects = sorted(value for value in values.unique() if value.lower() in SUSPECTS)
-    for value in suspects:
-        if value not in unlabelled:
-            msg = (
-                f"{value!r} in the column {column!r} is taken for a class of its own; say that it "
-                "means unlabelled if it does"
-            )
-            warnings.warn(msg, DataWarning, stacklevel=4)
-    marked = find_unlabelled(as_label_array(labels.to_numpy(), len(labels)))
-    return labels[~values.isin(unlabelled) & ~marked]
+    return labels[~values.isin(unlabelled)]
 
 
 def _as_written(label: Any) -> str:

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from viewmend.data.columns import (
+    Categories,
+    Fault,
+    NumericTable,
+    read_columns,
+    read_columns_as,
+    refuse,
+    settle,
+    source_columns,
+)
 from viewmend.data.container import MultiViewData
 from viewmend.data.frames import from_frames
 from viewmend.data.io.border import reading
 from viewmend.data.io.cleaning import (
     check_columns_exist,
     check_text,
-    drop_text_columns,
+    drop_empty_columns,
+    drop_empty_views,
     fill_empty_cells,
     match_layout,
     select_views,
-    to_numbers,
 )
 from viewmend.data.io.contents import (
     ARRAY_LABELS,
@@ -50,11 +60,17 @@ class ViewTables:
         Labels by identifier.
     id_column : str or None
         What the identifiers are called; None where rows are just counted.
+    categories : dict of dict
+        By view and column, what columns of categories became.
+    faults : tuple of viewmend.data.columns.Fault
+        Columns that a fit refuses; their cells are empty here, or the columns left out.
     """
 
     tables: Mapping[str, pd.DataFrame]
     labels: pd.Series | None
     id_column: str | None
+    categories: Mapping[str, Mapping[Hashable, Categories]] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
 
     def medians(self) -> dict[str, dict[str, float]]:
         """The medians of all columns by view, with which empty cells can be filled."""
@@ -65,15 +81,26 @@ class ViewTables:
         """Names of the columns by view."""
         return {name: [str(column) for column in table] for name, table in self.tables.items()}
 
+    def numbers_only(self) -> ViewTables:
+        """The same without what became of columns of categories."""
+        encoded = {
+            name: [made for column, found in learnt.items() for made in found.names(column)]
+            for name, learnt in self.categories.items()
+        }
+        kept = {name: t.drop(columns=encoded.get(name, [])) for name, t in self.tables.items()}
+        return replace(self, tables=kept, categories={})
+
     def aligned(self, fills: Mapping[str, Mapping[str, float]]) -> MultiViewData:
         """The views joined by their identifiers, empty cells filled.
 
-        Rows without any value are missing samples.
+        Rows without any value are missing samples. Faults are an error that lists all of them.
         """
+        refuse(self.faults)
         whole = {
             name: fill_empty_cells(table, fills[name], name) for name, table in self.tables.items()
         }
-        return from_frames(whole, self.labels)
+        joined = from_frames(whole, self.labels)
+        return replace(joined, categories=self.categories)
 
     def unmended(self) -> tuple[dict[str, pd.DataFrame], np.ndarray | None, np.ndarray]:
         """Views with all their flaws, labels and identifiers in one order, for an inspection."""
@@ -86,8 +113,9 @@ class ViewTables:
 def read_views(path: str | Path, request: Request | None = None) -> MultiViewData:
     """Read views, and labels where there are some, and mend what can be.
 
-    Columns that hold no number are left out, single empty cells filled with the median of their
-    column, and the views joined by the identifiers of their rows; warnings say so.
+    Columns of categories become columns of 0 and 1, those that tell nothing are left out, single
+    empty cells are filled with the median of their column, and the views joined by the identifiers
+    of their rows; warnings say so. What a column is, `viewmend.data.columns` decides.
 
     Parameters
     ----------
@@ -130,11 +158,30 @@ def read_view_tables(path: str | Path, request: Request | None = None) -> ViewTa
         views = select_views(contents.tables, request.views)
         check_columns_exist(views, request.leave_out)
         views = without_columns(views, contents.usual_labels, label_column, *request.leave_out)
-        layout = request.columns
-        views = drop_text_columns(views) if layout is None else match_layout(views, layout)
-        check_text(views, labels)
-        tables = {name: to_numbers(table, name) for name, table in views.items()}
-    return ViewTables(tables, labels, contents.id_column)
+        read = _numeric(views, request)
+        tables = {name: part.table for name, part in read.items()}
+        check_text(tables, labels)
+    faults = settle(
+        [f for part in read.values() for f in part.faults], request.unreadable_as_missing
+    )
+    categories = {name: part.categories for name, part in read.items()}
+    return ViewTables(tables, labels, contents.id_column, categories, faults)
+
+
+def _numeric(views: Mapping[str, pd.DataFrame], request: Request) -> dict[str, NumericTable]:
+    """Tables of numbers, their columns found out, or read as those of a fit."""
+    if request.columns is None:
+        filled = drop_empty_columns(views)
+        return drop_empty_views({name: read_columns(t, name) for name, t in filled.items()})
+    learnt = request.categories
+    sources = {
+        name: source_columns(columns, learnt.get(name, {}))
+        for name, columns in request.columns.items()
+    }
+    return {
+        name: read_columns_as(table, name, learnt.get(name, {}))
+        for name, table in match_layout(views, sources).items()
+    }
 
 
 def load_folder(

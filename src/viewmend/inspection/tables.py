@@ -1,0 +1,75 @@
+"""Inspection of tables from files, by the same path that a fit takes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from viewmend.data.io.loading import ViewTables
+from viewmend.data.labels import read_labels
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError, TooLargeError
+from viewmend.inspection import Finding, Inspection, inspect_data
+from viewmend.inspection.frames import of_fault
+from viewmend.inspection.measures import telling_columns
+from viewmend.inspection.rules import most_severe_first, telling
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def inspect_tables(source: ViewTables) -> Inspection:
+    """Measure tables as they were read, and list what may spoil a fit.
+
+    An error is what ``source.aligned`` or the labels refuse, and so would a fit; what is mended on
+    the way, as single empty cells are, is a warning.
+    """
+    views, y, ids = source.unmended()
+    found = inspect_data(views, y, ids=ids)
+    refusal = _refusal(replace(source, faults=()))
+    findings = [*map(of_fault, source.faults)]
+    for finding in found.findings:
+        mended = refusal is None and finding.subject != "labels" and finding.severity == "error"
+        findings.append(replace(finding, severity="warning") if mended else finding)
+    if refusal is not None and all(finding.severity != "error" for finding in findings):
+        message, _, remedy = refusal.partition("; ")
+        findings.append(Finding("error", "data", message, remedy))
+    findings += _telling_categories(source, views, y)
+    return replace(found, findings=most_severe_first(findings))
+
+
+def _telling_categories(
+    source: ViewTables, views: Mapping[str, pd.DataFrame], y: np.ndarray | None
+) -> Iterator[Finding]:
+    """Columns of categories that stand for the classes; of three or more no single 0 and 1 does.
+
+    ``views`` (n_samples, n_features_v) and ``y`` (n_samples,) are in the order of the samples.
+    """
+    try:
+        codes = read_labels(y, len(next(iter(views.values())))).codes
+    except InvalidLabelsError:
+        return
+    for view, learnt in source.categories.items():
+        told = []
+        for column, found in learnt.items():
+            ones = views[view][found.names(column)].to_numpy()
+            seen = ~np.isnan(ones[:, 0])
+            places = ones[seen].argmax(axis=1)[:, None]
+            if ones.shape[1] > 2 and telling_columns(places, codes[seen]):
+                told.append(column)
+        if told:
+            yield telling(view, told)
+
+
+def _refusal(source: ViewTables) -> str | None:
+    """What a fit would say to the tables, apart from faults and labels; None if it takes them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        try:
+            source.aligned(source.medians())
+        except (InvalidViewsError, InvalidLabelsError, TooLargeError) as error:
+            return str(error)
+    return None
