@@ -77,7 +77,7 @@ def test_distances_that_float32_cannot_tell_apart_are_told_apart(scale):
     np.testing.assert_allclose(found.squared_distances, expected.squared_distances, rtol=1e-12)
 
 
-def test_only_doubtful_queries_are_searched_row_by_row(monkeypatch):
+def test_only_doubtful_queries_are_measured_twice(monkeypatch):
     """On ordinary data the bound on the rounding settles every query."""
     monkeypatch.setattr(numba_cpu, "scan_rows", lambda *_: pytest.fail("a query was in doubt"))
     nearest_rows(RNG.normal(size=(600, 30)), 10)
