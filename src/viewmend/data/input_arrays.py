@@ -10,7 +10,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.sparse import check_sparse
+from viewmend.data.sparse import as_csr, check_sparse, with_empty_rows
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import Each, Integer
 
@@ -43,7 +43,7 @@ def some_of(values: np.ndarray | Sequence[object], limit: int = 5) -> str:
     return shown + ", ..." if len(values) > limit else shown
 
 
-def split_columns(matrix: np.ndarray, view_sizes: Sequence[int]) -> dict[str, object]:
+def split_columns(matrix: Any, view_sizes: Sequence[int]) -> dict[str, object]:
     """Blocks of ``view_sizes`` columns under their default names."""
     sizes = view_sizes.tolist() if isinstance(view_sizes, np.ndarray) else view_sizes
     if not _SIZES.accepts(sizes):
@@ -55,8 +55,16 @@ def split_columns(matrix: np.ndarray, view_sizes: Sequence[int]) -> dict[str, ob
             f"{sum(sizes)} and X has {matrix.shape[1]}; list the columns of every view"
         )
         raise InvalidViewsError(msg)
-    blocks = np.split(matrix, np.cumsum(sizes)[:-1], axis=1)
-    return {f"view {v}": block for v, block in enumerate(blocks)}
+    ends = np.cumsum(sizes)
+    return {f"view {v}": matrix[:, end - sizes[v] : end] for v, end in enumerate(ends)}
+
+
+def as_table(X: object) -> Any:
+    """One array `as_matrix`, or by rows if it is sparse: some of its blocks may stay so."""
+    if not scipy.sparse.issparse(X) or width(X, "X") == 0:
+        return as_matrix(X, "X")
+    check_sparse(X, "X")
+    return scipy.sparse.csr_array(X)
 
 
 def named_arrays(X: Any, view_sizes: Sequence[int] | None) -> dict[str, object]:
@@ -103,10 +111,17 @@ def _check_same_index(named: Sequence[tuple[str, Any]]) -> None:
 
 
 def as_matrices(
-    given: Mapping[str, object], dtype: DTypeLike | None = None
-) -> dict[str, np.ndarray]:
-    """Every view `as_matrix`, by name."""
-    return {name: as_matrix(array, view_title(name), dtype) for name, array in given.items()}
+    given: Mapping[str, object], dtype: DTypeLike | None = None, dense_columns: int | None = None
+) -> dict[str, Any]:
+    """Every view `as_matrix`, by name; sparse ones of more than ``dense_columns`` as they are."""
+
+    def read(array: Any, title: str) -> Any:
+        if dense_columns is None or not scipy.sparse.issparse(array):
+            return as_matrix(array, title, dtype)
+        wide = width(array, title) > dense_columns
+        return as_csr(array, title) if wide else as_matrix(array, title, dtype)
+
+    return {name: read(array, view_title(name)) for name, array in given.items()}
 
 
 def as_matrix(raw: object, title: str, dtype: DTypeLike | None = None) -> np.ndarray:
@@ -198,7 +213,8 @@ def common_rows(views: dict[str, np.ndarray]) -> int:
     if not views:
         msg = "no views: expected at least one array, got None for every view; pass a view"
         raise InvalidViewsError(msg)
-    (first, n_samples), *others = [(view_title(name), len(view)) for name, view in views.items()]
+    sizes = [(view_title(name), view.shape[0]) for name, view in views.items()]
+    (first, n_samples), *others = sizes
     for title, rows in others:
         if rows != n_samples:
             msg = (
@@ -227,8 +243,10 @@ def as_mask(mask: ArrayLike | None, shape: tuple[int, int]) -> np.ndarray:
     return array
 
 
-def with_blank_rows(view: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """``view`` with NaN in the missing rows, copied only if that changes it."""
+def with_blank_rows(view: Any, missing: np.ndarray) -> Any:
+    """``view`` with NaN, or if sparse nothing, in the missing rows; copied only if that differs."""
+    if scipy.sparse.issparse(view):
+        return with_empty_rows(view, missing)
     if np.isnan(view[missing]).all():
         return view
     return np.where(missing[:, None], np.nan, view)

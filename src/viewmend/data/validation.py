@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -13,7 +14,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import (
     as_mask,
     as_matrices,
-    as_matrix,
+    as_table,
     common_rows,
     is_one_array,
     named_arrays,
@@ -23,6 +24,7 @@ from viewmend.data.input_arrays import (
     with_blank_rows,
 )
 from viewmend.data.magnitudes import as_kept, check_finite, check_seen, kept_dtype
+from viewmend.data.sparse import row_extremes
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 
 # Warnings come from three calls below the public functions.
@@ -35,6 +37,7 @@ def check_views(
     mask: ArrayLike | None = None,
     view_sizes: Sequence[int] | None = None,
     dtype: DTypeLike = np.float64,
+    dense_columns: int | None = None,
 ) -> MultiViewData:
     """Views in any accepted form, as one checked container.
 
@@ -53,6 +56,8 @@ def check_views(
     dtype : floating dtype
         Of the views in the result; float64 where float32 would lose what tells rows apart, see
         `viewmend.data.magnitudes.kept_dtype`.
+    dense_columns : int, optional
+        Sparse views of more columns stay sparse, by rows, and have nothing in the missing ones.
 
     Raises
     ------
@@ -60,13 +65,13 @@ def check_views(
         If the views cannot be used as they are.
     """
     if is_one_array(X):
-        matrix = as_matrix(X, "X")
+        matrix = as_table(X)
         given = split_columns(matrix, (matrix.shape[1],) if view_sizes is None else view_sizes)
     else:
         given = named_arrays(X, view_sizes)
-    checked = _assemble(as_matrices(given), mask)
+    checked = _assemble(as_matrices(given, dense_columns=dense_columns), mask)
     for name, view, seen in zip(checked.names, checked.views, checked.observed.T, strict=True):
-        check_seen(view, seen, view_title(name))
+        check_seen(row_extremes(view), seen, view_title(name))
     kept = tuple(view.astype(kept_dtype(view, dtype), copy=False) for view in checked.views)
     return _with_the_rest(X, replace(checked, views=kept))
 
@@ -132,6 +137,7 @@ def check_new_views(
     names: Sequence[str],
     n_features: Sequence[int],
     dtypes: Sequence[DTypeLike] | None = None,
+    dense_columns: int | None = None,
 ) -> MultiViewData:
     """Views for prediction, which must fit those seen in ``fit``: its ``names`` and widths.
 
@@ -139,9 +145,10 @@ def check_new_views(
     left out of a dict. A dict is put in the order of ``names``, and so is a `MultiViewData` with
     the same names; columns of ``mask`` always follow ``names``. One 2-D array is split into blocks
     of ``n_features`` columns. ``dtypes`` are those of the views in the result, by default float64.
+    ``dense_columns`` as in `check_views`.
     """
     if is_one_array(X):
-        matrix = as_matrix(X, "X")
+        matrix = as_table(X)
         if matrix.shape[1] != sum(n_features):
             msg = (
                 f"X has {matrix.shape[1]} features, but predict is expecting {sum(n_features)} "
@@ -154,7 +161,8 @@ def check_new_views(
     same_names = isinstance(X, MultiViewData) and set(given) == set(names)
     match = _match_names if isinstance(X, Mapping) or same_names else _match_positions
     by_name = zip(names, match(given, names), strict=True)
-    given_views = as_matrices({name: view for name, view in by_name if view is not None})
+    present = {name: view for name, view in by_name if view is not None}
+    given_views = as_matrices(present, dense_columns=dense_columns)
     n_samples = common_rows(given_views)
     views = {}
     for name, columns in zip(names, n_features, strict=True):
@@ -191,13 +199,14 @@ def _match_positions(given: dict[str, object], names: Sequence[str]) -> list[obj
     return list(given.values())
 
 
-def _assemble(views: dict[str, np.ndarray], mask: ArrayLike | None) -> MultiViewData:
+def _assemble(views: dict[str, Any], mask: ArrayLike | None) -> MultiViewData:
     """Find, check and blank the missing rows."""
     observed = as_mask(mask, (common_rows(views), len(views)))
     zero = np.zeros_like(observed)
     for v, (name, view) in enumerate(views.items()):
-        observed[:, v] &= ~np.isnan(view).all(axis=1)
-        zero[:, v] = _zero_rows(view, observed[:, v], view_title(name))
+        rows = row_extremes(view)
+        observed[:, v] &= ~np.isnan(rows).all(axis=1)
+        zero[:, v] = _zero_rows(rows, observed[:, v], view_title(name))
     observed &= ~zero
     _check_every_sample_seen(observed, zero)
     blanked = tuple(with_blank_rows(view, ~observed[:, v]) for v, view in enumerate(views.values()))

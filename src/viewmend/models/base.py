@@ -80,6 +80,8 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
     with `_store_transduction`.
     """
 
+    # Columns of sparse views that are made dense at most; None for all.
+    _dense_columns: ClassVar[int | None] = None
     # Parameter values tried in the paper that introduced the comparison; empty if none.
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
 
@@ -130,7 +132,13 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
     def _check_fit(
         self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
     ) -> tuple[MultiViewData, Labels]:
-        data = check_views(X, mask=mask, view_sizes=self.view_sizes, dtype=dtype)
+        data = check_views(
+            X,
+            mask=mask,
+            view_sizes=self.view_sizes,
+            dtype=dtype,
+            dense_columns=self._dense_columns,
+        )
         labels = check_labels(data.y if y is None else y, data.n_samples)
         self._remember_layout(data, labels)
         # Fits on a part of the labels must not find the others beside the views.
@@ -270,6 +278,7 @@ class InductiveMixin:
     view_sizes: Sequence[int] | None
     _distributions: Callable[[np.ndarray], np.ndarray]
     _score_new: Callable[..., np.ndarray]
+    _dense_columns: ClassVar[int | None]
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Classes of new samples; parameters as in ``predict_proba``.
@@ -312,4 +321,5 @@ class InductiveMixin:
             names=self.view_names_,
             n_features=self.view_n_features_,
             dtypes=self._view_dtypes(),
+            dense_columns=self._dense_columns,
         )

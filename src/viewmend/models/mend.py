@@ -24,6 +24,7 @@ from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.core.mend.resuming import GeometryProblem, MendProblem
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.data.sparse import DENSE_COLUMNS
 from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.cross_fit import label_folds
@@ -35,6 +36,7 @@ from viewmend.models.mend_problem import (
     make_labelling,
     make_settings,
     representation_names,
+    tell_components,
 )
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 from viewmend.protocols import ClassPrior, Seed
@@ -165,6 +167,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         "dtype",
     )
     search_limits: ClassVar = {"n_rounds": 1}
+    _dense_columns = DENSE_COLUMNS
     _without_effect_on_rounds = WITHOUT_EFFECT | {"n_rounds"}
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -231,6 +234,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         """Canonical order of the samples, and what is known of them, in it, without labels."""
         settings = make_geometry_settings(self)
         check_room(self, data, settings)
+        tell_components(data)
         order = canonical_order(data.views, data.observed, labels.codes)
         views, observed = tuple(view[order] for view in data.views), data.observed[order]
         problem = GeometryProblem(views, observed, settings)

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from viewmend.backend.threads import parallel_map
 from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.graphs.nearest import Neighbours, neighbour_search
 from viewmend.core.graphs.neighbours import graph_from_neighbours, scatter_graph
+from viewmend.core.mend.components import SparseComponents, as_dense_rows, fit_components
 from viewmend.core.mend.kernel_features import KernelFeatures, kernel_features
 from viewmend.core.mend.representations import REPRESENTATIONS, Representation, represent
 
@@ -60,7 +61,8 @@ class MendView:
     """One view, as far as it is observed.
 
     Row ``i`` of ``X`` (n_observed, n_features) belongs to sample ``rows[i]``. Neighbours are
-    searched among the rows of ``X``, in each representation.
+    searched among the rows of ``X``, in each representation. Of a sparse view, ``X`` has the
+    ``components``.
     """
 
     X: np.ndarray
@@ -68,6 +70,7 @@ class MendView:
     representations: Mapping[str, Representation]
     neighbours: Mapping[str, Neighbours]
     features: KernelFeatures
+    components: SparseComponents | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,19 +82,22 @@ class MendGeometry:
 
 
 def build_geometry(
-    views: Sequence[np.ndarray], observed: np.ndarray, settings: GeometrySettings
+    views: Sequence[np.ndarray | csr_array], observed: np.ndarray, settings: GeometrySettings
 ) -> MendGeometry:
     """Representations, neighbours and kernel features of every view.
 
     Parameters
     ----------
     views : sequence of array (n_samples, n_features_v)
+        Components stand for those that are sparse.
     observed : array (n_samples, n_views) of bool
     settings : GeometrySettings
     """
     rows = [np.flatnonzero(column) for column in observed.T]
     # A missing row takes part in nothing: each view is reduced to the rows it has.
-    seen = [X_v[rows_v] for X_v, rows_v in zip(views, rows, strict=True)]
+    given = [X_v[rows_v] for X_v, rows_v in zip(views, rows, strict=True)]
+    components = [fit_components(X_v) if issparse(X_v) else None for X_v in given]
+    seen = [as_dense_rows(X_v, c) for X_v, c in zip(given, components, strict=True)]
 
     def fit(X: np.ndarray) -> dict[str, Representation]:
         return represent(X, settings.representations)
@@ -105,7 +111,8 @@ def build_geometry(
     # Not within a map over views: the search itself runs on all threads.
     near = [neighbour_search(mapped_v, settings.most_neighbours + 1) for mapped_v in mapped]
     features = parallel_map(expand, range(len(seen)))
-    return MendGeometry(tuple(map(MendView, seen, rows, fitted, near, features)), observed)
+    parts = (seen, rows, fitted, near, features, components)
+    return MendGeometry(tuple(map(MendView, *parts)), observed)
 
 
 def _apply(

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from viewmend.core.graphs.nearest import nearest_rows
 from viewmend.core.graphs.neighbours import edges_to_neighbours
+from viewmend.core.mend.components import as_dense_rows
 from viewmend.core.mend.evidence import Evidence, combine, evidence_shares, hellinger_points
 from viewmend.core.mend.geometry import MendGeometry
 from viewmend.core.mend.homophily import guide_edges, neighbour_shares
@@ -40,7 +41,7 @@ class NewSamples:
 
 
 def induce_classes(
-    fit: MendInduction, views: Sequence[np.ndarray], observed: np.ndarray
+    fit: MendInduction, views: Sequence[np.ndarray | csr_array], observed: np.ndarray
 ) -> np.ndarray:
     """Scores (n_new, n_classes) of new samples, from any subset of the views, on the scale of fit.
 
@@ -111,12 +112,12 @@ def spread_to(fit: MendInduction, W: csr_array) -> np.ndarray:
 
 
 def represent_new(
-    geometry: MendGeometry, views: Sequence[np.ndarray], observed: np.ndarray
+    geometry: MendGeometry, views: Sequence[np.ndarray | csr_array], observed: np.ndarray
 ) -> NewSamples:
     """New rows of every view through the representations that the fit made of it."""
     rows = tuple(np.flatnonzero(column) for column in observed.T)
-    mapped = tuple(
-        {name: representation(X_v[seen]) for name, representation in view.representations.items()}
-        for view, X_v, seen in zip(geometry.views, views, rows, strict=True)
-    )
-    return NewSamples(mapped, rows, observed)
+    mapped = []
+    for view, X_v, seen in zip(geometry.views, views, rows, strict=True):
+        X = as_dense_rows(X_v[seen], view.components)
+        mapped.append({name: each(X) for name, each in view.representations.items()})
+    return NewSamples(tuple(mapped), rows, observed)
