@@ -17,7 +17,7 @@ from viewmend.core.common.content_order import canonical_order
 from viewmend.core.graphs.spreading import joined_to_label
 from viewmend.core.mend.geometry import MendGeometry, build_geometry, view_graphs
 from viewmend.core.mend.held_out import N_FOLDS, scores_without
-from viewmend.core.mend.induction import MendInduction, induce_classes
+from viewmend.core.mend.induction import induce_classes, make_induction
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import Mended, MendSettings, final_weights, mend, n_stages
 from viewmend.core.mend.representations import REPRESENTATIONS
@@ -251,7 +251,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         with serial_blas():
             mended = mend(graphs, ordered, labelling, settings, callbacks, start)
         stage, inverse_order = mended.stage, np.argsort(order)
-        for_new = MendInduction(ordered, stage, stage.shares, settings)
+        for_new = make_induction(graphs, ordered, stage, stage.shares, settings)
         state = MendState(labels.codes, labels.shares(), final_weights(stage), for_new, order)
         self._store_graph(mended, inverse_order)
         self.off_graph_ = ~joined_to_label(self.graph_, labels.labelled)
@@ -282,6 +282,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         stage = mended.stage
         self.class_prior_ = stage.shares
         self.graph_ = stage.W[inverse_order][:, inverse_order]
+        self.graph_.sort_indices()
         self.graph_weights_ = self._named_weights(stage.graph_weights)
         self.history_ = mended.history
         self.n_iter_ = len(mended.history)
