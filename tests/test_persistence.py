@@ -17,6 +17,7 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import triu
 from sklearn.exceptions import NotFittedError
 
 import viewmend
@@ -386,17 +387,21 @@ def test_members_of_other_names_are_an_error(files, name):
         loaded(edited(files["agfti"], lambda members: members | {name: b"x"}))
 
 
-def test_repeated_and_compressed_members_are_errors(files):
+def test_repeated_members_and_bombs_are_errors(files):
     twice = io.BytesIO(files["agfti"])
     with zipfile.ZipFile(twice, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("model.json", "{}")
     with pytest.raises(ModelFileError, match="names of members must be distinct"):
         load(twice)
-    bomb = io.BytesIO()
-    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("model.json", bytes(10**7))
-    with pytest.raises(ModelFileError, match="stored without compression"):
-        load(bomb)
+    for member, message in (
+        ("model.json", "stored, or an array deflated"),
+        ("arrays/a0.npy", "at most 100 times its place"),
+    ):
+        bomb = io.BytesIO()
+        with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(member, bytes(10**7))
+        with pytest.raises(ModelFileError, match=message):
+            load(bomb)
 
 
 def test_members_that_overlap_are_an_error(files):
@@ -433,67 +438,68 @@ def set_last(value):
 
 
 WRONG_ARRAYS = {
-    "NaN": (lambda m: m.fitted_state_.induction.stage.P, set_last(np.nan), "finite"),
-    "columns out of range": (lambda m: m.graph_.indices, set_last(36), "below 36"),
-    "negative columns": (
-        lambda m: m.fitted_state_.induction.stage.W.indices,
-        set_last(-1),
-        "below 36",
-    ),
+    "NaN": (lambda m: m.fitted_state_.induction.F, set_last(np.nan), "finite"),
+    "columns out of range": (lambda m: triu(m.graph_).tocsr().indices, set_last(36), "below 36"),
+    "negative columns": (lambda m: triu(m.graph_).tocsr().indices, set_last(-1), "below 36"),
     "row ends that fall": (
-        lambda m: m.graph_.indptr,
+        lambda m: triu(m.graph_).tocsr().indptr,
         lambda indptr: np.concatenate([indptr[:1], indptr[-1:] + 0 * indptr[2:], indptr[-1:]])[
             [0, 1, 0, *range(3, len(indptr))]
         ],
         "ascending",
     ),
-    "neighbours out of range": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].neighbours["unit"].indices,
+    "landmarks out of range": (
+        lambda m: m.fitted_state_.induction.views[0].regression.landmarks,
         set_last(99),
-        "neighbours",
+        "landmarks",
     ),
     "rows not observed": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].rows,
+        lambda m: m.fitted_state_.induction.views[0].rows,
         lambda rows: rows[::-1],
         "rows must be those observed",
     ),
     "classes out of range": (
-        lambda m: m.fitted_state_.induction.stage.classes,
+        lambda m: m.fitted_state_.induction.classes,
         set_last(3),
         "classes",
     ),
-    "landmarks too narrow": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].features.map.landmarks["standard"],
-        lambda landmarks: landmarks[:, :-1],
-        "shape of landmarks",
+    "coefficients too few": (
+        lambda m: m.fitted_state_.induction.views[0].regression.coefficients,
+        lambda coefficients: coefficients[:-1],
+        "shape of coefficients",
+    ),
+    "negative degrees": (
+        lambda m: m.fitted_state_.induction.degrees,
+        set_last(-1.0),
+        "degrees must be within",
     ),
     "negative weights": (
-        lambda m: m.fitted_state_.induction.stage.W.data,
+        lambda m: triu(m.graph_).tocsr().data,
         set_last(-1.0),
-        "W must be within",
+        "graph_ must be within",
     ),
     "a class of no share": (
-        lambda m: m.fitted_state_.induction.stage.evidence.gaussian.prior,
+        lambda m: m.fitted_state_.induction.evidence.gaussian.prior,
         set_last(0.0),
         "must be within",
     ),
     "data whose squares overflow": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].X,
+        lambda m: m.fitted_state_.induction.views[0].X,
         set_last(1e300),
         "X must be within",
     ),
     "data of another byte order": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].X,
+        lambda m: m.fitted_state_.induction.views[0].X,
         lambda X: X.astype(">f8"),
         "dtype of X must be of this machine",
     ),
-    "a spectrum of no dimension": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].features.spectrum,
-        lambda spectrum: spectrum[-1:].reshape(()),
+    "landmarks of no dimension": (
+        lambda m: m.fitted_state_.induction.views[0].regression.landmarks,
+        lambda landmarks: landmarks[-1:].reshape(()),
         "shape of",
     ),
     "float classes": (
-        lambda m: m.fitted_state_.induction.stage.classes,
+        lambda m: m.fitted_state_.induction.classes,
         lambda classes: classes.astype(float),
         "dtype of classes",
     ),

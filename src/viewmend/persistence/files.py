@@ -49,10 +49,10 @@ def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] 
     # What cannot be read again is better found now than by whoever loads it.
     rebuild(document)
     if not isinstance(file, (str, os.PathLike)):
-        write_archive(file, document)
+        write_archive(file, document, compact=True)
         return
     with replacing(Path(file)) as stream:
-        write_archive(stream, document)
+        write_archive(stream, document, compact=True)
 
 
 def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
