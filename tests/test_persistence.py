@@ -320,16 +320,18 @@ CHANGES = {
         {"function": "os.system"},
         "a function must be one of",
     ),
-    "a graph too wide": (("fitted", "graph_", "csr", 1), 2**70, "shape of a sparse array"),
+    "a graph too wide": (("fitted", "graph_", "symmetric", 1), 2**70, "shape of a sparse array"),
     "an array of objects": (("arrays", "a0", "dtype"), "|O", "dtype of a0"),
     "a structured array": (("arrays", "a0", "dtype"), "<f8,<f8", "dtype of a0"),
     "a huge array": (("arrays", "a0", "shape"), [2**61], "a0 after its header"),
     "a shape that overflows": (("arrays", "a0", "shape"), [2**40, 2**40], "a0 after its header"),
     "an array without a member": (
         ("arrays", "a9999"),
-        {"dtype": "<f8", "shape": [1], "fortran": False},
+        {"dtype": "<f8", "shape": [1], "fortran": False, "stored": "<f8"},
         "members must be",
     ),
+    "numbers stored in a larger type": (("arrays", "a0", "stored"), "<f8", "one that .* holds"),
+    "half of a symmetric graph": (("fitted", "graph_", "symmetric", 1), 37, "be square"),
     "an unused array": (("fitted", "off_graph_", "array"), "a0", "arrays must be named"),
 }
 

@@ -67,7 +67,8 @@ def _project_rows(rows, B, floor, previous, out):  # type: ignore[no-untyped-def
         row = B[i]
         # No entry above the floor: there is no face to project on.
         if _excess(row, row.dtype.type(0), row.dtype.type(floor))[1] == 0:
-            out[i] = previous[i]
+            for j in range(row.size):
+                out[i, j] = previous[i, j]
             continue
         tau = _threshold(row, floor)
         for j in range(row.size):
@@ -229,8 +230,9 @@ def keep_nearest(products, norms, rows, excluded, scores, indices):  # type: ign
 def measure_candidates(Q, X, candidates, distances, indices):  # type: ignore[no-untyped-def]
     """The ``k`` nearest of each query's candidates by (distance, index), into the last two."""
     for i in range(Q.shape[0]):
-        distances[i] = np.inf
-        indices[i] = X.shape[0]
+        for place in range(distances.shape[1]):
+            distances[i, place] = np.inf
+            indices[i, place] = X.shape[0]
         for j in candidates[i]:
             distance = _squared_distance(Q[i], X[j], distances[i, -1])
             if distance < distances[i, -1] or (distance == distances[i, -1] and j < indices[i, -1]):

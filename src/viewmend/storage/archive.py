@@ -28,9 +28,9 @@ from viewmend.storage.errors import DAMAGED, ModelFileError, expect
 from viewmend.version import __version__
 
 FORMAT = "viewmend model"
-# Raised whenever an older reader could not make sense of a newer file; 1 is that of version 0.1,
-# 2 has nothing compressed.
+# Raised whenever an older reader could not make sense of a newer file.
 SCHEMA = 3
+EARLIER = {1: "viewmend 0.1", 2: "an earlier viewmend"}
 MANIFEST = "model.json"
 KEYS = {"format", "schema", "versions", "class", "parameters", "fitted", "arrays"}
 
@@ -304,9 +304,9 @@ def _check_schema(manifest: Any) -> None:
         raise ModelFileError(msg)
     if schema < SCHEMA:
         msg = (
-            f"the file was written by an earlier version of viewmend (schema {schema}), and this "
-            f"one reads files of schema {SCHEMA}; fit again and save with this version, or open "
-            f"the file with the earlier one"
+            f"the file was written by {EARLIER[schema]} (schema {schema}), and this version reads "
+            f"files of schema {SCHEMA}; fit again and save with this version, or open the file "
+            f"with {EARLIER[schema]}"
         )
         raise ModelFileError(msg)
 
