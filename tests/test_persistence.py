@@ -17,7 +17,7 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import triu
+from scipy.sparse import csr_array, triu
 from sklearn.exceptions import NotFittedError
 
 import viewmend
@@ -29,7 +29,7 @@ from viewmend.exceptions import InvalidParameterError, InvalidViewsError, Versio
 from viewmend.persistence import ModelFileError, load, save
 from viewmend.persistence.registry import VOCABULARY
 from viewmend.storage.archive import SCHEMA, read_archive, write_archive, write_members
-from viewmend.storage.arrays import ArraySpec, array_bytes, read_array, spec_of
+from viewmend.storage.arrays import ArraySpec, array_bytes, narrowed, read_array, spec_of
 from viewmend.storage.tree import Reader, Writer
 
 BLOBS = make_multiview_blobs(36, n_features=(3, 2), noise=2.0, random_state=0)
@@ -242,6 +242,61 @@ def test_arrays_survive_their_bytes_and_are_those_of_numpy(shape, dtype, axes, s
         assert again.flags.f_contiguous
     assert_array_equal(np.load(io.BytesIO(raw), allow_pickle=False), array)
     assert ArraySpec.from_json("x", json.loads(json.dumps(spec.to_json()))) == spec
+
+
+def test_a_file_is_at_most_half_larger_than_the_data():
+    """Also where nothing of the data can be compressed: random numbers, all of them observed."""
+    blobs = make_multiview_blobs(600, n_views=3, n_features=150, noise=3.0, random_state=0)
+    y = np.where(np.arange(600) < 60, blobs.y, -1)
+    model = MendClassifier(n_rounds=2).fit(blobs.views, y)
+    file = io.BytesIO()
+    save(model, file)
+    assert file.tell() <= 1.5 * sum(view.nbytes for view in blobs.views)
+    rounded = [view.astype(np.float32).astype(np.float64) for view in blobs.views]
+    file = io.BytesIO()
+    save(MendClassifier(n_rounds=2).fit(rounded, y), file)
+    assert file.tell() <= 0.9 * sum(view.nbytes for view in rounded)
+
+
+@pytest.mark.parametrize(
+    ("array", "stored"),
+    [
+        (np.array([0.5, -0.0, 2.0**120]), "<f4"),
+        (np.array([0.5, 0.1]), "<f8"),
+        (np.array([1.0, 1e39]), "<f8"),
+        (np.array([-128, 127]), "|i1"),
+        (np.array([0, 200]), "<i2"),
+        (np.array([2**40]), "<i8"),
+        (np.array([300], dtype=np.uint64), "<u2"),
+        (np.array([0.5], dtype=">f8"), ">f8"),
+        (np.zeros((0, 3)), "<f8"),
+        (np.asfortranarray(np.arange(6.0).reshape(2, 3)), "<f4"),
+    ],
+    ids=str,
+)
+def test_numbers_are_stored_in_the_smallest_type_that_keeps_them(array, stored):
+    spec = narrowed(spec_of("x", array), array)
+    assert spec.stored.str == stored
+    raw = spec.header + bytes(array_bytes(spec, array))
+    again = read_array("x", spec, io.BytesIO(raw), len(raw))
+    assert_array_equal(again, array)
+    assert_array_equal(np.signbit(again), np.signbit(array))
+    assert (again.dtype, again.flags.f_contiguous) == (array.dtype, array.flags.f_contiguous)
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "csr"])
+def test_sparse_arrays_come_back_entry_by_entry(kind):
+    rng = np.random.default_rng(0)
+    graph = csr_array(rng.random((9, 9)) * (rng.random((9, 9)) < 0.4))
+    graph = csr_array((graph + graph.T) / 2) if kind == "symmetric" else graph
+    write = Writer(VOCABULARY)
+    tree = write(graph)
+    assert list(tree) == [kind]
+    again = Reader(write.arrays, VOCABULARY)(tree)
+    for part in ("data", "indices", "indptr"):
+        before, after = getattr(graph, part), getattr(again, part)
+        assert before.dtype == after.dtype
+        assert_array_equal(before, after)
 
 
 def edited(data, edit):
