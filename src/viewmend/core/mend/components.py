@@ -46,16 +46,15 @@ class SparseComponents:
         for start in range(0, T.shape[0], BLOCK):
             products = (T[start : start + BLOCK] @ across).toarray()
             mapped[start : start + BLOCK] = products @ self.loadings - self.offset
-        return mapped.astype(np.float32).astype(np.float64)
+        return _as_singles(mapped)
 
 
 def fit_components(X: csr_array) -> SparseComponents:
     """The `MOST` principal components of the weighed rows of ``X`` (n_rows, n_features)."""
     weights = rarity(X)
     sample = X if X.shape[0] <= MOST_ROWS else X[bottom_rows(X, MOST_ROWS)]
-    # In numbers of float32, in which they can be kept without loss.
     rows = weighed(sample, weights)
-    rows.data = rows.data.astype(np.float32).astype(np.float64)
+    rows.data = _as_singles(rows.data)
     products = (rows @ rows.T).toarray()
     means = products.mean(axis=0)
     # Products of the rows less their mean, whose eigenvectors lead to those of the covariance.
@@ -66,7 +65,7 @@ def fit_components(X: csr_array) -> SparseComponents:
     if not kept.any():
         # Rows that are all the same: one component, which is zero for all of them.
         return SparseComponents(weights, rows, np.zeros((len(gram), 1)), np.zeros(1))
-    loadings = (vectors[:, kept] / np.sqrt(values[kept]))[:, ::-1]
+    loadings = _as_singles(vectors[:, kept] / np.sqrt(values[kept]))[:, ::-1]
     return SparseComponents(weights, rows, np.ascontiguousarray(loadings), means @ loadings)
 
 
@@ -82,6 +81,11 @@ def weighed(X: csr_array, weights: np.ndarray) -> csr_array:
     rows = csr_array((data, X.indices, X.indptr), shape=X.shape)
     lengths = np.sqrt(rows.multiply(rows).sum(axis=1))
     return csr_array(diags_array(1 / np.where(lengths == 0, 1, lengths)) @ rows)
+
+
+def _as_singles(numbers: np.ndarray) -> np.ndarray:
+    """Numbers of float32 in float64: precise enough, and a file keeps them in half the place."""
+    return numbers.astype(np.float32).astype(np.float64)
 
 
 def as_dense_rows(X: np.ndarray | csr_array, components: SparseComponents | None) -> np.ndarray:
