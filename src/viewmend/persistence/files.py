@@ -74,6 +74,8 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
     ModelFileError
         If the file is truncated, damaged, of another kind, or of another schema, such as that of
         version 0.1.
+    TooLargeError
+        If its arrays would fill the memory.
 
     Warns
     -----

@@ -23,6 +23,7 @@ import numpy as np
 import scipy
 import sklearn
 
+from viewmend.memory import check_memory
 from viewmend.storage.arrays import ArraySpec, array_bytes, narrowed, read_array, spec_of
 from viewmend.storage.errors import DAMAGED, ModelFileError, expect
 from viewmend.version import __version__
@@ -257,6 +258,8 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
         expect(not info.flag_bits & 1, title, "not encrypted", info.flag_bits)
     total = sum(info.compress_size for info in infos)
     expect(total <= size, "the members", f"at most {size} bytes, as the file has", total)
+    needed = sum(info.file_size for info in infos)
+    check_memory(needed, "the model file", "for its arrays", "load it on a larger machine")
     members = {info.filename: info for info in infos}
     expect(len(members) == len(infos), "names of members", "distinct", len(infos))
     return members
