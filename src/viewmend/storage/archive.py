@@ -39,7 +39,7 @@ KEYS = {"format", "schema", "versions", "class", "parameters", "fitted", "arrays
 MOST_MANIFEST_BYTES = 32 * 2**20
 MOST_MEMBERS = 50_000
 # A compressed array takes at most so many times its place when it is read.
-MOST_EXPANSION = 100
+MOST_EXPANSION = 1000
 # Arrays are compressed if that spares at least this share of a sample of so many pieces.
 WORTH, N_PIECES, PIECE = 0.05, 16, 2**14
 ZIP_START = b"PK\x03\x04"
