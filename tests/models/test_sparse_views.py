@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csc_matrix, csr_array, hstack
 
-from viewmend import LabelSearchCV, MendClassifier, check_views
+from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier, check_views
 from viewmend.callbacks import Checkpoint
 from viewmend.data.sparse import DENSE_COLUMNS, row_extremes
-from viewmend.exceptions import DataWarning, InvalidViewsError
+from viewmend.exceptions import DataWarning, InvalidViewsError, TooLargeError
 from viewmend.persistence import load, save
 
 N, WIDE, N_CLASSES = 150, DENSE_COLUMNS + 904, 3
@@ -179,3 +179,9 @@ def test_narrow_sparse_views_are_compared_in_full():
         fitted({"text": text, "numbers": NUMBERS}) for text in (narrow, narrow.toarray())
     )
     assert_array_equal(sparse.label_distributions_, dense.label_distributions_)
+
+
+def test_methods_that_need_dense_rows_refuse_those_that_would_fill_the_memory():
+    huge = csr_array(([1.0], ([0], [0])), shape=(10**6, 10**7))
+    with pytest.raises(TooLargeError, match="dense array of 1000000 x 10000000"):
+        AGFTIClassifier().fit({"text": huge}, np.zeros(10**6))

@@ -10,7 +10,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.sparse import as_csr, check_sparse, with_empty_rows
+from viewmend.data.sparse import as_csr, as_dense_array, check_sparse, with_empty_rows
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import Each, Integer
 
@@ -162,8 +162,7 @@ def width(array: Any, title: str) -> int:
 def as_dense(raw: Any, title: str) -> np.ndarray:
     """An array of NumPy from sparse matrices, masked arrays, tensors and nested lists."""
     if scipy.sparse.issparse(raw):
-        check_sparse(raw, title)
-        raw = raw.toarray()
+        raw = as_dense_array(raw, title)
     if type(raw).__module__.partition(".")[0] == "torch":
         # NumPy has no bfloat16; every other number type of torch fits as well.
         real = raw.detach() if raw.is_complex() else raw.detach().double()

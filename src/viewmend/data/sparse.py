@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from viewmend.exceptions import InvalidViewsError
+from viewmend.memory import check_memory
 
 # Columns up to which a sparse view is made dense: its rows are then compared in full.
 DENSE_COLUMNS = 4096
@@ -61,6 +62,20 @@ def _check_indices(indices: np.ndarray, size: int, n_values: int, title: str) ->
 def _wrong(title: str, reason: str) -> InvalidViewsError:
     msg = f"{title} is a sparse matrix that contradicts itself: it has {reason}; build it again"
     return InvalidViewsError(msg)
+
+
+def as_dense_array(matrix: Any, title: str) -> np.ndarray:
+    """All cells of a checked sparse matrix, unless they would fill the memory."""
+    check_sparse(matrix, title)
+    n_rows, n_columns = matrix.shape
+    check_memory(
+        8.0 * n_rows * n_columns,
+        title,
+        f"as a dense array of {n_rows} x {n_columns}",
+        "reduce its columns with sklearn.decomposition.TruncatedSVD, or use MendClassifier, which "
+        "compares components of wide sparse views",
+    )
+    return np.asarray(matrix.toarray())
 
 
 def as_csr(matrix: Any, title: str) -> csr_array:
