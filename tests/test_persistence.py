@@ -17,6 +17,7 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array, triu
 from sklearn.exceptions import NotFittedError
 
 import viewmend
@@ -28,7 +29,7 @@ from viewmend.exceptions import InvalidParameterError, InvalidViewsError, Versio
 from viewmend.persistence import ModelFileError, load, save
 from viewmend.persistence.registry import VOCABULARY
 from viewmend.storage.archive import SCHEMA, read_archive, write_archive, write_members
-from viewmend.storage.arrays import ArraySpec, array_bytes, read_array, spec_of
+from viewmend.storage.arrays import ArraySpec, array_bytes, narrowed, read_array, spec_of
 from viewmend.storage.tree import Reader, Writer
 
 BLOBS = make_multiview_blobs(36, n_features=(3, 2), noise=2.0, random_state=0)
@@ -243,6 +244,61 @@ def test_arrays_survive_their_bytes_and_are_those_of_numpy(shape, dtype, axes, s
     assert ArraySpec.from_json("x", json.loads(json.dumps(spec.to_json()))) == spec
 
 
+def test_a_file_is_at_most_half_larger_than_the_data():
+    """Also where nothing of the data can be compressed: random numbers, all of them observed."""
+    blobs = make_multiview_blobs(600, n_views=3, n_features=150, noise=3.0, random_state=0)
+    y = np.where(np.arange(600) < 60, blobs.y, -1)
+    model = MendClassifier(n_rounds=2).fit(blobs.views, y)
+    file = io.BytesIO()
+    save(model, file)
+    assert file.tell() <= 1.5 * sum(view.nbytes for view in blobs.views)
+    rounded = [view.astype(np.float32).astype(np.float64) for view in blobs.views]
+    file = io.BytesIO()
+    save(MendClassifier(n_rounds=2).fit(rounded, y), file)
+    assert file.tell() <= 0.9 * sum(view.nbytes for view in rounded)
+
+
+@pytest.mark.parametrize(
+    ("array", "stored"),
+    [
+        (np.array([0.5, -0.0, 2.0**120]), "<f4"),
+        (np.array([0.5, 0.1]), "<f8"),
+        (np.array([1.0, 1e39]), "<f8"),
+        (np.array([-128, 127]), "|i1"),
+        (np.array([0, 200]), "<i2"),
+        (np.array([2**40]), "<i8"),
+        (np.array([300], dtype=np.uint64), "<u2"),
+        (np.array([0.5], dtype=">f8"), ">f8"),
+        (np.zeros((0, 3)), "<f8"),
+        (np.asfortranarray(np.arange(6.0).reshape(2, 3)), "<f4"),
+    ],
+    ids=str,
+)
+def test_numbers_are_stored_in_the_smallest_type_that_keeps_them(array, stored):
+    spec = narrowed(spec_of("x", array), array)
+    assert spec.stored.str == stored
+    raw = spec.header + bytes(array_bytes(spec, array))
+    again = read_array("x", spec, io.BytesIO(raw), len(raw))
+    assert_array_equal(again, array)
+    assert_array_equal(np.signbit(again), np.signbit(array))
+    assert (again.dtype, again.flags.f_contiguous) == (array.dtype, array.flags.f_contiguous)
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "csr"])
+def test_sparse_arrays_come_back_entry_by_entry(kind):
+    rng = np.random.default_rng(0)
+    graph = csr_array(rng.random((9, 9)) * (rng.random((9, 9)) < 0.4))
+    graph = csr_array((graph + graph.T) / 2) if kind == "symmetric" else graph
+    write = Writer(VOCABULARY)
+    tree = write(graph)
+    assert list(tree) == [kind]
+    again = Reader(write.arrays, VOCABULARY)(tree)
+    for part in ("data", "indices", "indptr"):
+        before, after = getattr(graph, part), getattr(again, part)
+        assert before.dtype == after.dtype
+        assert_array_equal(before, after)
+
+
 def edited(data, edit):
     """The file with its members changed by ``edit(members)``, with valid checksums and digest."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -321,16 +377,18 @@ CHANGES = {
         {"function": "os.system"},
         "a function must be one of",
     ),
-    "a graph too wide": (("fitted", "graph_", "csr", 1), 2**70, "shape of a sparse array"),
+    "a graph too wide": (("fitted", "graph_", "symmetric", 1), 2**70, "shape of a sparse array"),
     "an array of objects": (("arrays", "a0", "dtype"), "|O", "dtype of a0"),
     "a structured array": (("arrays", "a0", "dtype"), "<f8,<f8", "dtype of a0"),
     "a huge array": (("arrays", "a0", "shape"), [2**61], "a0 after its header"),
     "a shape that overflows": (("arrays", "a0", "shape"), [2**40, 2**40], "a0 after its header"),
     "an array without a member": (
         ("arrays", "a9999"),
-        {"dtype": "<f8", "shape": [1], "fortran": False},
+        {"dtype": "<f8", "shape": [1], "fortran": False, "stored": "<f8"},
         "members must be",
     ),
+    "numbers stored in a larger type": (("arrays", "a0", "stored"), "<f8", "one that .* holds"),
+    "half of a symmetric graph": (("fitted", "graph_", "symmetric", 1), 37, "be square"),
     "an unused array": (("fitted", "off_graph_", "array"), "a0", "arrays must be named"),
 }
 
@@ -388,17 +446,21 @@ def test_members_of_other_names_are_an_error(files, name):
         loaded(edited(files["agfti"], lambda members: members | {name: b"x"}))
 
 
-def test_repeated_and_compressed_members_are_errors(files):
+def test_repeated_members_and_bombs_are_errors(files):
     twice = io.BytesIO(files["agfti"])
     with zipfile.ZipFile(twice, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("model.json", "{}")
     with pytest.raises(ModelFileError, match="names of members must be distinct"):
         load(twice)
-    bomb = io.BytesIO()
-    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("model.json", bytes(10**7))
-    with pytest.raises(ModelFileError, match="stored without compression"):
-        load(bomb)
+    for member, message in (
+        ("model.json", "stored, or an array deflated"),
+        ("arrays/a0.npy", "at most 1000 times its place"),
+    ):
+        bomb = io.BytesIO()
+        with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(member, bytes(10**7))
+        with pytest.raises(ModelFileError, match=message):
+            load(bomb)
 
 
 def test_members_that_overlap_are_an_error(files):
@@ -435,67 +497,68 @@ def set_last(value):
 
 
 WRONG_ARRAYS = {
-    "NaN": (lambda m: m.fitted_state_.induction.stage.P, set_last(np.nan), "finite"),
-    "columns out of range": (lambda m: m.graph_.indices, set_last(36), "below 36"),
-    "negative columns": (
-        lambda m: m.fitted_state_.induction.stage.W.indices,
-        set_last(-1),
-        "below 36",
-    ),
+    "NaN": (lambda m: m.fitted_state_.induction.F, set_last(np.nan), "finite"),
+    "columns out of range": (lambda m: triu(m.graph_).tocsr().indices, set_last(36), "below 36"),
+    "negative columns": (lambda m: triu(m.graph_).tocsr().indices, set_last(-1), "below 36"),
     "row ends that fall": (
-        lambda m: m.graph_.indptr,
+        lambda m: triu(m.graph_).tocsr().indptr,
         lambda indptr: np.concatenate([indptr[:1], indptr[-1:] + 0 * indptr[2:], indptr[-1:]])[
             [0, 1, 0, *range(3, len(indptr))]
         ],
         "ascending",
     ),
-    "neighbours out of range": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].neighbours["unit"].indices,
+    "landmarks out of range": (
+        lambda m: m.fitted_state_.induction.views[0].regression.landmarks,
         set_last(99),
-        "neighbours",
+        "landmarks",
     ),
     "rows not observed": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].rows,
+        lambda m: m.fitted_state_.induction.views[0].rows,
         lambda rows: rows[::-1],
         "rows must be those observed",
     ),
     "classes out of range": (
-        lambda m: m.fitted_state_.induction.stage.classes,
+        lambda m: m.fitted_state_.induction.classes,
         set_last(3),
         "classes",
     ),
-    "landmarks too narrow": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].features.map.landmarks["standard"],
-        lambda landmarks: landmarks[:, :-1],
-        "shape of landmarks",
+    "coefficients too few": (
+        lambda m: m.fitted_state_.induction.views[0].regression.coefficients,
+        lambda coefficients: coefficients[:-1],
+        "shape of coefficients",
+    ),
+    "negative degrees": (
+        lambda m: m.fitted_state_.induction.degrees,
+        set_last(-1.0),
+        "degrees must be within",
     ),
     "negative weights": (
-        lambda m: m.fitted_state_.induction.stage.W.data,
+        lambda m: triu(m.graph_).tocsr().data,
         set_last(-1.0),
-        "W must be within",
+        "graph_ must be within",
     ),
     "a class of no share": (
-        lambda m: m.fitted_state_.induction.stage.evidence.gaussian.prior,
+        lambda m: m.fitted_state_.induction.evidence.gaussian.prior,
         set_last(0.0),
         "must be within",
     ),
     "data whose squares overflow": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].X,
+        lambda m: m.fitted_state_.induction.views[0].X,
         set_last(1e300),
         "X must be within",
     ),
     "data of another byte order": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].X,
+        lambda m: m.fitted_state_.induction.views[0].X,
         lambda X: X.astype(">f8"),
         "dtype of X must be of this machine",
     ),
-    "a spectrum of no dimension": (
-        lambda m: m.fitted_state_.induction.geometry.views[0].features.spectrum,
-        lambda spectrum: spectrum[-1:].reshape(()),
+    "landmarks of no dimension": (
+        lambda m: m.fitted_state_.induction.views[0].regression.landmarks,
+        lambda landmarks: landmarks[-1:].reshape(()),
         "shape of",
     ),
     "float classes": (
-        lambda m: m.fitted_state_.induction.stage.classes,
+        lambda m: m.fitted_state_.induction.classes,
         lambda classes: classes.astype(float),
         "dtype of classes",
     ),

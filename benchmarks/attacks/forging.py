@@ -234,7 +234,8 @@ def _plant_pickle(data: bytes, rng: Rng) -> bytes:
     else:
         manifest = json.loads(members["model.json"])
         array = list(manifest["arrays"])[rng.integers(len(manifest["arrays"]))]
-        manifest["arrays"][array] = {"dtype": "|O", "shape": [1], "fortran": False}
+        entry = {"dtype": "|O", "shape": [1], "fortran": False, "stored": "|O"}
+        manifest["arrays"][array] = entry
         members["model.json"] = json.dumps(manifest).encode()
         members[f"arrays/{array}.npy"] = content
     return _sealed_zip(members)

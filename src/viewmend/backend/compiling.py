@@ -6,12 +6,13 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from numba import njit
 from numba.core import caching
 
-__all__ = ["jit"]
+__all__ = ["is_cold", "jit"]
 
 _log = logging.getLogger(__name__)
 # Numba has no types.
@@ -43,19 +44,33 @@ class _Cache(_FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, *arguments: Any) -> Any:
         try:
-            return super().load_overload(*arguments)
+            kept = super().load_overload(*arguments)
         except Exception as error:
             # A damaged file can raise anything. It is left behind.
             _log.info("no compiled function from %s: %r", self.cache_path, error)
             with suppress(OSError):
                 self.flush()
-            return None
+            kept = None
+        if kept is None and is_cold(self.cache_path):
+            _tell_of_compiling()
+        return kept
 
     def save_overload(self, *arguments: Any) -> None:
         try:
             super().save_overload(*arguments)
         except Exception as error:
             _log.info("no compiled function kept in %s: %r", self.cache_path, error)
+
+
+def is_cold(folder: str) -> bool:
+    """Whether a folder of compiled functions has none yet, as on a machine without any fit."""
+    return not any(Path(folder).glob("*.nbi"))
+
+
+@cache
+def _tell_of_compiling() -> None:
+    """Say why the first fit of all takes longer; as a warning, which is shown where none asked."""
+    _log.warning("viewmend compiles its kernels for this machine, once; it takes about 10 s")
 
 
 @cache

@@ -67,7 +67,8 @@ def _project_rows(rows, B, floor, previous, out):  # type: ignore[no-untyped-def
         row = B[i]
         # No entry above the floor: there is no face to project on.
         if _excess(row, row.dtype.type(0), row.dtype.type(floor))[1] == 0:
-            out[i] = previous[i]
+            for j in range(row.size):
+                out[i, j] = previous[i, j]
             continue
         tau = _threshold(row, floor)
         for j in range(row.size):
@@ -229,8 +230,9 @@ def keep_nearest(products, norms, rows, excluded, scores, indices):  # type: ign
 def measure_candidates(Q, X, candidates, distances, indices):  # type: ignore[no-untyped-def]
     """The ``k`` nearest of each query's candidates by (distance, index), into the last two."""
     for i in range(Q.shape[0]):
-        distances[i] = np.inf
-        indices[i] = X.shape[0]
+        for place in range(distances.shape[1]):
+            distances[i, place] = np.inf
+            indices[i, place] = X.shape[0]
         for j in candidates[i]:
             distance = _squared_distance(Q[i], X[j], distances[i, -1])
             if distance < distances[i, -1] or (distance == distances[i, -1] and j < indices[i, -1]):
@@ -238,19 +240,17 @@ def measure_candidates(Q, X, candidates, distances, indices):  # type: ignore[no
 
 
 @jit()
-def scan_rows(Q, X, rows, excluded, distances, indices):  # type: ignore[no-untyped-def]
-    """The ``k`` nearest of the ascending ``rows``, of which the last two hold upper bounds."""
+def scan_rows(Q, X, rows, starts, distances, indices):  # type: ignore[no-untyped-def]
+    """Merge ``rows[starts[i]:starts[i + 1]]``, ascending, into the nearest of each query ``i``.
+
+    The last two are (n_queries, k), ascending, and changed in place. Of equal distances the row
+    that came first stays.
+    """
     for i in range(Q.shape[0]):
-        # The true k-th neighbour is no farther than the k-th candidate.
-        limit = distances[i, -1]
-        distances[i] = np.inf
-        indices[i] = X.shape[0]
-        for j in rows:
-            if j == excluded[i]:
-                continue
-            distance = _squared_distance(Q[i], X[j], min(limit, distances[i, -1]))
-            # Of equal distances the first row stays, and nothing is nearer than a duplicate.
-            if distance <= limit and distance < distances[i, -1]:
+        for j in rows[starts[i] : starts[i + 1]]:
+            # Nothing is nearer than a duplicate.
+            if distances[i, -1] == 0.0:
+                break
+            distance = _squared_distance(Q[i], X[j], distances[i, -1])
+            if distance < distances[i, -1]:
                 _insert(distances[i], indices[i], distance, j)
-                if distances[i, -1] == 0.0:
-                    break

@@ -106,5 +106,7 @@ def _mix_views(Y, re, im, mixing):  # type: ignore[no-untyped-def]
             for j in range(n_columns):
                 mixed[0, u, j] += a * Y[v, re, j] - b * Y[v, im, j]
                 mixed[1, u, j] += a * Y[v, im, j] + b * Y[v, re, j]
-    Y[:, re, :] = mixed[0]
-    Y[:, im, :] = mixed[1]
+    for u in range(n_views):
+        for j in range(n_columns):
+            Y[u, re, j] = mixed[0, u, j]
+            Y[u, im, j] = mixed[1, u, j]

@@ -20,7 +20,8 @@ def subtract_targets(D, u, X, by_u):  # type: ignore[no-untyped-def]
     ``by_u`` gets their column sums.
     """
     total = 0.0
-    by_u[:] = 0
+    for c in range(by_u.size):
+        by_u[c] = 0
     for i in range(D.shape[0]):
         row, target = D[i], X[i]
         squares = row[0] - row[0]

@@ -1,7 +1,8 @@
 """Compiled kernels of a round of Algorithm 2, each of which passes over its arrays once.
 
 Rows and slices are independent, and what is summed over them is summed in their order, so the
-result does not depend on the number of threads.
+result does not depend on the number of threads. Entries are copied one by one: an assignment of
+whole arrays would compile for seconds, for the message that their shapes differ.
 """
 
 from __future__ import annotations
@@ -262,8 +263,11 @@ def filter_gram(gram, tau, small):  # type: ignore[no-untyped-def]
     """Turn ``R diag(sigma^2) R^H`` into ``R diag((1 - tau/sigma)_+) R^H``; its nuclear norm."""
     R = _eigenvectors(gram, small)
     # The method leaves the eigenvalues on the diagonal; rounding may take a zero below zero.
-    squares = np.diag(gram).real.copy()
-    gram[:] = 0.0
+    squares = np.empty(gram.shape[0])
+    for a in range(squares.size):
+        squares[a] = gram[a, a].real
+        for b in range(squares.size):
+            gram[a, b] = 0.0
     norm = 0.0
     for v in range(squares.size):
         sigma = np.sqrt(max(squares[v], 0.0))
@@ -279,10 +283,13 @@ def filter_gram(gram, tau, small):  # type: ignore[no-untyped-def]
 def _eigenvectors(gram, small):  # type: ignore[no-untyped-def]
     """Jacobi's method: diagonalise a small Hermitian matrix in place, and return the basis."""
     n_views = gram.shape[0]
-    R = np.zeros_like(gram)
-    for v in range(n_views):
-        R[v, v] = 1.0
-    limit = small * np.abs(gram).max()
+    R = np.empty(gram.shape, gram.dtype)
+    largest = 0.0
+    for u in range(n_views):
+        for v in range(n_views):
+            R[u, v] = 1.0 if u == v else 0.0
+            largest = max(largest, abs(gram[u, v]))
+    limit = small * largest
     for _ in range(MAX_SWEEPS):
         done = True
         for p in range(n_views):
@@ -332,4 +339,6 @@ def _mix_views(Y_hat, k, mixing):  # type: ignore[no-untyped-def]
             factor = mixing[v, u]
             for j in range(size):
                 mixed[u, j] += factor * Y_hat[v, k, j]
-    Y_hat[:, k, :] = mixed
+    for u in range(n_views):
+        for j in range(size):
+            Y_hat[u, k, j] = mixed[u, j]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from viewmend.backend.namespace import to_numpy
 from viewmend.callbacks.protocol import ResumableProblem
@@ -125,6 +126,8 @@ def _digest(value: Any) -> str:
         return _joint(f"{key}={_digest(entry)}" for key, entry in value.items())
     if isinstance(value, (tuple, list)):
         return _joint(map(_digest, value))
+    if issparse(value):
+        return _digest((value.shape, value.data, value.indices, value.indptr))
     array = np.ascontiguousarray(to_numpy(value))
     content = hashlib.sha256(array.reshape(-1).view(np.uint8).data).hexdigest()
     return f"{array.dtype.str} {array.shape} {content}"

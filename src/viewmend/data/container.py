@@ -187,9 +187,14 @@ class MultiViewData:
 
 def _check_lengths(parts: Mapping[str, Any], expected: int, each: str) -> None:
     for name, part in parts.items():
-        if part is not None and len(part) != expected:
+        if part is not None and _length(part) != expected:
             msg = (
-                f"{name} must have one {each}, {expected} of them, but has {len(part)}; "
+                f"{name} must have one {each}, {expected} of them, but has {_length(part)}; "
                 f"change all parts of the data together, rows as with data[rows]"
             )
             raise InvalidViewsError(msg)
+
+
+def _length(part: Any) -> int:
+    # Sparse arrays have no length.
+    return int(part.shape[0]) if hasattr(part, "shape") else len(part)

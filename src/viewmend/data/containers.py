@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from viewmend.data.annotated import anndata_views, mudata_views
 from viewmend.data.column_names import columns_of_data
 from viewmend.data.container import MultiViewData
 from viewmend.data.given import GivenViews, index_of, named_columns
-from viewmend.data.input_arrays import as_matrix, view_title, with_blank_rows
+from viewmend.data.input_arrays import as_table, view_title, with_blank_rows
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import Each, Integer
 
@@ -59,7 +60,8 @@ def _open(X: Any) -> GivenViews:
         return X
     if isinstance(X, MultiViewData):
         return _of_container(X)
-    if isinstance(X, Mapping):
+    # One of the formats of sparse matrices is a dict of their entries.
+    if isinstance(X, Mapping) and not scipy.sparse.issparse(X):
         return _of_entries([(str(key), array) for key, array in X.items()], has_names=True)
     if isinstance(X, (list, tuple)) and not _is_rows(X):
         return _of_entries([(default_name(v), array) for v, array in enumerate(X)])
@@ -155,7 +157,7 @@ def _check_no_sizes(X: Any, given: GivenViews, view_sizes: Sequence[int] | None)
 
 def split(given: GivenViews, view_sizes: Sequence[int] | None) -> GivenViews:
     """One table as blocks of ``view_sizes`` columns under their default names, all by default."""
-    matrix, names = as_matrix(given.arrays[TABLE], TABLE), given.columns.get(TABLE)
+    matrix, names = as_table(given.arrays[TABLE], TABLE), given.columns.get(TABLE)
     sizes = (matrix.shape[1],) if view_sizes is None else view_sizes
     sizes = sizes.tolist() if isinstance(sizes, np.ndarray) else sizes
     if not _SIZES.accepts(sizes):
@@ -171,7 +173,11 @@ def split(given: GivenViews, view_sizes: Sequence[int] | None) -> GivenViews:
     return GivenViews(blocks(matrix, sizes), columns, given.rows)
 
 
-def blocks(array: np.ndarray, sizes: Sequence[int]) -> dict[str, np.ndarray]:
-    """Columns of a matrix, or their names, view by view."""
-    parts = np.split(array, np.cumsum(sizes)[:-1], axis=-1)
-    return {default_name(v): part for v, part in enumerate(parts)}
+def blocks(array: Any, sizes: Sequence[int]) -> dict[str, Any]:
+    """Columns of a matrix, which may be sparse, or their names, view by view."""
+    ends = np.cumsum(sizes)
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    return {
+        default_name(v): array[part] if array.ndim == 1 else array[:, part]
+        for v, part in enumerate(parts)
+    }

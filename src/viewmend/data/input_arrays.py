@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike
 
-from viewmend.data.sparse import check_sparse
+from viewmend.data.sparse import as_csr, as_dense_array, check_sparse, with_empty_rows
 from viewmend.exceptions import InvalidViewsError
 
 
@@ -29,11 +29,26 @@ def some_of(values: np.ndarray | Sequence[object], limit: int = 5) -> str:
     return shown + ", ..." if len(values) > limit else shown
 
 
+def as_table(X: object, title: str) -> Any:
+    """One array `as_matrix`, or by rows if it is sparse: some of its columns may stay so."""
+    if not scipy.sparse.issparse(X) or width(X, title) == 0:
+        return as_matrix(X, title)
+    check_sparse(X, title)
+    return scipy.sparse.csr_array(X)
+
+
 def as_matrices(
-    given: Mapping[str, object], dtype: DTypeLike | None = None
-) -> dict[str, np.ndarray]:
-    """Every view `as_matrix`, by name."""
-    return {name: as_matrix(array, view_title(name), dtype) for name, array in given.items()}
+    given: Mapping[str, object], dtype: DTypeLike | None = None, dense_columns: int | None = None
+) -> dict[str, Any]:
+    """Every view `as_matrix`, by name; sparse ones of more than ``dense_columns`` as they are."""
+
+    def read(array: Any, title: str) -> Any:
+        if dense_columns is None or not scipy.sparse.issparse(array):
+            return as_matrix(array, title, dtype)
+        wide = width(array, title) > dense_columns
+        return as_csr(array, title) if wide else as_matrix(array, title, dtype)
+
+    return {name: read(array, view_title(name)) for name, array in given.items()}
 
 
 def as_matrix(raw: object, title: str, dtype: DTypeLike | None = None) -> np.ndarray:
@@ -75,8 +90,7 @@ def as_dense(raw: Any, title: str) -> np.ndarray:
     """An array of NumPy from sparse matrices, masked arrays, tensors, frames and nested lists."""
     _check_readable(raw, title)
     if scipy.sparse.issparse(raw):
-        check_sparse(raw, title)
-        raw = raw.toarray()
+        raw = as_dense_array(raw, title)
     try:
         if _library(raw) == "torch":
             raw = _as_numbers_of_numpy(raw)
@@ -194,7 +208,8 @@ def common_rows(views: dict[str, np.ndarray]) -> int:
     if not views:
         msg = "no views: expected at least one array, got None for every view; pass a view"
         raise InvalidViewsError(msg)
-    (first, n_samples), *others = [(view_title(name), len(view)) for name, view in views.items()]
+    sizes = [(view_title(name), view.shape[0]) for name, view in views.items()]
+    (first, n_samples), *others = sizes
     for title, rows in others:
         if rows != n_samples:
             msg = (
@@ -223,8 +238,10 @@ def as_mask(mask: ArrayLike | None, shape: tuple[int, int]) -> np.ndarray:
     return array
 
 
-def with_blank_rows(view: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """``view`` with NaN in the missing rows, copied only if that changes it."""
+def with_blank_rows(view: Any, missing: np.ndarray) -> Any:
+    """``view`` with NaN, or if sparse nothing, in the missing rows; copied only if that differs."""
+    if scipy.sparse.issparse(view):
+        return with_empty_rows(view, missing)
     if np.isnan(view[missing]).all():
         return view
     return np.where(missing[:, None], np.nan, view)

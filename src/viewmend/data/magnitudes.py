@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import DTypeLike
+from scipy.sparse import issparse
 
 from viewmend.data.input_arrays import some_of
 from viewmend.exceptions import InvalidViewsError
@@ -53,8 +54,8 @@ def kept_dtype(view: np.ndarray, dtype: DTypeLike) -> DTypeLike:
     That is so for columns that vary little around a large value, as times in seconds since 1970 do,
     and for numbers whose squares do not fit. Missing rows are NaN.
     """
-    if np.dtype(dtype) == np.float64:
-        return dtype
+    if np.dtype(dtype) == np.float64 or issparse(view):
+        return np.float64
     # Unlike max and min these pass over NaN.
     high, low = (extreme.reduce(view).astype(np.float64) for extreme in (np.fmax, np.fmin))
     peaks, spreads = np.maximum(high, -low), high - low

@@ -11,7 +11,7 @@ import numpy as np
 
 from viewmend.data.containers import TABLE, default_name, split
 from viewmend.data.given import GivenViews
-from viewmend.data.input_arrays import as_matrix, some_of, view_title
+from viewmend.data.input_arrays import as_table, some_of, view_title
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
 
@@ -70,7 +70,7 @@ def table_in_order_of_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:
 
 def _split_as_in_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:
     given = table_in_order_of_fit(given, fit)
-    matrix = as_matrix(given.arrays[TABLE], TABLE)
+    matrix = as_table(given.arrays[TABLE], TABLE)
     if matrix.shape[1] != sum(fit.n_features):
         msg = (
             f"X has {matrix.shape[1]} features, but predict is expecting {sum(fit.n_features)} "
@@ -168,7 +168,7 @@ def _reordered(array: Any, order: np.ndarray | None, title: str) -> Any:
     if order is None:
         return array
     # Frames first, as those of Dask are not in memory.
-    return array.iloc[:, order] if hasattr(array, "iloc") else as_matrix(array, title)[:, order]
+    return array.iloc[:, order] if hasattr(array, "iloc") else as_table(array, title)[:, order]
 
 
 def _warn_of_names_on_one_side(given: GivenViews, fit: ViewsOfFit) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -22,6 +23,7 @@ from viewmend.data.input_arrays import (
 )
 from viewmend.data.magnitudes import as_kept, check_finite, check_seen, kept_dtype
 from viewmend.data.matching import ViewsOfFit, in_layout_of_fit
+from viewmend.data.sparse import row_extremes
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 
 # Warnings come from three calls below the public functions.
@@ -34,6 +36,7 @@ def check_views(
     mask: ArrayLike | None = None,
     view_sizes: Sequence[int] | None = None,
     dtype: DTypeLike = np.float64,
+    dense_columns: int | None = None,
 ) -> MultiViewData:
     """Views in any accepted form, as one checked container.
 
@@ -55,6 +58,8 @@ def check_views(
     dtype : floating dtype
         Of the views in the result; float64 where float32 would lose what tells rows apart, see
         `viewmend.data.magnitudes.kept_dtype`.
+    dense_columns : int, optional
+        Sparse views of more columns stay sparse, by rows, and have nothing in the missing ones.
 
     Raises
     ------
@@ -62,9 +67,10 @@ def check_views(
         If the views cannot be used as they are.
     """
     given = views_in(X, view_sizes)
-    checked = _assemble(as_matrices(given.arrays), given.mask(mask))
+    arrays = as_matrices(given.arrays, dense_columns=dense_columns)
+    checked = _assemble(arrays, given.mask(mask))
     for name, view, seen in zip(checked.names, checked.views, checked.observed.T, strict=True):
-        check_seen(view, seen, view_title(name))
+        check_seen(row_extremes(view), seen, view_title(name))
     kept = tuple(view.astype(kept_dtype(view, dtype), copy=False) for view in checked.views)
     return given.described(replace(checked, views=kept))
 
@@ -125,6 +131,7 @@ def check_new_views(
     n_features: Sequence[int],
     dtypes: Sequence[DTypeLike] | None = None,
     columns: Mapping[str, np.ndarray] | None = None,
+    dense_columns: int | None = None,
 ) -> MultiViewData:
     """Views for prediction, which must fit those seen in ``fit``: its ``names`` and widths.
 
@@ -133,11 +140,12 @@ def check_new_views(
     views have names; columns of ``mask`` always follow ``names``, unless it is a frame. One 2-D
     array is split into blocks of ``n_features`` columns. ``columns``, names of the columns by view
     as far as fit saw any, are put in their order, and others refused. ``dtypes`` are those of the
-    views in the result, by default float64.
+    views in the result, by default float64; ``dense_columns`` as in `check_views`.
     """
     fit = ViewsOfFit(tuple(names), tuple(n_features), columns or {})
     given = in_layout_of_fit(opened(X, view_sizes), fit)
-    given_views = as_matrices({name: a for name, a in given.arrays.items() if a is not None})
+    present = {name: array for name, array in given.arrays.items() if array is not None}
+    given_views = as_matrices(present, dense_columns=dense_columns)
     n_samples = common_rows(given_views)
     views = {}
     for name, width in zip(names, n_features, strict=True):
@@ -158,13 +166,14 @@ def check_new_views(
     )
 
 
-def _assemble(views: dict[str, np.ndarray], mask: ArrayLike | None) -> MultiViewData:
+def _assemble(views: dict[str, Any], mask: ArrayLike | None) -> MultiViewData:
     """Find, check and blank the missing rows."""
     observed = as_mask(mask, (common_rows(views), len(views)))
     for v, (name, view) in enumerate(views.items()):
-        observed[:, v] &= ~np.isnan(view).all(axis=1)
-        _check_complete_rows(view, observed[:, v], view_title(name))
-        check_finite(view, observed[:, v], view_title(name))
+        rows, title = row_extremes(view), view_title(name)
+        observed[:, v] &= ~np.isnan(rows).all(axis=1)
+        _check_complete_rows(rows, observed[:, v], title)
+        check_finite(rows, observed[:, v], title)
     blanked = tuple(with_blank_rows(view, ~observed[:, v]) for v, view in enumerate(views.values()))
     return MultiViewData(blanked, observed, tuple(views))
 

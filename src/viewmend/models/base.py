@@ -118,6 +118,8 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
     on to `_store_transduction`, and ends with ``samples.give_back(self)``.
     """
 
+    # Columns of sparse views that are made dense at most; None for all.
+    _dense_columns: ClassVar[int | None] = None
     # Parameter values tried in the paper that introduced the comparison; empty if none.
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
 
@@ -180,7 +182,13 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
     def _check_fit(
         self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
     ) -> tuple[MultiViewData, Labels]:
-        data = check_views(X, mask=mask, view_sizes=self.view_sizes, dtype=dtype)
+        data = check_views(
+            X,
+            mask=mask,
+            view_sizes=self.view_sizes,
+            dtype=dtype,
+            dense_columns=self._dense_columns,
+        )
         labels = check_labels(labels_for(X, y), data.n_samples)
         self._remember_layout(ViewLayout.of(data), labels)
         # Fits on a part of the labels must not find the others beside the views.
@@ -326,6 +334,7 @@ class InductiveMixin:
     zero_row_evidence_: np.ndarray | None
     _distributions: Callable[[np.ndarray], np.ndarray]
     _score_new: Callable[..., np.ndarray]
+    _dense_columns: ClassVar[int | None]
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Classes of new samples; parameters as in ``predict_proba``.
@@ -383,4 +392,5 @@ class InductiveMixin:
             n_features=self.view_n_features_,
             dtypes=self._view_dtypes(),
             columns=columns_of_fit(self),
+            dense_columns=self._dense_columns,
         )

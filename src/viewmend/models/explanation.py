@@ -9,11 +9,8 @@ import numpy as np
 from viewmend.core.agfti.explanation import fusion_shares, propagation_influence
 from viewmend.core.agfti.fusion import aligned_graphs
 from viewmend.core.common.class_shares import normalise_rows
-from viewmend.core.mend.explanation import evidence_parts, spreading_influence, view_degrees
-from viewmend.core.mend.geometry import MendGeometry, view_graphs
-from viewmend.core.mend.homophily import guide_edges
+from viewmend.core.mend.explanation import evidence_parts, spreading_influence
 from viewmend.core.mend.induction import MendInduction
-from viewmend.core.mend.recipe import Stage
 from viewmend.data.labels import Labels
 from viewmend.models.agfti_problem import final_diagonals
 from viewmend.models.decisions import decide
@@ -130,10 +127,10 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     state, fit = model.fitted_state_, model.fitted_state_.induction
     labelled = np.flatnonzero(state.label_codes >= 0)
     influence = spreading_influence(model.graph_, fit.settings.spreading, rows, labelled)
-    mass = fit.stage.F.sum(axis=0)[state.label_codes[labelled]]
+    mass = fit.F.sum(axis=0)[state.label_codes[labelled]]
     influence = np.divide(influence, mass, out=np.zeros_like(influence), where=mass > 0)
     places, apart = state.places(rows), _set_apart(model, rows)
-    parts = _evidence_parts(fit.geometry, fit.stage, places) * fit.settings.evidence_power
+    parts = _evidence_parts(fit, places) * fit.settings.evidence_power
     view_shares = _edge_shares(fit, places)
     # A sample that was set apart has no place: not even its own label supports its class.
     for array in (influence, parts, view_shares):
@@ -151,26 +148,20 @@ def _set_apart(model: ExplainedModel, rows: np.ndarray) -> np.ndarray:
 
 def _edge_shares(fit: MendInduction, places: np.ndarray) -> np.ndarray:
     """Share (n_rows, n_views) of each view in the edges of samples, the others being consensus."""
-    stage, settings, n_classes = fit.stage, fit.settings, len(fit.prior)
-    graphs = view_graphs(fit.geometry, n_classes, settings.neighbours)
-    if stage.A is not None:
-        A, floor, power = stage.A, settings.edge_floor, settings.edge_power
-        graphs = [guide_edges(graph, A, A, floor, power) for graph in graphs]
-    degrees = view_degrees(graphs, stage.graph_weights, places, len(fit.geometry.views))
-    total = stage.W[places].sum(axis=1)[:, None]
+    degrees, total = fit.view_degrees[places], fit.degrees[places][:, None]
     return np.divide(degrees, total, out=np.zeros_like(degrees), where=total > 0)
 
 
-def _evidence_parts(geometry: MendGeometry, stage: Stage, places: np.ndarray) -> np.ndarray:
+def _evidence_parts(fit: MendInduction, places: np.ndarray) -> np.ndarray:
     """Of `evidence_parts`, or (n_rows, 0, n_classes) where there is no evidence."""
-    n_samples, n_views = geometry.observed.shape
-    if stage.evidence is None:
-        return np.zeros((len(places), 0, stage.P.shape[1]))
-    Z = np.zeros((n_samples, n_views, stage.P.shape[1]))
-    for v, (view, fit) in enumerate(zip(geometry.views, stage.evidence.fits, strict=True)):
-        Z[view.rows, v] = fit.scores
-    seen, weights = geometry.observed[places], stage.evidence.view_weights
-    return evidence_parts(Z[places], seen, weights, stage.evidence.gaussian)
+    if fit.evidence is None:
+        return np.zeros((len(places), 0, len(fit.prior)))
+    regressions = [view.regression for view in fit.views if view.regression is not None]
+    Z = np.zeros((*fit.observed.shape, len(fit.prior)))
+    for v, (view, regression) in enumerate(zip(fit.views, regressions, strict=True)):
+        Z[view.rows, v] = regression.scores
+    weights = np.array([regression.weight for regression in regressions])
+    return evidence_parts(Z[places], fit.observed[places], weights, fit.evidence.gaussian)
 
 
 def _explanation(

@@ -77,7 +77,7 @@ class MendState(FittedState):
     @property
     def view_dtypes(self) -> list[np.dtype[Any]]:
         """Those of the rows that are kept."""
-        return [view.X.dtype for view in self.induction.geometry.views]
+        return [view.X.dtype for view in self.induction.views]
 
 
 class FittedAGFTI(CalibratedClassifier, AGFTIParameters, Protocol):

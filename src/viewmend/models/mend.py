@@ -16,13 +16,14 @@ from viewmend.core.common.content_order import canonical_order
 from viewmend.core.graphs.spreading import joined_to_label
 from viewmend.core.mend.geometry import MendGeometry, build_geometry, view_graphs
 from viewmend.core.mend.held_out import N_FOLDS, scores_without
-from viewmend.core.mend.induction import MendInduction, induce_classes
+from viewmend.core.mend.induction import induce_classes, make_induction
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import Mended, MendSettings, final_weights, mend, n_stages
 from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.core.mend.resuming import GeometryProblem, MendProblem
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
+from viewmend.data.sparse import DENSE_COLUMNS
 from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.cross_fit import label_folds
@@ -35,6 +36,7 @@ from viewmend.models.mend_problem import (
     make_labelling,
     make_settings,
     representation_names,
+    tell_components,
 )
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 from viewmend.protocols import ClassPrior, Seed
@@ -178,6 +180,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         "dtype",
     )
     search_limits: ClassVar = {"n_rounds": 1}
+    _dense_columns = DENSE_COLUMNS
     _without_effect_on_rounds = WITHOUT_EFFECT | {"n_rounds"}
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -247,6 +250,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         """Canonical order of the samples, and what is known of them, in it, without labels."""
         settings = make_geometry_settings(self)
         check_room(self, data, settings)
+        tell_components(data)
         order = canonical_order(data.views, data.observed, labels.codes)
         views, observed = tuple(view[order] for view in data.views), data.observed[order]
         problem = GeometryProblem(views, observed, settings)
@@ -264,7 +268,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         with serial_blas():
             mended = mend(graphs, ordered, labelling, settings, callbacks, start)
         stage, inverse_order = mended.stage, np.argsort(order)
-        for_new = MendInduction(ordered, stage, stage.shares, settings)
+        for_new = make_induction(graphs, ordered, stage, stage.shares, settings)
         state = MendState(labels.codes, labels.shares(), final_weights(stage), for_new, order)
         self._store_graph(mended, inverse_order)
         self.off_graph_ = ~joined_to_label(self.graph_, labels.labelled)
@@ -295,6 +299,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         stage = mended.stage
         self.class_prior_ = stage.shares
         self.graph_ = stage.W[inverse_order][:, inverse_order]
+        self.graph_.sort_indices()
         self.graph_weights_ = self._named_weights(stage.graph_weights)
         self.history_ = mended.history
         self.n_iter_ = len(mended.history)

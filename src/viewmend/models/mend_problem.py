@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 
+from viewmend.core.mend.components import MOST
 from viewmend.core.mend.geometry import GeometrySettings, NeighbourRule
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import MendSettings
 from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.data.container import MultiViewData
+from viewmend.data.input_arrays import view_title
 from viewmend.data.labels import Labels, check_class_prior
-from viewmend.exceptions import InvalidParameterError
+from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.memory import check_memory
 from viewmend.protocols import ClassPrior, Seed
 
@@ -82,6 +86,17 @@ def check_room(model: MendParameters, data: MultiViewData, settings: GeometrySet
     )
     needed, who = kernels + neighbours, type(model).__name__
     check_memory(needed, who, what, "lower n_landmarks or n_neighbors")
+
+
+def tell_components(data: MultiViewData) -> None:
+    """Say of which views the components are compared in the place of the columns."""
+    for name, view in zip(data.names, data.views, strict=True):
+        if issparse(view):
+            msg = (
+                f"{view_title(name)} has {view.shape[1]} sparse columns; its {MOST} leading "
+                f"components stand for it"
+            )
+            warnings.warn(msg, DataWarning, stacklevel=5)
 
 
 def representation_names(representations: str | Sequence[str]) -> tuple[str, ...]:

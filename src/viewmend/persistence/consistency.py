@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from viewmend.core.common.calibration import COLDEST, HOTTEST, Calibration
-from viewmend.core.mend.consistency import check_geometry, check_graph, check_stage
+from viewmend.core.mend.consistency import check_graph, check_induction
 from viewmend.core.mend.recipe import MendSettings
 from viewmend.data.column_names import columns_of_fit
 from viewmend.data.origin import Origin
@@ -143,18 +143,10 @@ def _check_agfti(model: AGFTIClassifier) -> None:
 def _check_mend(model: MendClassifier) -> None:
     fit, order = model.fitted_state_.induction, model.fitted_state_.order
     n, n_classes = model.label_distributions_.shape
-    expect(
-        len(model.view_names_) == len(fit.geometry.views),
-        "views",
-        "those named",
-        len(fit.geometry.views),
-    )
-    # Samples that were set apart are not in the geometry.
+    # Samples that were set apart are not in the induction.
     n_fitted = len(np.atleast_1d(order))
-    check_geometry(fit.geometry, n_fitted, model.view_n_features_)
-    check_stage(fit.stage, fit.geometry, n_classes)
+    check_induction(fit, n_fitted, model.view_n_features_, n_classes)
     _check_settings(fit.settings)
-    expect_floats("prior", fit.prior, n_classes, **SHARE)
     expect_floats("class_prior_", model.class_prior_, n_classes, **SHARE)
     expect_shape("order", order, n_fitted, kinds="i")
     expect_indices("order", order, 0, n)

@@ -49,10 +49,10 @@ def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] 
     # What cannot be read again is better found now than by whoever loads it.
     rebuild(document)
     if not isinstance(file, (str, os.PathLike)):
-        write_archive(file, document)
+        write_archive(file, document, compact=True)
         return
     with replacing(Path(file)) as stream:
-        write_archive(stream, document)
+        write_archive(stream, document, compact=True)
 
 
 def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
@@ -74,6 +74,8 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
     ModelFileError
         If the file is truncated, damaged, of another kind, or of another schema, such as that of
         version 0.1.
+    TooLargeError
+        If its arrays would fill the memory.
 
     Warns
     -----

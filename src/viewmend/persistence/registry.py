@@ -12,14 +12,11 @@ from scipy.sparse import csr_array
 from viewmend.core.agfti.induction import Induction
 from viewmend.core.agfti.state import InnerStep, Round
 from viewmend.core.common.calibration import Calibration
-from viewmend.core.graphs.nearest import Neighbours
-from viewmend.core.mend.evidence import Evidence
-from viewmend.core.mend.geometry import MendGeometry, MendView, NeighbourRule
+from viewmend.core.mend.components import SparseComponents
+from viewmend.core.mend.geometry import NeighbourRule
 from viewmend.core.mend.homophily import homophily_weights
-from viewmend.core.mend.induction import MendInduction
-from viewmend.core.mend.kernel_features import KernelFeatures, KernelMap
-from viewmend.core.mend.loo_ridge import LeaveOneOut
-from viewmend.core.mend.recipe import MendSettings, Stage, StageRecord
+from viewmend.core.mend.induction import FittedEvidence, FittedView, MendInduction, ViewRegression
+from viewmend.core.mend.recipe import MendSettings, StageRecord
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.view_gaussian import ViewGaussian
 from viewmend.data.columns import Categories
@@ -35,25 +32,21 @@ VOCABULARY = Vocabulary(
         AGFTIState,
         Calibration,
         Categories,
-        Evidence,
+        FittedEvidence,
+        FittedView,
         Induction,
         InnerStep,
-        KernelFeatures,
-        KernelMap,
-        LeaveOneOut,
-        MendGeometry,
         MendInduction,
+        MendSettings,
         MendState,
         NeighbourRule,
-        Neighbours,
         Origin,
         Representation,
         Round,
-        MendSettings,
-        Stage,
+        SparseComponents,
         StageRecord,
-        MendView,
         ViewGaussian,
+        ViewRegression,
     ),
     functions=(homophily_weights,),
 )

@@ -13,6 +13,7 @@ import math
 import os
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -22,19 +23,25 @@ import numpy as np
 import scipy
 import sklearn
 
-from viewmend.storage.arrays import ArraySpec, array_bytes, read_array, spec_of
+from viewmend.memory import check_memory
+from viewmend.storage.arrays import ArraySpec, array_bytes, narrowed, read_array, spec_of
 from viewmend.storage.errors import DAMAGED, ModelFileError, expect
 from viewmend.version import __version__
 
 FORMAT = "viewmend model"
-# Raised whenever a reader could not make sense of a file of the other; 1 is that of version 0.1.
+# Raised whenever a reader could not make sense of a file of the other.
 SCHEMA = 3
+EARLIER = {1: "viewmend 0.1", 2: "an earlier viewmend"}
 MANIFEST = "model.json"
 KEYS = {"format", "schema", "versions", "class", "parameters", "fitted", "arrays"}
 
 # JSON grows about fiftyfold when read; arrays do not, and need no limit beyond the file itself.
 MOST_MANIFEST_BYTES = 32 * 2**20
 MOST_MEMBERS = 50_000
+# A compressed array takes at most so many times its place when it is read.
+MOST_EXPANSION = 1000
+# Arrays are compressed if that spares at least this share of a sample of so many pieces.
+WORTH, N_PIECES, PIECE = 0.05, 16, 2**14
 ZIP_START = b"PK\x03\x04"
 # The last bytes of a file, with the digest in the place of the blanks.
 SEAL = b"sha256 "
@@ -53,6 +60,7 @@ ARCHIVE_ERRORS = (
     OverflowError,
     IndexError,
     OSError,
+    zlib.error,
 )
 
 
@@ -80,9 +88,11 @@ class Document:
     versions: Mapping[str, str] = field(default_factory=library_versions)
 
 
-def write_archive(file: BinaryIO, document: Document) -> None:
-    """Write all members, none compressed, to a file that is open for writing."""
+def write_archive(file: BinaryIO, document: Document, *, compact: bool = False) -> None:
+    """Write all members to a file that is open for writing; small, or in little time."""
     specs = {name: spec_of(name, array) for name, array in document.arrays.items()}
+    if compact:
+        specs = {name: narrowed(spec, document.arrays[name]) for name, spec in specs.items()}
     manifest = {
         "format": FORMAT,
         "schema": SCHEMA,
@@ -103,11 +113,14 @@ def write_archive(file: BinaryIO, document: Document) -> None:
         (_member(name), (spec.header, array_bytes(spec, document.arrays[name])))
         for name, spec in specs.items()
     )
-    write_members(file, chain([(MANIFEST, (text,))], arrays))
+    write_members(file, chain([(MANIFEST, (text,))], arrays), compact=compact)
 
 
 def write_members(
-    file: BinaryIO, members: Iterable[tuple[str, Sequence[bytes | memoryview]]]
+    file: BinaryIO,
+    members: Iterable[tuple[str, Sequence[bytes | memoryview]]],
+    *,
+    compact: bool = False,
 ) -> None:
     """Write a zip archive of members, by name and in pieces, with the digest of all at its end."""
     with zipfile.ZipFile(_Sealing(file), "w") as archive:
@@ -115,9 +128,23 @@ def write_members(
         for name, pieces in members:
             info = zipfile.ZipInfo(name, EPOCH)
             info.file_size = sum(map(len, pieces))
+            if compact and name != MANIFEST and _worth_compressing(pieces):
+                info.compress_type = zipfile.ZIP_DEFLATED
             with archive.open(info, "w") as member:
                 for piece in pieces:
                     member.write(piece)
+
+
+def _worth_compressing(pieces: Sequence[bytes | memoryview]) -> bool:
+    """Whether it spares enough, as a sample tells, and less than a reader would refuse."""
+    largest = max(pieces, key=len)
+    starts = range(0, len(largest), max(len(largest) // N_PIECES, PIECE))
+    sample = b"".join(bytes(largest[start : start + PIECE]) for start in starts)
+    if len(zlib.compress(sample, 1)) > (1 - WORTH) * len(sample):
+        return False
+    packer = zlib.compressobj()
+    packed = sum(len(packer.compress(piece)) for piece in pieces) + len(packer.flush())
+    return sum(map(len, pieces)) < (MOST_EXPANSION - 1) * packed
 
 
 class _Sealing:
@@ -218,15 +245,21 @@ def _read_member(
 
 
 def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """Members by name, whose sizes together the file can hold: nothing expands, none overlap."""
+    """Members by name, whose sizes together the file can hold: few expand, none overlap."""
     infos = archive.infolist()
     expect(len(infos) <= MOST_MEMBERS, "members", f"at most {MOST_MEMBERS}", len(infos))
     for info in infos:
+        title = f"member {info.filename!r}"
         plain = info.compress_type == zipfile.ZIP_STORED and info.compress_size == info.file_size
-        expect(plain, f"member {info.filename!r}", "stored without compression", info.compress_type)
-        expect(not info.flag_bits & 1, f"member {info.filename!r}", "not encrypted", info.flag_bits)
-    total = sum(info.file_size for info in infos)
+        packed = info.compress_type == zipfile.ZIP_DEFLATED and info.filename != MANIFEST
+        expect(plain or packed, title, "stored, or an array deflated", info.compress_type)
+        expand = info.file_size <= MOST_EXPANSION * info.compress_size
+        expect(expand, title, f"at most {MOST_EXPANSION} times its place", info.file_size)
+        expect(not info.flag_bits & 1, title, "not encrypted", info.flag_bits)
+    total = sum(info.compress_size for info in infos)
     expect(total <= size, "the members", f"at most {size} bytes, as the file has", total)
+    needed = sum(info.file_size for info in infos)
+    check_memory(needed, "the model file", "for its arrays", "load it on a larger machine")
     members = {info.filename: info for info in infos}
     expect(len(members) == len(infos), "names of members", "distinct", len(infos))
     return members
@@ -274,9 +307,9 @@ def _check_schema(manifest: Any) -> None:
         raise ModelFileError(msg)
     if schema < SCHEMA:
         msg = (
-            f"the file was written by an older viewmend (schema {schema}), and this version reads "
+            f"the file was written by {EARLIER[schema]} (schema {schema}), and this version reads "
             f"files of schema {SCHEMA}; fit again and save with this version, or open the file "
-            f"with the older one"
+            f"with {EARLIER[schema]}"
         )
         raise ModelFileError(msg)
 

@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, triu
 
 from viewmend.parameters import short
 from viewmend.storage.arrays import spec_of
@@ -104,6 +104,8 @@ def _tag_of(value: Any) -> str:
         return "objects"
     if is_dataclass(value):
         return "record"
+    if type(value) is csr_array and _is_symmetric(value):
+        return "symmetric"
     if type(value) not in TAG_OF_TYPE:
         msg = (
             f"{short(value)} of type {type(value).__name__} cannot be saved; expected numbers, "
@@ -186,6 +188,26 @@ def _read_csr(body: Any, read: Reader) -> csr_array:
     return matrix
 
 
+def _is_symmetric(value: csr_array) -> bool:
+    """Whether every entry is there twice, none is zero, and rows are in order."""
+    if value.shape[0] != value.shape[1] or not value.has_canonical_format or not value.data.all():
+        return False
+    other = value.T.tocsr()
+    pairs = (value.indptr, other.indptr), (value.indices, other.indices), (value.data, other.data)
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
+def _read_symmetric(body: Any, read: Reader) -> csr_array:
+    """A sparse array from its entries on and above the diagonal."""
+    upper = _read_csr(body, read)
+    n_rows, n_columns = upper.shape
+    expect(n_rows == n_columns, "shape of a symmetric array", "square", upper.shape)
+    whole = csr_array(upper + triu(upper, k=1).T)
+    indices = upper.indices.dtype
+    whole.indices, whole.indptr = whole.indices.astype(indices), whole.indptr.astype(indices)
+    return whole
+
+
 def _write_record(value: Any, write: Writer) -> list[Any]:
     name, records = type(value).__name__, write.vocabulary.records
     if records.get(name) is not type(value):
@@ -264,6 +286,9 @@ TAGS = {
     "scalar": Tag(lambda number, write: write.name(np.asarray(number)), _read_scalar),
     "objects": Tag(_write_objects, _read_objects),
     "csr": Tag(_write_csr, _read_csr),
+    "symmetric": Tag(
+        lambda value, write: _write_csr(csr_array(triu(value)), write), _read_symmetric
+    ),
     "record": Tag(_write_record, _read_record),
     "function": Tag(_write_function, _read_function),
     "generator": Tag(_write_generator, _read_generator),

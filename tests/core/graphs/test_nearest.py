@@ -77,23 +77,64 @@ def test_distances_that_float32_cannot_tell_apart_are_told_apart(scale):
     np.testing.assert_allclose(found.squared_distances, expected.squared_distances, rtol=1e-12)
 
 
-def test_only_doubtful_queries_are_searched_row_by_row(monkeypatch):
+def test_only_doubtful_queries_are_measured_twice(monkeypatch):
     """On ordinary data the bound on the rounding settles every query."""
     monkeypatch.setattr(numba_cpu, "scan_rows", lambda *_: pytest.fail("a query was in doubt"))
     nearest_rows(RNG.normal(size=(600, 30)), 10)
 
 
-def test_rounded_distances_stay_within_the_bound():
-    """The certificate of `_settled` in its parts: float32 distances against float64."""
-    X = clustered(400, 200) + 50
-    scaling = nearest._Scaling.of(X)
+@pytest.mark.parametrize("n_features", [200, 3000])
+def test_rounded_distances_stay_within_the_bound(n_features):
+    """The certificate of `_farthest` in its parts: float32 distances against float64."""
+    X = clustered(150, n_features) + 50
+    scaling, every = nearest._Scaling.of(X), np.arange(150, dtype=np.int32)
     rows = scaling.rows(X)
-    rounded = rows.norms[:, None] + rows.norms - 2 * rows.rough @ rows.rough.T
-    true = ((X[:, None] - X[None]) ** 2).sum(axis=2) / scaling.scale**2
-    norms = np.linalg.norm(X - scaling.centre, axis=1) / scaling.scale
-    reach = norms[:, None] + norms
-    bound = (X.shape[1] + 16) * nearest.UNIT_ROUNDOFF * reach**2
-    assert (np.abs(rounded - true) <= bound).all()
+    task = nearest._Task(rows, rows, every, 1)
+    ((_, products),) = nearest._products(task, every)
+    rounded = rows.norms[:, None] + rows.norms - 2 * products
+    true = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    for j in range(150):
+        farthest = nearest._farthest(task, true[:, j])
+        assert (rounded[:, j] <= farthest).all()
+    # Not by being loose: it is far below the distances themselves, however wide the rows.
+    assert (nearest._farthest(task, true[:, 0]) - true[:, 0] / scaling.scale**2).max() < 1e-3 * (
+        true.max() / scaling.scale**2
+    )
+
+
+def text_rows(n_rows, n_features, n_words, rng):
+    """Unit rows of word counts, whose distances lie close together."""
+    chances = 1 / np.arange(1, n_features + 1)
+    chances /= chances.sum()
+    X = np.zeros((n_rows, n_features), dtype=np.float32)
+    for row in X:
+        counts = 1 + rng.integers(3, size=n_words)
+        row[rng.choice(n_features, n_words, replace=False, p=chances)] = counts
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def test_wide_rows_of_similar_distance_are_hardly_measured_twice(monkeypatch):
+    """Wide rows were in doubt by the number of their columns, and scanned one by one."""
+    measured, scan = [], numba_cpu.scan_rows
+
+    def count(Q, X, rows, starts, distances, indices):
+        measured.append(len(rows))
+        return scan(Q, X, rows, starts, distances, indices)
+
+    monkeypatch.setattr(numba_cpu, "scan_rows", count)
+    X = text_rows(400, 6000, 40, np.random.default_rng(3))
+    found, expected = nearest_rows(X, 11), nearest_by_sorting(X, 11)
+    np.testing.assert_allclose(found.squared_distances, expected.squared_distances, rtol=1e-6)
+    assert sum(measured) < 0.02 * 400**2
+
+
+def test_ties_of_wide_binary_rows_are_ordered_by_index():
+    """Distances between 0/1 rows are whole numbers, and many are the same."""
+    X = (np.random.default_rng(4).random((500, 700)) < 0.01).astype(np.float32)
+    X[400:] = X[:100]
+    found, expected = nearest_rows(X, 9), nearest_by_sorting(X, 9)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_array_equal(found.squared_distances, expected.squared_distances)
 
 
 def test_precision_of_the_input_makes_no_difference():

@@ -16,9 +16,9 @@ from viewmend.core.mend.geometry import (
 )
 from viewmend.core.mend.homophily import neighbour_shares
 from viewmend.core.mend.induction import (
-    MendInduction,
     consensus_edges,
     induce_classes,
+    make_induction,
     new_evidence,
     represent_new,
     spread_to,
@@ -48,18 +48,18 @@ GRAPHS = view_graphs(GEOMETRY, N_CLASSES, MendSettings().neighbours)
 def fit(**changes):
     settings = replace(MendSettings(), **changes)
     mended = mend(GRAPHS, GEOMETRY, Labelling(Y, PRIOR), settings)
-    return MendInduction(GEOMETRY, mended.stage, PRIOR, settings)
+    return make_induction(GRAPHS, GEOMETRY, mended.stage, PRIOR, settings), mended.stage
 
 
-FULL = fit(edge_power=2.0)
-WITHOUT_EVIDENCE = fit(n_rounds=0, edge_power=2.0)
-ONLY_GRAPHS = fit(n_rounds=0)
+FULL, FULL_STAGE = fit(edge_power=2.0)
+WITHOUT_EVIDENCE, STAGE_WITHOUT_EVIDENCE = fit(n_rounds=0, edge_power=2.0)
+ONLY_GRAPHS, STAGE_OF_GRAPHS = fit(n_rounds=0)
 
 
-def induced(fitted, views, observed):
+def induced(fitted, stage, views, observed):
     """Classes, weighted as those of fit."""
     scores = induce_classes(fitted, views, observed)
-    return np.argmax(scores * class_weights(fitted.stage.P, PRIOR), axis=1)
+    return np.argmax(scores * class_weights(stage.P, PRIOR), axis=1)
 
 
 # ------------------------------------------------------------------ the step itself
@@ -67,7 +67,7 @@ def induced(fitted, views, observed):
 
 def test_unlabelled_samples_of_fit_are_where_their_edges_put_them():
     """``f = a D^{-1/2} W D^{-1/2} f`` holds for them, so one more step along W changes nothing."""
-    stage = ONLY_GRAPHS.stage
+    stage = STAGE_OF_GRAPHS
     rows = np.flatnonzero(TASK.unlabelled)
     scores = spread_to(ONLY_GRAPHS, csr_array(stage.W[rows]))
     np.testing.assert_allclose(normalise_rows(scores), normalise_rows(stage.P[rows]), atol=1e-4)
@@ -76,8 +76,8 @@ def test_unlabelled_samples_of_fit_are_where_their_edges_put_them():
 
 
 def test_guided_steps_equal_a_loop_over_edges():
-    stage, settings = WITHOUT_EVIDENCE.stage, WITHOUT_EVIDENCE.settings
-    new = represent_new(GEOMETRY, NEW, np.ones((70, 3), dtype=bool))
+    stage, settings = STAGE_WITHOUT_EVIDENCE, WITHOUT_EVIDENCE.settings
+    new = represent_new(FULL.views, NEW, np.ones((70, 3), dtype=bool))
     W = view_edges(WITHOUT_EVIDENCE, new)
     found = spread_to(WITHOUT_EVIDENCE, W)
     shares, degrees = neighbour_shares(W, stage.classes, N_CLASSES), stage.W.sum(axis=1)
@@ -94,12 +94,12 @@ def test_edges_are_those_of_the_graphs_of_fit():
     fitted = ONLY_GRAPHS
     seen = np.tile([True, False, False], (70, 1))
     seen[1] = True
-    edges = view_edges(fitted, represent_new(GEOMETRY, NEW, seen)).toarray()
+    edges = view_edges(fitted, represent_new(FULL.views, NEW, seen)).toarray()
     view = GEOMETRY.views[0]
     k = fitted.settings.neighbours(len(view.rows), N_CLASSES)
     expected = np.zeros(len(view.rows))
     for weight, representation in zip(
-        fitted.stage.graph_weights, view.representations.values(), strict=False
+        fitted.graph_weights, view.representations.values(), strict=False
     ):
         known, new = representation(view.X), representation(NEW[0][:1])
         e = np.sort(((known - new) ** 2).sum(axis=1))[k]
@@ -137,8 +137,8 @@ def test_the_edges_of_a_sample_are_added_in_the_same_order_whoever_is_beside_it(
 
 def test_evidence_is_that_of_the_regressions_of_fit():
     observed = np.array([[True, True, False], [False, True, True], [True, True, True]])
-    new = represent_new(GEOMETRY, [view[:3] for view in NEW], observed)
-    evidence = FULL.stage.evidence
+    new = represent_new(FULL.views, [view[:3] for view in NEW], observed)
+    evidence = FULL_STAGE.evidence
     Z = np.full((3, 3, N_CLASSES), np.nan)
     for v, (view, regression) in enumerate(zip(GEOMETRY.views, evidence.fits, strict=True)):
         mapped = {name: r(NEW[v][:3]) for name, r in view.representations.items()}
@@ -146,16 +146,16 @@ def test_evidence_is_that_of_the_regressions_of_fit():
     expected = evidence_shares(
         np.where(observed[:, :, None], Z, 0), observed, evidence.view_weights, evidence.gaussian
     )
-    found = new_evidence(GEOMETRY, evidence, new)
+    found = new_evidence(FULL.views, FULL.evidence, new)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_scores_are_combined_as_in_fit():
     everything = np.ones((70, 3), dtype=bool)
-    new = represent_new(GEOMETRY, NEW, everything)
-    evidence = new_evidence(GEOMETRY, FULL.stage.evidence, new)
-    consensus = consensus_edges(FULL.stage.evidence.P, evidence, FULL.settings)
-    W = csr_array(view_edges(FULL, new) + FULL.stage.consensus_scale * consensus)
+    new = represent_new(FULL.views, NEW, everything)
+    evidence = new_evidence(FULL.views, FULL.evidence, new)
+    consensus = consensus_edges(FULL.evidence.P, evidence, FULL.settings)
+    W = csr_array(view_edges(FULL, new) + FULL_STAGE.consensus_scale * consensus)
     expected = combine(spread_to(FULL, W), evidence, PRIOR, 0.5)
     np.testing.assert_array_equal(induce_classes(FULL, NEW, everything), expected)
 
@@ -164,12 +164,18 @@ def test_scores_are_combined_as_in_fit():
 
 
 @pytest.mark.parametrize(
-    "fitted", [FULL, WITHOUT_EVIDENCE, ONLY_GRAPHS], ids=["full", "no evidence", "graphs"]
+    ("fitted", "stage"),
+    [
+        (FULL, FULL_STAGE),
+        (WITHOUT_EVIDENCE, STAGE_WITHOUT_EVIDENCE),
+        (ONLY_GRAPHS, STAGE_OF_GRAPHS),
+    ],
+    ids=["full", "no evidence", "graphs"],
 )
-def test_copies_of_unlabelled_samples_get_their_classes(fitted):
-    classes = induced(fitted, TASK.data.views, OBSERVED)
+def test_copies_of_unlabelled_samples_get_their_classes(fitted, stage):
+    classes = induced(fitted, stage, TASK.data.views, OBSERVED)
     free = TASK.unlabelled
-    assert np.mean(classes[free] == fitted.stage.classes[free]) > 0.97
+    assert np.mean(classes[free] == stage.classes[free]) > 0.97
 
 
 def test_new_samples_are_classified_by_any_views():
@@ -177,13 +183,13 @@ def test_new_samples_are_classified_by_any_views():
     subsets = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1]], dtype=bool)
     for shift in range(5):
         observed = subsets[(np.arange(70) + shift) % 5]
-        assert np.mean(induced(FULL, NEW, observed) == NEW_CLASSES) > 0.9
+        assert np.mean(induced(FULL, FULL_STAGE, NEW, observed) == NEW_CLASSES) > 0.9
 
 
 @pytest.mark.parametrize("views", [(0,), (1,), (2,), (0, 2)], ids=str)
 def test_a_view_may_be_missing_from_all_new_samples(views):
     observed = np.tile(np.isin(np.arange(3), views), (70, 1))
-    assert np.mean(induced(FULL, NEW, observed) == NEW_CLASSES) > 0.9
+    assert np.mean(induced(FULL, FULL_STAGE, NEW, observed) == NEW_CLASSES) > 0.9
 
 
 def test_views_that_are_missing_are_not_read():
@@ -213,4 +219,4 @@ def test_scores_are_on_the_scale_of_fit():
     scores = induce_classes(FULL, TASK.data.views, OBSERVED)
     np.testing.assert_allclose(scores.sum(axis=1), 1)
     free = TASK.unlabelled
-    assert np.abs(scores[free] - FULL.stage.P[free]).mean() < 0.05
+    assert np.abs(scores[free] - FULL_STAGE.P[free]).mean() < 0.05

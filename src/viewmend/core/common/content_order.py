@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
 # Of the finaliser of splitmix64 (Steele, Lea, Flood 2014): every input bit reaches every output
 # bit. Arithmetic of unsigned integers wraps around, which is what a hash wants.
@@ -20,15 +21,20 @@ MIX_2 = np.uint64(0x94D049BB133111EB)
 BLOCK = 2**20
 
 
-def row_hashes(X: np.ndarray) -> np.ndarray:
+def row_hashes(X: np.ndarray | csr_array) -> np.ndarray:
     """Hash (n_rows,) of uint64 of the content of every row of ``X`` (n_rows, n_features).
 
-    Equal rows have equal hashes, and rows of float32 the hashes of the same numbers in float64;
-    other rows share one with probability ``2**-64``. ``X`` must have no NaN.
+    Equal rows have equal hashes, sparse or not, and rows of float32 the hashes of the same numbers
+    in float64; other rows share one with probability ``2**-64``. ``X`` must have no NaN.
     """
     n_rows, n_features = X.shape
     # An odd factor per column: the same number in another column gives another hash.
     salts = _mix(np.arange(1, n_features + 1, dtype=np.uint64) * GOLDEN) | np.uint64(1)
+    if not isinstance(X, np.ndarray):
+        # Zeros add nothing to the sums.
+        bits = _mix((X.data.astype(np.float64) + 0.0).view(np.uint64) * GOLDEN)
+        ends = np.concatenate([[np.uint64(0)], np.cumsum(bits * salts[X.indices])])
+        return _mix(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
     hashes = np.empty(n_rows, dtype=np.uint64)
     step = max(BLOCK // max(n_features, 1), 1)
     for start in range(0, n_rows, step):
@@ -40,7 +46,7 @@ def row_hashes(X: np.ndarray) -> np.ndarray:
 
 
 def canonical_order(
-    views: Sequence[np.ndarray], observed: np.ndarray, codes: np.ndarray
+    views: Sequence[np.ndarray | csr_array], observed: np.ndarray, codes: np.ndarray
 ) -> np.ndarray:
     """Permutation that sorts the samples by their content, whatever the order of rows or views.
 
@@ -51,7 +57,7 @@ def canonical_order(
     return np.lexsort((codes, sample_hashes(views, observed)))
 
 
-def sample_hashes(views: Sequence[np.ndarray], observed: np.ndarray) -> np.ndarray:
+def sample_hashes(views: Sequence[np.ndarray | csr_array], observed: np.ndarray) -> np.ndarray:
     """Hash (n_samples,) of uint64 of what all views observed of a sample; in any order of views.
 
     Parameters as in `canonical_order`.
@@ -63,7 +69,7 @@ def sample_hashes(views: Sequence[np.ndarray], observed: np.ndarray) -> np.ndarr
     return total
 
 
-def bottom_rows(X: np.ndarray, size: int, seed: int = 0) -> np.ndarray:
+def bottom_rows(X: np.ndarray | csr_array, size: int, seed: int = 0) -> np.ndarray:
     """A uniform sample (at most size,) of the distinct rows that does not depend on their order.
 
     The rows of the smallest seeded hashes are taken, a "bottom-k" sample, in the order of their

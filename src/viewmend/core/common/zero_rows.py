@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from viewmend.core.common.class_shares import normalise_rows
 
@@ -20,13 +21,18 @@ PSEUDO_SAMPLES = 1.0
 CAUTION = 2.0
 
 
-def find_zero_rows(views: Sequence[np.ndarray], observed: np.ndarray) -> np.ndarray:
+def find_zero_rows(views: Sequence[np.ndarray | csr_array], observed: np.ndarray) -> np.ndarray:
     """Observed rows without any entry but zero, (n_samples, n_views) of bool.
 
     ``views`` are (n_samples, n_features_v) each, ``observed`` is (n_samples, n_views).
     """
-    # A missing row is NaN, which is not zero.
-    return observed & np.stack([~view.any(axis=1) for view in views], axis=1)
+    return observed & np.stack([_without_entries(view) for view in views], axis=1)
+
+
+def _without_entries(view: np.ndarray | csr_array) -> np.ndarray:
+    # A missing row is NaN, which is not zero, or if the view is sparse has no entry.
+    filled = view.any(axis=1) if isinstance(view, np.ndarray) else np.diff(view.indptr) > 0
+    return np.asarray(~filled)
 
 
 def zero_row_evidence(zero: np.ndarray, observed: np.ndarray, Y: np.ndarray) -> np.ndarray:

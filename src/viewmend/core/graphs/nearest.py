@@ -3,7 +3,8 @@
 Rows with few columns are looked up in a tree. Otherwise there are three steps. Products in float32,
 which are fast, propose a few more rows than wanted. Differences in float64 decide among these. A
 bound on the rounding of the first step singles out the queries for which it may have overlooked a
-row; these are searched row by row. So the result is that of float64, ties included.
+row; for these, all rows are measured that the bound does not rule out. So the result is that of
+float64, ties included.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ SPARE = 8
 # Queries and rows whose products are held at once (4 MiB of them per thread).
 BLOCK_QUERIES = 512
 BLOCK_ROWS = 2048
+# Entries of the rows that are compared at once, so that the copies of wide ones stay small.
+BLOCK_ENTRIES = 2**22
+# Columns multiplied at once: the rounding of a product grows with its terms, that of the sum of
+# these products with their number.
+BLOCK_COLUMNS = 256
 # Cells, as a multiple of the square root of the rows, and how many a row looks into.
 CELLS_PER_ROOT = 3.0
 PROBES = 6
@@ -99,7 +105,8 @@ class _Scaling:
         rough = X - self.centre.astype(X.dtype)
         rough /= self.scale
         rough = rough.astype(np.float32, copy=False)
-        return _Rows(X, rough, np.einsum("ij,ij->i", rough, rough), self.scale)
+        norms = np.einsum("ij,ij->i", rough, rough, dtype=np.float64).astype(np.float32)
+        return _Rows(X, rough, norms, self.scale)
 
 
 @dataclass(frozen=True)
@@ -244,13 +251,11 @@ def _nearest_among(task: _Task, rows: np.ndarray) -> Neighbours:
     distances, indices = np.empty(shape), np.empty(shape, dtype=np.int32)
     Q, X = task.query_rows.given, task.data.given
     numba_cpu.measure_candidates(Q, X, candidates, distances, indices)
-    doubtful = np.flatnonzero(~_settled(task, border, distances[:, -1]))
+    farthest = _farthest(task, distances[:, -1])
+    doubtful = np.flatnonzero(border <= farthest)
     if doubtful.size:
-        # Distances of the candidates are upper bounds, which let the scan give up a row early.
-        near, near_distances = indices[doubtful], distances[doubtful]
-        excluded = task.excluded[doubtful]
-        numba_cpu.scan_rows(Q[doubtful], X, rows, excluded, near_distances, near)
-        indices[doubtful], distances[doubtful] = near, near_distances
+        found = _measure_within(task[doubtful], rows, farthest[doubtful], distances[doubtful, -1])
+        indices[doubtful], distances[doubtful] = found.indices, found.squared_distances
     return Neighbours(indices, distances)
 
 
@@ -259,36 +264,71 @@ def _propose(task: _Task, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Where these are all the rows there are, it is infinite: none can have been overlooked.
     """
-    data, query_rows = task.data, task.query_rows
     # A query among the rows excludes itself, and then all queries do.
     available = rows.size - int(task.excluded[0] >= 0)
     n_candidates = min(task.k + SPARE, available)
     scores = np.full((task.excluded.size, n_candidates), np.inf, dtype=np.float32)
     candidates = np.full(scores.shape, -1, dtype=np.int32)
-    for start in range(0, rows.size, BLOCK_ROWS):
-        part = rows[start : start + BLOCK_ROWS]
-        products = query_rows.rough @ data.rough[part].T
-        numba_cpu.keep_nearest(products, data.norms[part], part, task.excluded, scores, candidates)
+    for part, products in _products(task, rows):
+        norms = task.data.norms[part]
+        numba_cpu.keep_nearest(products, norms, part, task.excluded, scores, candidates)
     if n_candidates == available:
         return candidates, np.full(task.excluded.size, np.inf)
     # Scores leave out |q|^2, which is the same for all rows of a query; here it is added again.
-    return candidates, query_rows.norms.astype(np.float64) + scores[:, -1]
+    return candidates, task.query_rows.norms.astype(np.float64) + scores[:, -1]
 
 
-def _settled(task: _Task, border: np.ndarray, worst: np.ndarray) -> np.ndarray:
-    """Whether no row outside the candidates can be as near as the ``k``-th of them.
+def _products(task: _Task, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Some of the rows at a time, and the rounded products (n_queries, n_some) with them."""
+    Q, X = task.query_rows.rough, task.data.rough
+    n_features = X.shape[1]
+    step = min(BLOCK_ROWS, max(BLOCK_ENTRIES // n_features, 1))
+    for start in range(0, rows.size, step):
+        part = rows[start : start + step]
+        block = X[part]
+        products = Q[:, :BLOCK_COLUMNS] @ block[:, :BLOCK_COLUMNS].T
+        for first in range(BLOCK_COLUMNS, n_features, BLOCK_COLUMNS):
+            columns = slice(first, first + BLOCK_COLUMNS)
+            products += Q[:, columns] @ block[:, columns].T
+        yield part, products
 
-    ``border`` are the largest rounded distances among the candidates, ``worst`` the exact ones of
-    the ``k``-th. A row as near as ``worst`` has a norm of at most ``|q| + sqrt(worst)``, so that
-    its rounded distance is off by at most ``(n_features + 16) u (2 |q| + sqrt(worst))^2``: the
-    rounding of products and norms, and of centring and scaling. If ``border`` is above ``worst``
-    by more than that, such a row would have been a candidate.
+
+def _farthest(task: _Task, worst: np.ndarray) -> np.ndarray:
+    """Rounded distance that no row can have which is as near as the ``k``-th candidate.
+
+    ``worst`` are the exact distances of the ``k``-th candidates. A row as near as that has a norm
+    of at most ``|q| + sqrt(worst)``, so that its rounded distance is off by at most ``(n_terms +
+    16) u (2 |q| + sqrt(worst))^2``: the rounding of products of ``BLOCK_COLUMNS`` terms and of the
+    sum of these, of norms, and of centring and scaling.
     """
     n_features = task.data.rough.shape[1]
-    farthest = np.sqrt(worst) / task.data.scale
-    reach = 2 * np.sqrt(task.query_rows.norms, dtype=np.float64) + farthest
-    rounding = (n_features + 16) * (UNIT_ROUNDOFF * reach**2 + SMALLEST_NORMAL)
-    return border > farthest**2 + rounding
+    n_terms = min(n_features, BLOCK_COLUMNS) + n_features // BLOCK_COLUMNS
+    exact = np.sqrt(worst) / task.data.scale
+    reach = 2 * np.sqrt(task.query_rows.norms, dtype=np.float64) + exact
+    # Underflow, unlike rounding, can befall every term.
+    rounding = (n_terms + 16) * UNIT_ROUNDOFF * reach**2 + (n_features + 16) * SMALLEST_NORMAL
+    return exact**2 + rounding
+
+
+def _measure_within(
+    task: _Task, rows: np.ndarray, farthest: np.ndarray, worst: np.ndarray
+) -> Neighbours:
+    """Nearest of the ascending ``rows`` whose rounded distance is at most ``farthest``.
+
+    At least ``k`` rows are no farther than ``worst``; both are (n_queries,).
+    """
+    # Upper bounds, just above what is looked for, which let the scan give up a row early.
+    distances = np.repeat(np.nextafter(worst, np.inf)[:, None], task.k, axis=1)
+    indices = np.full(distances.shape, len(task.data.given), dtype=np.int32)
+    limits = (farthest - task.query_rows.norms)[:, None]
+    for part, products in _products(task, rows):
+        near = task.data.norms[part] - np.float32(2) * products <= limits
+        near &= part != task.excluded[:, None]
+        starts = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
+        within = part[np.nonzero(near)[1]]
+        Q, X = task.query_rows.given, task.data.given
+        numba_cpu.scan_rows(Q, X, within, starts, distances, indices)
+    return Neighbours(indices, distances)
 
 
 def _cell_centres(X: np.ndarray, n_cells: int) -> np.ndarray:

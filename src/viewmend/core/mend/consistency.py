@@ -1,4 +1,4 @@
-"""Whether a geometry and a stage that come from a file fit together.
+"""Whether a geometry and a stage, or what is kept of them, come from a file that fits together.
 
 Compiled kernels do not look at bounds, so shapes and indices that a file claims are compared with
 each other before anything is computed from them.
@@ -11,11 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from viewmend.core.mend.components import SparseComponents
 from viewmend.core.mend.evidence import Evidence
 from viewmend.core.mend.geometry import MendGeometry, MendView
+from viewmend.core.mend.induction import FittedView, MendInduction, ViewRegression
 from viewmend.core.mend.loo_ridge import LEAST_R2
 from viewmend.core.mend.recipe import Stage
 from viewmend.core.mend.representations import FIRST, Representation
+from viewmend.core.mend.view_gaussian import ViewGaussian
 from viewmend.storage.errors import (
     expect,
     expect_float,
@@ -30,6 +33,8 @@ MOST_OF_DATA, MOST_OF_SCALES = 1e140, 1e160
 KERNEL_SCALES = (1e-38, SINGLE)
 # Those that classes guide are multiplied by up to 1e100.
 MOST_OF_EDGES = 1e120
+# Of columns in components, and of views.
+MOST_OF_WEIGHTS = 1e20
 # Shares are rounded.
 MOST_SHARE = 1 + 1e-6
 
@@ -61,6 +66,36 @@ def check_stage(stage: Stage, geometry: MendGeometry, n_classes: int) -> None:
         _check_evidence(stage.evidence, views, n, n_classes)
 
 
+def check_induction(
+    fit: MendInduction, n_samples: int, n_columns: Sequence[int], n_classes: int
+) -> None:
+    """Raise a ModelFileError unless it is one of that many samples, columns and classes."""
+    views, n_views = fit.views, len(n_columns)
+    expect_shape("observed", fit.observed, n_samples, n_views, kinds="b")
+    expect(len(views) == n_views, "views", f"{n_views}", len(views))
+    for view, seen, columns in zip(views, fit.observed.T, n_columns, strict=True):
+        widths = _check_rows(view, np.flatnonzero(seen), columns)
+        known = (view.regression is None) == (fit.evidence is None)
+        expect(known, "regression", "one where there is evidence", view.regression)
+        if view.regression is not None:
+            _check_regression(view.regression, list(widths), len(view.rows), n_classes)
+    expect_floats("F", fit.F, n_samples, n_classes, low=0)
+    expect_shape("classes", fit.classes, n_samples, kinds="i")
+    expect_indices("classes", fit.classes, -1, n_classes)
+    n_graphs = sum(len(view.representations) for view in views)
+    expect_floats("graph_weights", fit.graph_weights, n_graphs, low=0)
+    expect_floats("prior", fit.prior, n_classes, low=TINY, high=MOST_SHARE)
+    expect_floats("degrees", fit.degrees, n_samples, low=0)
+    expect_floats("view_degrees", fit.view_degrees, n_samples, n_views, low=0)
+    if fit.A is not None:
+        expect_floats("A", fit.A, n_samples, n_classes, low=0)
+    if fit.evidence is not None:
+        P = fit.evidence.P
+        expect_floats("P of the evidence", P, n_samples, n_classes, low=0, high=MOST_SHARE)
+        expect_float("consensus_scale", fit.evidence.consensus_scale, 0)
+        _check_gaussian(fit.evidence.gaussian, n_views, n_classes)
+
+
 def check_graph(what: str, graph: csr_array, n_samples: int) -> None:
     """Raise a ModelFileError unless it is a graph between that many samples."""
     shape = (n_samples, n_samples)
@@ -68,11 +103,49 @@ def check_graph(what: str, graph: csr_array, n_samples: int) -> None:
     expect_floats(what, graph.data, graph.nnz, low=0, high=MOST_OF_EDGES)
 
 
-def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
+def _check_rows(view: MendView | FittedView, rows: np.ndarray, n_columns: int) -> dict[str, int]:
+    """Number of components of every representation of the ``rows`` that a view observed."""
+    if view.components is not None:
+        n_columns = _check_components(view.components, n_columns)
     expect_floats("X", view.X, len(rows), n_columns, low=-MOST_OF_DATA, high=MOST_OF_DATA)
     expect_shape("rows", view.rows, len(rows), kinds="i")
     expect((view.rows == rows).all(), "rows", "those observed", view.rows)
-    names, features = list(view.representations), view.features
+    return {name: _check_representation(r, view.X) for name, r in view.representations.items()}
+
+
+def _check_components(components: SparseComponents, n_columns: int) -> int:
+    """Number of components that a view of that many columns has."""
+    n_rows, width = np.atleast_2d(components.loadings).shape
+    shape = (n_rows, n_columns)
+    expect(components.rows.shape == shape, "shape of rows", str(shape), components.rows.shape)
+    # Signed roots of the data, times these, are squared.
+    expect_floats("weights", components.weights, n_columns, low=0, high=MOST_OF_WEIGHTS)
+    data, limit = components.rows.data, MOST_OF_WEIGHTS
+    expect_floats("rows", data, len(data), low=-MOST_SHARE, high=MOST_SHARE)
+    expect_floats("loadings", components.loadings, n_rows, width, low=-limit, high=limit)
+    expect_floats("offset", components.offset, width, low=-limit, high=limit)
+    return width
+
+
+def _check_regression(
+    regression: ViewRegression, names: list[str], n_rows: int, n_classes: int
+) -> None:
+    n_landmarks = len(np.atleast_1d(regression.landmarks))
+    expect_shape("landmarks", regression.landmarks, n_landmarks, kinds="i")
+    expect_indices("landmarks", regression.landmarks, 0, n_rows)
+    expect(names and list(regression.scales) == names, "scales", f"of {names}", regression.scales)
+    for scale in regression.scales.values():
+        expect_float("scales", scale, *KERNEL_SCALES)
+    expect_floats("centre", regression.centre, n_landmarks)
+    expect_floats("coefficients", regression.coefficients, n_landmarks, n_classes)
+    expect_floats("intercept", regression.intercept, n_classes)
+    expect_floats("scores", regression.scores, n_rows, n_classes)
+    expect_float("weight", regression.weight, TINY, MOST_OF_WEIGHTS)
+
+
+def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
+    widths = _check_rows(view, rows, n_columns)
+    names, features = list(widths), view.features
     for what, table in (
         ("neighbours", view.neighbours),
         ("landmarks", features.map.landmarks),
@@ -80,9 +153,10 @@ def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
     ):
         expect(names and list(table) == names, what, f"of {names}", list(table))
     n_landmarks, n_features = len(np.atleast_1d(features.map.centre)), np.size(features.spectrum)
+    expect_shape("rows of landmarks", features.map.rows, n_landmarks, kinds="i")
+    expect_indices("rows of landmarks", features.map.rows, 0, len(rows))
     for name in names:
-        width = _check_representation(view.representations[name], view.X)
-        expect_floats("landmarks", features.map.landmarks[name], n_landmarks, width)
+        expect_floats("landmarks", features.map.landmarks[name], n_landmarks, widths[name])
         expect_float("scales", features.map.scales[name], *KERNEL_SCALES)
         near = view.neighbours[name]
         n_near = near.indices.shape[-1] if near.indices.ndim else 0
@@ -119,7 +193,6 @@ def _check_representation(representation: Representation, X: np.ndarray) -> int:
 def _check_evidence(
     evidence: Evidence, views: tuple[MendView, ...], n_samples: int, n_classes: int
 ) -> None:
-    size = len(views) * n_classes
     expect_floats("P of the evidence", evidence.P, n_samples, n_classes, low=0, high=MOST_SHARE)
     expect(len(evidence.fits) == len(views), "fits", f"of {len(views)} views", len(evidence.fits))
     for fit, view in zip(evidence.fits, views, strict=True):
@@ -127,7 +200,11 @@ def _check_evidence(
         expect_floats("coefficients", fit.coefficients, len(view.features.spectrum), n_classes)
         expect_floats("intercept", fit.intercept, n_classes)
         expect_float("r2", fit.r2, LEAST_R2, 1)
-    gaussian = evidence.gaussian
+    _check_gaussian(evidence.gaussian, len(views), n_classes)
+
+
+def _check_gaussian(gaussian: ViewGaussian, n_views: int, n_classes: int) -> None:
+    size = n_views * n_classes
     expect_floats("means", gaussian.means, n_classes, size)
     expect_floats("covariance", gaussian.covariance, size, size)
     expect_float("floor", gaussian.floor, TINY)

@@ -27,17 +27,15 @@ def spreading_influence(
     return spread_labels(W, unit_columns(rows, W.shape[0]), spreading)[labelled].T
 
 
-def view_degrees(
-    graphs: Iterable[csr_array], weights: np.ndarray, rows: np.ndarray, n_views: int
-) -> np.ndarray:
-    """Weight (n_rows, n_views) of the edges that each view gives to some samples.
+def view_degrees(graphs: Iterable[csr_array], weights: np.ndarray, n_views: int) -> np.ndarray:
+    """Weight (n_samples, n_views) of the edges that each view gives to the samples.
 
     There is one graph (n_samples, n_samples) with a weight per view and representation, those of a
     view next to each other.
     """
     # Graphs of a view are next to each other, so that a reshape groups them.
-    degrees = np.stack([graph[rows].sum(axis=1) for graph in graphs], axis=1) * weights
-    return np.asarray(degrees.reshape(len(rows), n_views, -1).sum(axis=2))
+    degrees = np.stack([graph.sum(axis=1) for graph in graphs], axis=1) * weights
+    return np.asarray(degrees.reshape(len(degrees), n_views, -1).sum(axis=2))
 
 
 def evidence_parts(

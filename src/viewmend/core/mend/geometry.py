@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from viewmend.backend.threads import parallel_map
 from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.graphs.nearest import Neighbours, neighbour_search
 from viewmend.core.graphs.neighbours import graph_from_neighbours, scatter_graph
+from viewmend.core.mend.components import SparseComponents, as_dense_rows, fit_components
 from viewmend.core.mend.kernel_features import KernelFeatures, kernel_features
 from viewmend.core.mend.representations import REPRESENTATIONS, Representation, represent
 
@@ -67,7 +68,8 @@ class MendView:
     """One view, as far as it is observed.
 
     Row ``i`` of ``X`` (n_observed, n_features) belongs to sample ``rows[i]``. Neighbours are
-    searched among the rows of ``X``, in each representation.
+    searched among the rows of ``X``, in each representation. Of a sparse view, ``X`` has the
+    ``components``.
     """
 
     X: np.ndarray
@@ -75,6 +77,7 @@ class MendView:
     representations: Mapping[str, Representation]
     neighbours: Mapping[str, Neighbours]
     features: KernelFeatures
+    components: SparseComponents | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,7 @@ class MendGeometry:
 
 
 def build_geometry(
-    views: Sequence[np.ndarray],
+    views: Sequence[np.ndarray | csr_array],
     observed: np.ndarray,
     settings: GeometrySettings,
     tell: Tell = _tell_nobody,
@@ -96,6 +99,7 @@ def build_geometry(
     Parameters
     ----------
     views : sequence of array (n_samples, n_features_v)
+        Components stand for those that are sparse.
     observed : array (n_samples, n_views) of bool
     settings : GeometrySettings
     tell : callable, optional
@@ -103,7 +107,9 @@ def build_geometry(
     """
     rows = [np.flatnonzero(column) for column in observed.T]
     # A missing row takes part in nothing: each view is reduced to the rows it has.
-    seen = [X_v[rows_v] for X_v, rows_v in zip(views, rows, strict=True)]
+    given = [X_v[rows_v] for X_v, rows_v in zip(views, rows, strict=True)]
+    components = [fit_components(X_v) if issparse(X_v) else None for X_v in given]
+    seen = [as_dense_rows(X_v, c) for X_v, c in zip(given, components, strict=True)]
 
     def fit(X: np.ndarray) -> dict[str, Representation]:
         return represent(X, settings.representations)
@@ -118,7 +124,8 @@ def build_geometry(
     near = _neighbours(mapped, settings.most_neighbours + 1, tell)
     tell("kernel features", 0, None)
     features = parallel_map(expand, range(len(seen)))
-    return MendGeometry(tuple(map(MendView, seen, rows, fitted, near, features)), observed)
+    parts = (seen, rows, fitted, near, features, components)
+    return MendGeometry(tuple(map(MendView, *parts)), observed)
 
 
 def _neighbours(

@@ -22,11 +22,13 @@ class KernelMap:
     """The map from the representations of a sample to its features, also of new samples.
 
     With ``k(x, y)`` the mean over the representations ``r`` of ``exp(-|x_r - y_r|^2 / s_r)`` and
-    ``k_x`` its values at the landmarks, the features are ``(k_x - centre) linear``. ``landmarks``
-    (n_landmarks, n_components_r) and ``scales``, the ``s_r``, are by representation; ``centre`` is
-    (n_landmarks,) and ``linear`` (n_landmarks, n_features).
+    ``k_x`` its values at the landmarks, the features are ``(k_x - centre) linear``. The landmarks
+    are ``rows`` (n_landmarks,) of the fit. ``landmarks`` (n_landmarks, n_components_r) and
+    ``scales``, the ``s_r``, are by representation; ``centre`` is (n_landmarks,) and ``linear``
+    (n_landmarks, n_features).
     """
 
+    rows: np.ndarray
     landmarks: Mapping[str, np.ndarray]
     scales: Mapping[str, float]
     centre: np.ndarray
@@ -34,7 +36,7 @@ class KernelMap:
 
     def __call__(self, representations: Mapping[str, np.ndarray]) -> np.ndarray:
         """Features (n_rows, n_features) of float32."""
-        K = _kernel(representations, self.landmarks, self.scales)
+        K = mean_kernel(representations, self.landmarks, self.scales)
         return ((K - self.centre) @ self.linear).astype(np.float32)
 
 
@@ -64,11 +66,11 @@ def kernel_features(
     # K K_m^{-1/2} have inner products K K_m^{-1} K^T, which approximate the kernel of all rows.
     points = {name: X[landmarks] for name, X in representations.items()}
     scales = {name: _scale(X, points[name], width) for name, X in representations.items()}
-    K = _kernel(representations, points, scales)
+    K = mean_kernel(representations, points, scales)
     whitening = _inverse_root(K[landmarks].astype(np.float64))
     axes = rotated_axes(K, whitening)
     return KernelFeatures(
-        axes(K), axes.spectrum, KernelMap(points, scales, axes.centre, axes.rotation)
+        axes(K), axes.spectrum, KernelMap(landmarks, points, scales, axes.centre, axes.rotation)
     )
 
 
@@ -106,7 +108,7 @@ def rotated_axes(Phi: np.ndarray, whitening: np.ndarray | None = None) -> Axes:
     return Axes(centre, rotation, np.maximum(spectrum, 0))
 
 
-def _kernel(
+def mean_kernel(
     representations: Mapping[str, np.ndarray],
     landmarks: Mapping[str, np.ndarray],
     scales: Mapping[str, float],

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from viewmend.core.graphs.nearest import Neighbours
+from viewmend.core.mend.components import SparseComponents
 from viewmend.core.mend.consistency import check_geometry, check_stage
 from viewmend.core.mend.evidence import Evidence
 from viewmend.core.mend.geometry import GeometrySettings, MendGeometry, MendView
@@ -23,7 +25,7 @@ from viewmend.core.mend.view_gaussian import ViewGaussian
 class GeometryProblem:
     """All that `build_geometry` is given."""
 
-    views: tuple[np.ndarray, ...]
+    views: tuple[np.ndarray | csr_array, ...]
     observed: np.ndarray
     settings: GeometrySettings
 
@@ -35,6 +37,7 @@ class GeometryProblem:
         MendView,
         Neighbours,
         Representation,
+        SparseComponents,
     )
     given_by_user: ClassVar[Mapping[str, str]] = {
         "views": "the views",
