@@ -96,9 +96,8 @@ _NEW = _samples()[1]
 
 def _with_origin(state: Any) -> Any:
     columns = {name: np.array([f"{name}{i}" for i in range(n)]) for name, n in _LAYOUT.items()}
-    fills = {name: np.zeros(n) for name, n in _LAYOUT.items()}
     samples = np.arange(36, dtype=np.uint64)
-    return replace(state, origin=Origin("id", columns, fills, samples, samples.astype(str)))
+    return replace(state, origin=Origin("id", columns, samples, samples.astype(str)))
 
 
 _LAYOUT = dict(zip(_NEW.names, _NEW.n_features, strict=True))

@@ -218,11 +218,6 @@ REFUSED = {
     ),
     "text": ({"v": PHOTO}, {"on": "id"}, r"column 'kind' of view v must hold numbers"),
     "no such column": ({"v": PHOTO}, {"on": "key"}, r"must have the column 'key'"),
-    "cells": (
-        {"v": pd.DataFrame({"x": [1.0, 2.0], "y": [np.nan, 3.0]}, index=["a", "b"])},
-        {},
-        r"1 are empty in part \(\['a'\]\)",
-    ),
     "columns of one name": (
         {"v": pd.DataFrame([[1.0, 2.0]], columns=["x", "x"])},
         {},

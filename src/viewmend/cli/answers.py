@@ -55,11 +55,10 @@ def read_for(model: Any, data: Path, request: Request) -> MultiViewData:
             "they are taken in the order of the files"
         )
         warnings.warn(msg, DataWarning, stacklevel=2)
-        tables = read_view_tables(data, request)
-        return tables.aligned(tables.medians())
+        return read_view_tables(data, request).aligned()
     id_column = request.id_column or origin.id_column
     asked = replace(request, id_column=id_column, columns=origin.column_names)
-    return read_view_tables(data, asked).aligned(origin.fill_values)
+    return read_view_tables(data, asked).aligned()
 
 
 def answer(model: Any, aligned: MultiViewData) -> Answers:

@@ -39,7 +39,8 @@ def check_views(
     """Views in any accepted form, as one checked container.
 
     A sample is missing from a view where its row is all NaN, False in ``mask`` or, with a
-    `DataWarning`, all zero. The input is never modified.
+    `DataWarning`, all zero. NaN in other rows are missing cells, which stay for a ``fit`` to fill.
+    The input is never modified.
 
     Parameters
     ----------
@@ -205,14 +206,7 @@ def _assemble(views: dict[str, np.ndarray], mask: ArrayLike | None) -> MultiView
 
 
 def _zero_rows(view: np.ndarray, observed: np.ndarray, title: str) -> np.ndarray:
-    """All-zero rows among the observed ones, which must be complete and finite."""
-    broken = np.flatnonzero(observed & np.isnan(view).any(axis=1))
-    if len(broken):
-        msg = (
-            f"{title} has {len(broken)} partly NaN row(s) (rows {some_of(broken)}), expected "
-            f"complete or all-NaN rows; impute the features first, or mark the rows missing in mask"
-        )
-        raise InvalidViewsError(msg)
+    """All-zero rows among the observed ones, which must be finite but for missing cells."""
     check_finite(view, observed, title)
     zero = observed & ~view.any(axis=1)
     if zero.any():

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from viewmend.data.cells import refuse_missing_cells
 from viewmend.data.container import MultiViewData
 from viewmend.data.validation import check_new_views
 from viewmend.exceptions import DataWarning, InvalidViewsError
@@ -136,6 +137,8 @@ def read_chunk(
                 n_features=layout.n_features,
                 dtypes=[layout.dtype] * n_views,
             )
+            # What fills them would have to be learned from all chunks first.
+            refuse_missing_cells(data, "fill the cells first, which a fit on Dask does not")
         except InvalidViewsError as error:
             msg = f"{where}: {error}"
             raise type(error)(msg) from error

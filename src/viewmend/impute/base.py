@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from viewmend.data.cells import DEFAULT, fill_cells, learn_fills
 from viewmend.data.container import MultiViewData
 from viewmend.data.validation import check_new_views, check_views
 from viewmend.html_repr import HTMLReprMixin
@@ -43,7 +44,8 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there.
+            A sample missing from a view is a row of NaN there; NaN in other rows are missing
+            cells, which are filled first, view by view (`viewmend.data.cells`).
         y : ignored
         mask : array (n_samples, n_views) of bool, optional
             False marks a missing sample, whose row is then ignored.
@@ -67,7 +69,7 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         MultiViewData
-            All rows observed; those of ``X`` unchanged.
+            All rows observed; those of ``X`` unchanged but for missing cells, which are filled.
         """
         with fresh_fit(self):
             data = self._check_fit(X, mask)
@@ -85,7 +87,7 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         MultiViewData
-            All rows observed; those of ``X`` unchanged.
+            All rows observed; those of ``X`` unchanged but for missing cells, which are filled.
         """
         check_is_fitted(self)
         data = check_new_views(
@@ -95,12 +97,15 @@ class ViewImputer(HTMLReprMixin, TransformerMixin, BaseEstimator):
             names=self.view_names_,
             n_features=self.view_n_features_,
         )
+        data = fill_cells(data, self.cell_fills_)
         complete = data.observed.all()
         return _completed(data, data.views if complete else self._complete(data))
 
     def _check_fit(self, X: Any, mask: ArrayLike | None) -> MultiViewData:
         check_parameters(self, self._rules)
         data = check_views(X, mask=mask, view_sizes=self.view_sizes)
+        self.cell_fills_ = learn_fills(data, DEFAULT)
+        data = fill_cells(data, self.cell_fills_)
         self.view_names_ = data.names
         self.view_n_features_ = data.n_features
         self.n_features_in_ = sum(data.n_features)

@@ -20,6 +20,7 @@ from viewmend.core.agfti.induction import induce_labels, induction
 from viewmend.core.agfti.propagation import reachable_samples
 from viewmend.core.agfti.state import ABLATIONS
 from viewmend.core.common.scaling import NORMALIZERS
+from viewmend.data.cells import DEFAULT, MISSING_CELLS, learn_fills
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.distributed.inputs import is_lazy
@@ -40,12 +41,7 @@ from viewmend.models.agfti_problem import (
     solve_problem,
     warn_of_uneven_labels,
 )
-from viewmend.models.base import (
-    WITHOUT_EFFECT,
-    InductiveMixin,
-    TwoStepClassifier,
-    ViewLayout,
-)
+from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.explanation import Explanation, explain_propagated
 from viewmend.models.fitted_state import AGFTIState
@@ -116,6 +112,8 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
     calibration : {"leave_one_out", "cross_fit", None}, default="leave_one_out"
         One temperature for all probabilities, from what is said of labelled samples without their
         own label: on the finished graph, or by five more fits, which tell the accuracy as well.
+    missing_cells
+        As in `MendClassifier`.
     normalize : {"l2", None}, default="l2"
         Scaling of the rows of every view.
     view_sizes : sequence of int, optional
@@ -152,7 +150,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         differ on the same samples.
     label_distributions_ : array (n_samples, n_classes)
         Class probabilities of every sample; rows sum to one.
-    confidence_, calibration_
+    confidence_, calibration_, cell_fills_
         As in `MendClassifier`.
     unreachable_ : array (n_samples,) of bool
         Samples that no path of the graph joins to a label; they get the labelled class shares.
@@ -235,6 +233,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         "tol": Real(0),
         "ablation": AnyOf(OneOf(None, *ABLATIONS), Each(OneOf(*ABLATIONS))),
         "compat": OneOf(*COMPATIBILITY),
+        "missing_cells": OneOf(*MISSING_CELLS),
         "dtype": OneOf("float64", "float32"),
         "device": OneOf(None, "auto", "cpu", "cuda"),
         "n_jobs": AnyOf(OneOf(None, -1), Integer(1)),
@@ -256,6 +255,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         class_prior: ClassPrior = "labeled",
         calibration: str | None = "leave_one_out",
         normalize: str | None = "l2",
+        missing_cells: str = DEFAULT,
         view_sizes: Sequence[int] | None = None,
         max_iter: int = 30,
         tol: float = 1e-4,
@@ -280,6 +280,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         self.class_prior = class_prior
         self.calibration = calibration
         self.normalize = normalize
+        self.missing_cells = missing_cells
         self.view_sizes = view_sizes
         self.max_iter = max_iter
         self.tol = tol
@@ -355,6 +356,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         problem = make_problem(self, geometry, given.sampled_labels)
         fit = fit_blocks(self, given, geometry, problem, callbacks)
         layout, labels = given.chunks.layout, given.labels
+        self.cell_fills_ = learn_fills(given.sample.data, self.missing_cells)
         self._remember_layout(ViewLayout(layout.names, layout.n_features, fit.observed), labels)
         self._store_graphs(fit.result, fit.induction.anchors)
         soft = np.where(fit.reachable[:, None], fit.result.F, 0)

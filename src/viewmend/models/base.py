@@ -20,6 +20,7 @@ from viewmend.callbacks.notify import WatchedMixin, with_callbacks
 from viewmend.callbacks.progress import LogRounds
 from viewmend.callbacks.protocol import Callback
 from viewmend.core.common.class_shares import normalise_rows
+from viewmend.data.cells import DEFAULT, CellFill, fill_cells, learn_fills
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.data.validation import check_new_views, check_views
@@ -82,6 +83,8 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
 
     # Parameter values tried in the paper that introduced the comparison; empty if none.
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    # A row of `viewmend.data.cells.MISSING_CELLS`, which some classifiers have as a parameter.
+    missing_cells: str = DEFAULT
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -131,6 +134,8 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
     ) -> tuple[MultiViewData, Labels]:
         data = check_views(X, mask=mask, view_sizes=self.view_sizes, dtype=dtype)
+        self.cell_fills_ = learn_fills(data, self.missing_cells)
+        data = fill_cells(data, self.cell_fills_)
         labels = check_labels(data.y if y is None else y, data.n_samples)
         self._remember_layout(data, labels)
         # Fits on a part of the labels must not find the others beside the views.
@@ -195,8 +200,8 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         Parameters
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there. One 2-D array is split by
-            ``view_sizes``, or is a single view.
+            A sample missing from a view is a row of NaN there; NaN in other rows are missing
+            cells. One 2-D array is split by ``view_sizes``, or is a single view.
         y : array (n_samples,), optional
             -1, None or NaN for unlabelled samples, any hashable labels otherwise; the labels of a
             MultiViewData if left out.
@@ -268,6 +273,7 @@ class InductiveMixin:
     view_names_: tuple[str, ...]
     view_n_features_: tuple[int, ...]
     view_sizes: Sequence[int] | None
+    cell_fills_: tuple[CellFill, ...]
     _distributions: Callable[[np.ndarray], np.ndarray]
     _score_new: Callable[..., np.ndarray]
 
@@ -305,7 +311,7 @@ class InductiveMixin:
 
     def _check_predict(self, X: Any, mask: Any) -> MultiViewData:
         check_is_fitted(self)
-        return check_new_views(
+        data = check_new_views(
             X,
             mask=mask,
             view_sizes=self.view_sizes,
@@ -313,3 +319,4 @@ class InductiveMixin:
             n_features=self.view_n_features_,
             dtypes=self._view_dtypes(),
         )
+        return fill_cells(data, self.cell_fills_)

@@ -22,6 +22,7 @@ from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import Mended, MendSettings, final_weights, mend, n_stages
 from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.core.mend.resuming import GeometryProblem, MendProblem
+from viewmend.data.cells import DEFAULT, MISSING_CELLS
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier
@@ -86,6 +87,10 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         the held-out samples. That tells how accurate the model is, and one temperature for all
         probabilities, which can take confidence away and never adds any; it changes no class and
         takes less than half the time of a fit. None leaves the scores as they are.
+    missing_cells : {"low_rank", "median", "error"}, default="low_rank"
+        What fills NaN in rows that a view otherwise has, in ``fit`` and for new samples: a matrix
+        of low rank through the other cells of the row, or the median of the column, both learned
+        from the view alone. "error" refuses such rows.
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
     dtype : {"float64", "float32"}, default="float64"
@@ -132,6 +137,8 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     observed_ : array (n_samples, n_views) of bool
     n_features_in_, view_n_features_, view_names_
         The layout of ``fit``.
+    cell_fills_ : tuple of viewmend.data.cells.CellFill
+        What fills missing cells, one per view; empty with "error".
     fitted_state_ : viewmend.models.fitted_state.MendState
         What ``predict`` and ``explain`` need besides.
 
@@ -180,6 +187,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         "consensus_weight": Real(0),
         "evidence_power": Real(0),
         "calibration": OneOf(CROSS_FIT, None),
+        "missing_cells": OneOf(*MISSING_CELLS),
         "dtype": OneOf("float64", "float32"),
         "n_jobs": AnyOf(OneOf(None, -1), Integer(1)),
         "verbose": AnyOf(Integer(0), OneOf(True, False)),
@@ -200,6 +208,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         evidence_power: float = 0.5,
         class_prior: ClassPrior = "auto",
         calibration: str | None = CROSS_FIT,
+        missing_cells: str = DEFAULT,
         view_sizes: Sequence[int] | None = None,
         dtype: str = "float64",
         random_state: Seed = 0,
@@ -219,6 +228,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         self.evidence_power = evidence_power
         self.class_prior = class_prior
         self.calibration = calibration
+        self.missing_cells = missing_cells
         self.view_sizes = view_sizes
         self.dtype = dtype
         self.random_state = random_state

@@ -22,6 +22,7 @@ from viewmend.core.mend.loo_ridge import LeaveOneOut
 from viewmend.core.mend.recipe import MendSettings, Stage, StageRecord
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.view_gaussian import ViewGaussian
+from viewmend.data.cells import CellFill
 from viewmend.data.origin import Origin
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.base import TwoStepClassifier
@@ -33,6 +34,7 @@ VOCABULARY = Vocabulary(
     records=(
         AGFTIState,
         Calibration,
+        CellFill,
         Evidence,
         Induction,
         InnerStep,
@@ -77,6 +79,7 @@ _COMMON: dict[str, Any] = {
     "transduction_": np.ndarray,
     "unreachable_": np.ndarray,
     "observed_": np.ndarray,
+    "cell_fills_": tuple[CellFill, ...],
     "view_weights_": np.ndarray,
     "n_iter_": int,
     "status_": str,

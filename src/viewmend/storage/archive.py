@@ -28,7 +28,7 @@ from viewmend.version import __version__
 
 FORMAT = "viewmend model"
 # Raised whenever an older reader could not make sense of a newer file; 1 is that of version 0.1.
-SCHEMA = 2
+SCHEMA = 3
 MANIFEST = "model.json"
 KEYS = {"format", "schema", "versions", "class", "parameters", "fitted", "arrays"}
 

@@ -1,4 +1,4 @@
-"""Tables of numbers out of tables of anything; what is left out or filled is told of."""
+"""Tables of numbers out of tables of anything; what is left out is told of."""
 
 from __future__ import annotations
 
@@ -123,19 +123,3 @@ def drop_empty_samples(tables: Mapping[str, pd.DataFrame]) -> Mapping[str, pd.Da
     )
     warnings.warn(msg, DataWarning, stacklevel=3)
     return {name: table.drop(index=unseen, errors="ignore") for name, table in tables.items()}
-
-
-def fill_empty_cells(table: pd.DataFrame, fills: Mapping[str, float], name: str) -> pd.DataFrame:
-    """The table with empty cells filled, except in rows that are empty altogether."""
-    empty = table.isna()
-    gaps = empty.loc[~empty.all(axis=1)]
-    n_gaps = int(gaps.to_numpy().sum())
-    if n_gaps == 0:
-        return table
-    msg = (
-        f"{n_gaps} empty cell(s) in {gaps.any(axis=1).sum()} row(s) of view {name!r} were filled "
-        f"with the medians of their columns ({short(list(gaps.columns[gaps.any()]))}); fill them "
-        "in beforehand to do better"
-    )
-    warnings.warn(msg, DataWarning, stacklevel=3)
-    return table.fillna(fills).where(~empty.all(axis=1), np.nan)

@@ -18,7 +18,6 @@ from viewmend.data.io.cleaning import (
     check_text,
     drop_empty_samples,
     drop_text_columns,
-    fill_empty_cells,
     match_layout,
     select_views,
     to_numbers,
@@ -57,24 +56,16 @@ class ViewTables:
     labels: pd.Series | None
     id_column: str | None
 
-    def medians(self) -> dict[str, dict[str, float]]:
-        """The medians of all columns by view, with which empty cells can be filled."""
-        # Halved, because the mean of the middle two of large values could overflow.
-        return {name: (2 * (t / 2).median()).to_dict() for name, t in self.tables.items()}
-
     def columns(self) -> dict[str, list[str]]:
         """Names of the columns by view."""
         return {name: [str(column) for column in table] for name, table in self.tables.items()}
 
-    def aligned(self, fills: Mapping[str, Mapping[str, float]]) -> MultiViewData:
-        """The views joined by their identifiers, empty cells filled.
+    def aligned(self) -> MultiViewData:
+        """The views joined by their identifiers; empty cells stay, for a fit to fill.
 
         Rows without any value are missing samples; those that miss all views are left out.
         """
-        whole = {
-            name: fill_empty_cells(table, fills[name], name) for name, table in self.tables.items()
-        }
-        return from_frames(drop_empty_samples(whole), self.labels)
+        return from_frames(drop_empty_samples(self.tables), self.labels)
 
     def unmended(self) -> tuple[dict[str, pd.DataFrame], np.ndarray | None, np.ndarray]:
         """Views with all their flaws, labels and identifiers in one order, for an inspection."""
@@ -87,8 +78,8 @@ class ViewTables:
 def read_views(path: str | Path, request: Request | None = None) -> MultiViewData:
     """Read views, and labels where there are some, and mend what can be.
 
-    Columns that hold no number are left out, single empty cells filled with the median of their
-    column, and the views joined by the identifiers of their rows; warnings say so.
+    Columns that hold no number are left out, and the views joined by the identifiers of their
+    rows; warnings say so. Single empty cells stay NaN, which ``fit`` and ``predict`` fill.
 
     Parameters
     ----------
@@ -109,11 +100,11 @@ def read_views(path: str | Path, request: Request | None = None) -> MultiViewDat
     InvalidViewsError, InvalidLabelsError, OSError
     """
     tables = read_view_tables(path, request)
-    return _described(tables.aligned(tables.medians()), Path(path))
+    return _described(tables.aligned(), Path(path))
 
 
 def read_view_tables(path: str | Path, request: Request | None = None) -> ViewTables:
-    """Read views without joining them, to look at what is wrong or to fill cells otherwise.
+    """Read views without joining them, to look at what is wrong with them.
 
     Parameters
     ----------
