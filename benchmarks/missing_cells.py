@@ -21,13 +21,13 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.impute import KNNImputer
 
 from viewmend import MendClassifier, MultiViewData
+from viewmend.data import cells
 from viewmend.datasets import Task, hide
 from viewmend.datasets.catalogue import load
 from viewmend.exceptions import DataWarning
-from viewmend.impute.low_rank import soft_impute
 
 DATA = ("UCI-Digit", "CUB", "MNIST-USPS", "OutScene (surrogate)", "OutScene (3 views)")
 SEEDS = range(100, 105)
@@ -51,44 +51,16 @@ def blocks(shape: tuple[int, int], rate: float, rng: np.random.Generator) -> np.
 PATTERNS = {"cells": single_cells, "blocks": blocks}
 
 
-def low_rank(rows: np.ndarray, shrinkage: float = 0.05) -> np.ndarray:
-    """Soft-impute on columns of mean 0 and deviation 1."""
-    hidden = np.isnan(rows)
-    means, deviations = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
-    deviations[deviations == 0] = 1
-    X = np.where(hidden, 0, (rows - means) / deviations)
-    threshold = shrinkage * np.linalg.norm(X, 2)
-    found = soft_impute(X, hidden, threshold, None, max_iter=30, tol=1e-2)
-    return np.where(hidden, found.M * deviations + means, rows)
-
-
-def gaussian(rows: np.ndarray, most: int = 50, rounds: int = 2) -> np.ndarray:
-    """Conditional means under a Gaussian of few components and noise (probabilistic PCA)."""
-    hidden = np.isnan(rows)
-    means, deviations = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
-    deviations[deviations == 0] = 1
-    X = np.where(hidden, 0, (rows - means) / deviations)
-    seen = (~hidden).astype(float)
-    covariance = X.T @ X / np.maximum(seen.T @ seen, 1)
-    for _ in range(rounds):
-        values, vectors = np.linalg.eigh(covariance)
-        values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
-        rank = min(int(np.searchsorted(np.cumsum(values), 0.9 * values.sum())) + 1, most)
-        noise = max(values[rank:].sum() / max(len(values) - rank, 1), 1e-3)
-        W = vectors[:, :rank] * np.sqrt(np.maximum(values[:rank] - noise, 0))
-        for i in np.flatnonzero(hidden.any(axis=1)):
-            there, gone = ~hidden[i], hidden[i]
-            gram = W[there].T @ W[there] + noise * np.eye(rank)
-            X[i, gone] = W[gone] @ np.linalg.solve(gram, W[there].T @ X[i, there])
-        covariance = X.T @ X / len(X)
-    return np.where(hidden, X * deviations + means, rows)
+def by_library(how: str) -> Callable[[np.ndarray], np.ndarray]:
+    """Rows filled by what is learned from them."""
+    return lambda rows: cells.FILLS[how](rows)(rows)
 
 
 FILLS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "median": SimpleImputer(strategy="median", keep_empty_features=True).fit_transform,
+    "median": by_library("median"),
+    "low_rank": by_library("low_rank"),
+    # Distances over the cells that both rows have; tried, and not kept.
     "neighbors": KNNImputer(n_neighbors=5, keep_empty_features=True).fit_transform,
-    "low_rank": low_rank,
-    "gaussian": gaussian,
 }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import issparse
 
 from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.common.soft_impute import SubspaceShrink, complete, fill_hidden
@@ -138,7 +139,11 @@ def learn_fills(data: MultiViewData, how: str) -> tuple[CellFill, ...]:
     if how not in FILLS:
         refuse_missing_cells(data)
         return ()
-    return tuple(FILLS[how](data.rows_seen(v)) for v in range(data.n_views))
+    return tuple(
+        # Wide sparse views have no missing cells.
+        _by_zeros(np.zeros((1, view.shape[1]))) if issparse(view) else FILLS[how](view[seen])
+        for view, seen in zip(data.views, data.observed.T, strict=True)
+    )
 
 
 def fill_cells(data: MultiViewData, fills: Sequence[CellFill]) -> MultiViewData:
@@ -151,6 +156,8 @@ def fill_cells(data: MultiViewData, fills: Sequence[CellFill]) -> MultiViewData:
         return data
     views, notes = list(data.views), []
     for v, fill in enumerate(fills):
+        if issparse(views[v]):
+            continue
         gone = np.isnan(views[v])
         changed = data.observed[:, v] & (gone | ~fill.known).any(axis=1)
         if changed.any():
@@ -158,7 +165,7 @@ def fill_cells(data: MultiViewData, fills: Sequence[CellFill]) -> MultiViewData:
             views[v] = views[v].copy()
             views[v][changed] = fill(data.views[v][changed])
     if notes:
-        msg = f"{'; '.join(notes)}; the parameter missing_cells chooses how"
+        msg = f"{'; '.join(notes)}; missing_cells, or PerView with an imputer, fills them otherwise"
         warnings.warn(msg, DataWarning, stacklevel=_STACKLEVEL)
     return replace(data, views=tuple(views))
 
@@ -180,6 +187,8 @@ def _note(data: MultiViewData, v: int, gone: np.ndarray, fill: CellFill) -> str:
 def refuse_missing_cells(data: MultiViewData, remedy: str = REMEDY) -> None:
     """Raise an `InvalidViewsError` if an observed row misses a cell."""
     for v, name in enumerate(data.names):
+        if issparse(data.views[v]):
+            continue
         partly = data.observed[:, v] & np.isnan(data.views[v]).any(axis=1)
         if partly.any():
             broken = np.flatnonzero(partly) if data.ids is None else data.ids[partly]

@@ -198,7 +198,8 @@ def common_rows(views: dict[str, np.ndarray]) -> int:
     if not views:
         msg = "no views: expected at least one array, got None for every view; pass a view"
         raise InvalidViewsError(msg)
-    (first, n_samples), *others = [(view_title(name), len(view)) for name, view in views.items()]
+    sizes = [(view_title(name), view.shape[0]) for name, view in views.items()]
+    (first, n_samples), *others = sizes
     for title, rows in others:
         if rows != n_samples:
             msg = (
