@@ -115,11 +115,6 @@ NOT_APPLICABLE = (
         every,
         "a row of zeros is a missing row, so that with a single view the sample has none",
     ),
-    (
-        ("check_estimators_pickle",),
-        every,
-        "whole rows of a view may be NaN, single values may not; see test_pickle_keeps_a_model",
-    ),
     (("check_classifiers_classes",), is_classifier, "uses the class -1, which means unlabelled"),
     (
         (
