@@ -122,11 +122,9 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         The solver stops when no soft label and no weight changes by ``tol`` in a round after the
         first.
     ablation : None or one or several of "alignment", "weights", "imputation", default=None
-        Parts to leave out, as in the paper's ablation study; "graph" has no "alignment" to
-        leave out.
+        Parts to leave out, as in the paper; "graph" has no "alignment" to leave out.
     compat : {None, "released"}, default=None
-        "released" reproduces what the authors' code does differently from their paper; it needs
-        ``imputation="fourier"``.
+        "released" does what the authors' code does unlike their paper; for "fourier" alone.
     dtype : {"float64", "float32"}, default="float64"
     device : {None, "auto", "cpu", "cuda"}, default=None
         Where anchors, graphs and solver run. None: NumPy, or PyTorch where the views are
