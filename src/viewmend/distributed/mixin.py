@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from viewmend.data.cells import CellFill
 from viewmend.distributed.inputs import is_lazy, lazy_views
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 from viewmend.protocols import StateOfFit
@@ -43,6 +44,8 @@ class DaskMixin:
     classes_: np.ndarray
     view_names_: tuple[str, ...]
     view_n_features_: tuple[int, ...]
+    missing_cells: str
+    cell_fills_: tuple[CellFill, ...]
     fitted_state_: StateOfFit
     fit: Callable[..., Self]
     set_callbacks: Callable[..., Any]
