@@ -25,6 +25,7 @@ from viewmend.cli import app
 from viewmend.core.common.calibration import calibration_error
 from viewmend.data import from_frames, result_frame
 from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.exceptions import DataWarning
 
 NAMES = np.array(["léger", "moyen", "sévère"])
 COLOURS = ["green", "red", "yellow"]
@@ -156,15 +157,35 @@ def test_samples_without_any_value_are_answered_with_the_class_shares(work, fram
     assert_allclose(predictions(again)[columns], table[columns], rtol=1e-5)
 
 
-def test_empty_cells_of_new_samples_get_the_medians_of_the_fit(work, by_hand, frames):
+def test_empty_cells_of_new_samples_are_filled_as_the_library_does(work, by_hand, frames):
     labs = frames[0]["labs"].drop(columns="stage")
-    new = labs[:2] + 0.01
+    new = (labs[:2] + 0.01).mask(np.eye(2, labs.shape[1], dtype=bool))
     (work / "gap").mkdir()
-    new.mask(np.eye(*new.shape, dtype=bool)).to_csv(work / "gap" / "labs.csv")
+    new.to_csv(work / "gap" / "labs.csv")
     done(invoke("predict", work / "model.vm", work / "gap", "-o", work / "gap.csv"))
-    new.iloc[0, 0], new.iloc[1, 1] = labs.iloc[:, 0].median(), labs.iloc[:, 1].median()
-    shares = by_hand[0].predict_proba({"labs": new})
+    with pytest.warns(DataWarning, match=r"'labs': 2 missing cell\(s\) in 2 row\(s\)"):
+        shares = by_hand[0].predict_proba({"labs": new.to_numpy()})
     assert_allclose(predictions(work / "gap.csv").iloc[:, 2:], shares, rtol=1e-5)
+
+
+def test_empty_cells_get_the_medians_of_the_fit_if_asked(work, frames):
+    """A table with holes gives the model of the same table with medians in them, also later."""
+    tables = frames[0]
+    labs = tables["labs"].drop(columns="stage")
+    holes = np.random.default_rng(0).random(labs.shape) < 0.2
+    holes[holes.all(axis=1)] = False
+    gaps = labs.mask(holes)
+    folder = shutil.copytree(work / "data", work / "holes")
+    gaps.join(tables["labs"]["stage"]).to_csv(folder / "labs.csv")
+    model, out = work / "medians.vm", work / "medians.csv"
+    how = ("--set", "missing_cells=median", *FEW)
+    told = done(invoke("fit", folder, "-l", "stage", "-o", model, *how, "--json"))
+    assert f"{holes.sum()} missing cell(s)" in " ".join(json.loads(told.stdout)["notes"])
+    done(invoke("predict", model, folder, "-o", out))
+    labs = gaps.fillna(gaps.median()).join(tables["labs"]["stage"])
+    data = from_frames({"labs": labs, "scan": tables["scan"]}, labels="stage")
+    shares = MendClassifier(n_rounds=2).fit(data).label_distributions_
+    assert_allclose(predictions(out).loc[data.ids].iloc[:, 2:], shares, rtol=1e-5)
 
 
 def test_unsure_classes_are_withheld_and_given_ones_never(work):
@@ -360,19 +381,19 @@ def test_any_method_predicts_though_few_can_be_saved(work):
 def test_inspect_tells_findings_by_sample(work, frames):
     folder = shutil.copytree(work / "data", work / "flawed")
     scan = frames[0]["scan"].copy()
-    scan.iloc[0, 1] = np.nan
+    scan.iloc[0, 1], scan.iloc[1, 1] = np.nan, np.inf
     scan.to_csv(folder / "scan.csv")
     told = json.loads(done(invoke("inspect", folder, "--labels", "stage", "--json")).stdout)
-    (gap,) = [entry for entry in told["findings"] if "empty in part" in entry["message"]]
-    # A fit fills it.
-    assert (gap["severity"], gap["subject"]) == ("warning", "scan")
-    assert scan.index[0] in gap["message"]
+    (hint,) = [entry for entry in told["findings"] if "empty in part" in entry["message"]]
+    assert (hint["severity"], hint["subject"]) == ("info", "scan")
+    assert scan.index[0] in hint["message"]
     assert sum(entry["n_samples"] for entry in told["patterns"]) == told["n_samples"] == 90
     scan.iloc[0, 1] = np.inf
     scan.to_csv(folder / "scan.csv")
     strict = invoke("inspect", folder, "--labels", "stage", "--strict")
     assert strict.exit_code == 1
     assert "error: scan: 1 row(s) hold values that are infinite" in strict.stdout
+    assert f"beyond 1e+140 ({scan.index[1]})" in strict.stdout
     assert invoke("inspect", work / "data", "-l", "stage", "--strict").exit_code == 0
 
 

@@ -36,6 +36,7 @@ INTERNAL = {
     "models",
     "moved",
     "parameters",
+    "preprocessing",
     "protocols",
     "storage",
     "text",

@@ -106,11 +106,6 @@ SKIPPED = "check_array_api_input"
 
 # Checks that do not apply: the checks, the estimators, the reason. Each of them must fail.
 NOT_APPLICABLE = (
-    (
-        ("check_estimators_pickle",),
-        every,
-        "whole rows of a view may be NaN, single values may not; see test_pickle_keeps_a_model",
-    ),
     (("check_classifiers_classes",), is_classifier, "uses the class -1, which means unlabelled"),
     (
         (

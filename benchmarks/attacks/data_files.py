@@ -110,7 +110,7 @@ def _read(path: Path, rng: np.random.Generator) -> MultiViewData:
         warnings.simplefilter("ignore", DeprecationWarning)
         tables = read_view_tables(path, request)
         inspect_data(*tables.unmended()[:2], ids=tables.unmended()[2])
-        return tables.aligned(tables.medians())
+        return tables.aligned()
 
 
 def _verdict(seed: str, edit: str, data: MultiViewData) -> Outcome | None:

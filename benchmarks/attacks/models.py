@@ -97,13 +97,12 @@ _NEW = _samples()[1]
 
 def _with_origin(state: Any) -> Any:
     columns = {name: np.array([f"{name}{i}" for i in range(n)]) for name, n in _LAYOUT.items()}
-    fills = {name: np.zeros(n) for name, n in _LAYOUT.items()}
     # The last two columns of the first view came from one of categories.
     view = next(iter(_LAYOUT))
     kind = Categories(np.array(["red"]), rare=True)
     columns[view] = np.array([*columns[view][:-2], *kind.names("kind")])
     samples = np.arange(36, dtype=np.uint64)
-    origin = Origin("id", columns, fills, {view: {"kind": kind}}, samples, samples.astype(str))
+    origin = Origin("id", columns, {view: {"kind": kind}}, samples, samples.astype(str))
     return replace(state, origin=origin)
 
 

@@ -8,6 +8,7 @@ from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.mend import MendClassifier
 from viewmend.models.search import LabelSearchCV
 from viewmend.persistence import load, save
+from viewmend.preprocessing import PerView
 from viewmend.version import __version__
 
 moved.install()
@@ -17,6 +18,7 @@ __all__ = [
     "LabelSearchCV",
     "MendClassifier",
     "MultiViewData",
+    "PerView",
     "__version__",
     "check_views",
     "inspect_data",

@@ -222,11 +222,6 @@ REFUSED = {
         r"view 'v': column 'z' has 2 of 2 cells that are complex numbers",
     ),
     "no such column": ({"v": PHOTO}, {"on": "key"}, r"must have the column 'key'"),
-    "cells": (
-        {"v": pd.DataFrame({"x": [1.0, 2.0], "y": [np.nan, 3.0]}, index=["a", "b"])},
-        {},
-        r"1 are empty in part \(\['a'\]\)",
-    ),
     "columns of one name": (
         {"v": pd.DataFrame([[1.0, 2.0]], columns=["x", "x"])},
         {},

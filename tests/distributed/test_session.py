@@ -65,6 +65,8 @@ def test_the_command_line_fits_over_a_cluster(address, tmp_path):
     ids = pd.Index([f"s{i}" for i in range(90)], name="id")
     for v, view in enumerate(TASK.data.views):
         frame = pd.DataFrame(view, index=ids).add_prefix("x")
+        # A cell that is filled before the rows are dealt out.
+        frame.iloc[np.flatnonzero(TASK.data.observed[:, v])[0], 0] = np.nan
         if v == 0:
             frame["label"] = pd.Series(TASK.y, index=ids).where(TASK.labelled)
         frame[TASK.data.observed[:, v] | (v == 0)].to_csv(folder / f"view{v}.csv")

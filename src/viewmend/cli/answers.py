@@ -55,8 +55,7 @@ def read_for(model: Any, data: Path, request: Request) -> MultiViewData:
             "columns of numbers are taken in the order of the files"
         )
         warnings.warn(msg, DataWarning, stacklevel=2)
-        tables = read_view_tables(data, request).numbers_only()
-        return tables.aligned(tables.medians())
+        return read_view_tables(data, request).numbers_only().aligned()
     id_column = request.id_column or origin.id_column
     asked = replace(
         request,
@@ -64,7 +63,7 @@ def read_for(model: Any, data: Path, request: Request) -> MultiViewData:
         columns=origin.column_names,
         categories=origin.categories,
     )
-    return read_view_tables(data, asked).aligned(origin.fill_values)
+    return read_view_tables(data, asked).aligned()
 
 
 def answer(model: Any, aligned: MultiViewData) -> Answers:

@@ -101,7 +101,7 @@ def fit(
     """Fit a model on labelled and unlabelled samples together, and say the class of every sample.
 
     Samples may miss some of the views, and most may miss a label. Categories become columns of 0
-    and 1, and single empty cells are filled with the median of their column; notes say so.
+    and 1, and single empty cells are filled from the other cells of their rows; notes say so.
 
     `viewmend fit data/ --labels stage -o model.vm --predictions classes.csv`
     """
@@ -136,7 +136,6 @@ class Fitted:
 
     model: Any
     source: ViewTables
-    fills: dict[str, dict[str, float]]
     aligned: MultiViewData
     labels: np.ndarray
     seconds: float
@@ -168,18 +167,17 @@ def _check_files(files: Mapping[str, Path | None], data: Path, method: Method) -
 
 
 def _fit(model: Any, source: ViewTables, fit_model: Callable[..., Any]) -> Fitted:
-    fills = source.medians()
-    aligned = source.aligned(fills)
+    aligned = source.aligned()
     if aligned.y is None:
         msg = "the data holds no labels; name their column, or a file of labels, with --labels"
         raise InvalidLabelsError(msg)
     begin = time.perf_counter()
     fit_model(model, aligned, aligned.y)
-    return Fitted(model, source, fills, aligned, aligned.y, time.perf_counter() - begin)
+    return Fitted(model, source, aligned, aligned.y, time.perf_counter() - begin)
 
 
 def _write_model(fitted: Fitted, path: Path) -> None:
-    origin = origin_of(fitted.source, fitted.aligned, fitted.fills)
+    origin = origin_of(fitted.source, fitted.aligned)
     fitted.model.fitted_state_ = replace(fitted.model.fitted_state_, origin=origin)
     save(fitted.model, path)
 

@@ -190,7 +190,7 @@ def _columns_of_fit(table: pd.DataFrame, columns: Sequence[Hashable], name: str)
 
 
 def _matrix(table: pd.DataFrame, ids: pd.Index, name: str) -> np.ndarray:
-    """Values (n_samples, n_features); rows are whole or, of identifiers not held, NaN."""
+    """Values (n_samples, n_features), NaN at empty cells and in rows of identifiers not held."""
     text = [column for column in table.columns if table[column].dtype.kind not in "biuf"]
     if text:
         msg = (
@@ -198,18 +198,7 @@ def _matrix(table: pd.DataFrame, ids: pd.Index, name: str) -> np.ndarray:
             f"{table[text[0]].dtype}; encode it as numbers or leave it out"
         )
         raise InvalidViewsError(msg)
-    view = table.reindex(ids).to_numpy(dtype=np.float64, na_value=np.nan)
-    empty = np.isnan(view)
-    broken = ids[empty.any(axis=1) & ~empty.all(axis=1)]
-    # Said by identifier, since the caller knows no row numbers.
-    if broken.size:
-        msg = (
-            f"view {name!r} must have complete or wholly empty (NaN) rows, but {broken.size} are "
-            f"empty in part ({short(broken[:5].tolist())}); impute these cells, or drop the rows, "
-            f"which makes the samples missing from this view"
-        )
-        raise InvalidViewsError(msg)
-    return view
+    return table.reindex(ids).to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def without_columns(

@@ -19,8 +19,9 @@ NARROW = 2.0**-10
 
 def check_finite(view: np.ndarray, observed: np.ndarray, title: str) -> None:
     """Refuse observed rows with infinite values, or with some whose squares would overflow."""
-    # The largest of a row is infinite or NaN where any entry is; missing rows may be anything.
-    peaks = np.where(observed, np.maximum(view.max(axis=1), -view.min(axis=1)), 0)
+    # Unlike max and min these pass over missing cells; missing rows may be anything.
+    high, low = (extreme.reduce(view, axis=1) for extreme in (np.fmax, np.fmin))
+    peaks = np.where(observed, np.maximum(high, -low), 0)
     infinite = np.flatnonzero(np.isinf(peaks))
     if len(infinite):
         msg = (
@@ -52,12 +53,14 @@ def kept_dtype(view: np.ndarray, dtype: DTypeLike) -> DTypeLike:
     """``dtype``, or float64 where float32 would lose what tells the rows of a view apart.
 
     That is so for columns that vary little around a large value, as times in seconds since 1970 do,
-    and for numbers whose squares do not fit. Missing rows are NaN.
+    and for numbers whose squares do not fit. Missing rows and cells are NaN.
     """
     if np.dtype(dtype) == np.float64 or issparse(view):
         return np.float64
-    # Unlike max and min these pass over NaN.
-    high, low = (extreme.reduce(view).astype(np.float64) for extreme in (np.fmax, np.fmin))
+    # Unlike max and min these pass over NaN; a column without any value counts as zeros.
+    high, low = (
+        np.nan_to_num(extreme.reduce(view).astype(np.float64)) for extreme in (np.fmax, np.fmin)
+    )
     peaks, spreads = np.maximum(high, -low), high - low
     fits = SMALLEST_SINGLE <= peaks.max() <= LARGEST_SINGLE
     varied = (spreads == 0) | (spreads >= NARROW * peaks)

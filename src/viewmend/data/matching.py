@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from viewmend.data.column_names import columns_of_fit
 from viewmend.data.containers import TABLE, default_name, split
 from viewmend.data.given import GivenViews
 from viewmend.data.input_arrays import as_table, some_of, view_title
@@ -24,7 +25,7 @@ class ViewsOfFit:
 
     names: tuple[str, ...]
     n_features: tuple[int, ...]
-    columns: Mapping[str, np.ndarray]
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def stacked_columns(self) -> np.ndarray | None:
@@ -37,6 +38,11 @@ class ViewsOfFit:
     def has_names(self) -> bool:
         """Whether the views were told apart by name rather than by place."""
         return self.names != tuple(map(default_name, range(len(self.names))))
+
+
+def views_of_fit(model: Any) -> ViewsOfFit:
+    """Those that an estimator was fitted on."""
+    return ViewsOfFit(model.view_names_, model.view_n_features_, columns_of_fit(model))
 
 
 def _or_numbers(wanted: np.ndarray | None, given: np.ndarray) -> np.ndarray | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,16 +16,14 @@ from viewmend.data.io.loading import ViewTables
 class Origin:
     """The data of a fit, as far as later commands need it.
 
-    ``id_column`` is None where rows were just counted. ``columns`` and ``fills``, the values for
-    empty cells, are (n_columns_v,) by view; ``categories`` tells by view and column of the files
-    what columns of categories became. Of every sample, in the order of the fit, there is a
-    hash of what all views hold of it, ``samples`` (n_samples,), and its identifier, ``ids``
-    (n_samples,).
+    ``id_column`` is None where rows were just counted. ``columns`` are (n_columns_v,) by view;
+    ``categories`` tells by view and column of the files what columns of categories became. Of every
+    sample, in the order of the fit, there is a hash of what all views hold of it, ``samples``
+    (n_samples,), and its identifier, ``ids`` (n_samples,).
     """
 
     id_column: str | None
     columns: dict[str, np.ndarray]
-    fills: dict[str, np.ndarray]
     categories: dict[str, dict[str, Categories]]
     samples: np.ndarray
     ids: np.ndarray
@@ -36,31 +33,17 @@ class Origin:
         """Names of the columns by view."""
         return {name: columns.tolist() for name, columns in self.columns.items()}
 
-    @property
-    def fill_values(self) -> dict[str, dict[str, float]]:
-        """Values for empty cells by view and column."""
-        return {
-            name: dict(zip(columns.tolist(), self.fills[name].tolist(), strict=True))
-            for name, columns in self.columns.items()
-        }
-
     def without_samples(self) -> Origin:
         """The same without a word on the samples."""
         return replace(self, samples=self.samples[:0], ids=self.ids[:0])
 
 
-def origin_of(
-    source: ViewTables, aligned: MultiViewData, fills: Mapping[str, Mapping[str, float]]
-) -> Origin:
+def origin_of(source: ViewTables, aligned: MultiViewData) -> Origin:
     """What to remember of the data of a fit."""
     columns = source.columns()
     return Origin(
         id_column=source.id_column,
         columns={name: np.array(names, dtype=np.str_) for name, names in columns.items()},
-        fills={
-            name: np.array([fills[name][column] for column in names], dtype=np.float64)
-            for name, names in columns.items()
-        },
         categories={
             name: {str(column): found for column, found in learnt.items()}
             for name, learnt in source.categories.items()
@@ -72,4 +55,6 @@ def origin_of(
 
 def fingerprints(aligned: MultiViewData) -> np.ndarray:
     """A number for every sample that stands for its contents, (n_samples,) of uint64."""
-    return sample_hashes(aligned.views, aligned.observed)
+    # Of the many bit patterns of NaN every missing cell gets the same.
+    views = [np.where(np.isnan(view), np.nan, view) for view in aligned.views]
+    return sample_hashes(views, aligned.observed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +41,8 @@ def check_views(
     """Views in any accepted form, as one checked container.
 
     A sample is missing from a view where its row is all NaN or False in ``mask``; a row of zeros is
-    data. A sample may miss all views, as long as others do not. The input is never modified.
+    data. NaN in other rows are missing cells, which stay for a ``fit`` to fill. A sample may miss
+    all views, as long as others do not. The input is never modified.
 
     Parameters
     ----------
@@ -124,31 +125,28 @@ def _check_class_numbers(y: ArrayLike | None, n_samples: int) -> np.ndarray:
 
 def check_new_views(
     X: object,
+    fit: ViewsOfFit,
     *,
-    mask: ArrayLike | None,
-    view_sizes: Sequence[int] | None,
-    names: Sequence[str],
-    n_features: Sequence[int],
+    mask: ArrayLike | None = None,
+    view_sizes: Sequence[int] | None = None,
     dtypes: Sequence[DTypeLike] | None = None,
-    columns: Mapping[str, np.ndarray] | None = None,
     dense_columns: int | None = None,
 ) -> MultiViewData:
-    """Views for prediction, which must fit those seen in ``fit``: its ``names`` and widths.
+    """Views for prediction, which must be those that ``fit`` saw, in names and widths.
 
     As `check_views`, but a view may be missing from all samples: None in place of its array, or
-    left out of a dict. A dict is put in the order of ``names``, and so is a `MultiViewData` whose
-    views have names; columns of ``mask`` always follow ``names``, unless it is a frame. One 2-D
-    array is split into blocks of ``n_features`` columns. ``columns``, names of the columns by view
-    as far as fit saw any, are put in their order, and others refused. ``dtypes`` are those of the
-    views in the result, by default float64; ``dense_columns`` as in `check_views`.
+    left out of a dict. A dict is put in the order of fit, and so is a `MultiViewData` whose views
+    have names; columns of ``mask`` always follow that order, unless it is a frame. One 2-D array is
+    split as in fit. Columns with names are put in the order of those of fit, and others refused.
+    ``dtypes`` are those of the views in the result, by default float64; ``dense_columns`` as in
+    `check_views`.
     """
-    fit = ViewsOfFit(tuple(names), tuple(n_features), columns or {})
     given = in_layout_of_fit(opened(X, view_sizes), fit)
     present = {name: array for name, array in given.arrays.items() if array is not None}
     given_views = as_matrices(present, dense_columns=dense_columns)
     n_samples = common_rows(given_views)
     views = {}
-    for name, width in zip(names, n_features, strict=True):
+    for name, width in zip(fit.names, fit.n_features, strict=True):
         views[name] = given_views.get(name, np.full((n_samples, width), np.nan))
         if views[name].shape[1] != width:
             msg = (
@@ -170,22 +168,11 @@ def _assemble(views: dict[str, Any], mask: ArrayLike | None) -> MultiViewData:
     """Find, check and blank the missing rows."""
     observed = as_mask(mask, (common_rows(views), len(views)))
     for v, (name, view) in enumerate(views.items()):
-        rows, title = row_extremes(view), view_title(name)
+        rows = row_extremes(view)
         observed[:, v] &= ~np.isnan(rows).all(axis=1)
-        _check_complete_rows(rows, observed[:, v], title)
-        check_finite(rows, observed[:, v], title)
+        check_finite(rows, observed[:, v], view_title(name))
     blanked = tuple(with_blank_rows(view, ~observed[:, v]) for v, view in enumerate(views.values()))
     return MultiViewData(blanked, observed, tuple(views))
-
-
-def _check_complete_rows(view: np.ndarray, observed: np.ndarray, title: str) -> None:
-    broken = np.flatnonzero(observed & np.isnan(view).any(axis=1))
-    if len(broken):
-        msg = (
-            f"{title} has {len(broken)} partly NaN row(s) (rows {some_of(broken)}), expected "
-            f"complete or all-NaN rows; impute the features first, or mark the rows missing in mask"
-        )
-        raise InvalidViewsError(msg)
 
 
 def without_zero_rows(data: MultiViewData, why: str) -> MultiViewData:

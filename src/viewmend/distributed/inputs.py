@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from viewmend.data.cells import refuse_missing_cells
 from viewmend.data.column_names import columns_of_data
 from viewmend.data.container import MultiViewData
 from viewmend.data.containers import TABLE, blocks, opened
@@ -158,12 +159,12 @@ def read_chunk(
         try:
             data = check_new_views(
                 views,
+                ViewsOfFit(layout.names, layout.n_features),
                 mask=mask,
-                view_sizes=None,
-                names=layout.names,
-                n_features=layout.n_features,
                 dtypes=[layout.dtype] * n_views,
             )
+            # What fills them would have to be learned from all chunks first.
+            refuse_missing_cells(data, "fill the cells first, which a fit on Dask does not")
             data = without_zero_rows(data, "in a fit on Dask collections")
             _check_every_sample_seen(data)
         except InvalidViewsError as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from viewmend.data.cells import fill_cells, learn_fills
 from viewmend.data.container import MultiViewData
 from viewmend.distributed.mixin import DaskMixin
 from viewmend.exceptions import InvalidParameterError
@@ -54,7 +55,12 @@ def _fit_in_blocks(model: object, data: MultiViewData, y: Any) -> Any:
             f"choose AGF-TI, or fit without a cluster"
         )
         raise InvalidParameterError(msg)
+    fills = learn_fills(data, model.missing_cells)
+    data = fill_cells(data, fills)
     chunks = (min(BLOCK_ROWS, data.n_samples), -1)
     views = tuple(da.from_array(view, chunks=chunks) for view in data.views)
     lazy = MultiViewData(views, data.observed, data.names)
-    return model.fit(lazy, y).load_graphs()
+    model.fit(lazy, y)
+    # Of all samples, which no block has.
+    model.cell_fills_ = fills
+    return model.load_graphs()

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.data.column_names import ColumnNamesMixin, columns_of_data, columns_of_fit
+from viewmend.data.cells import DEFAULT, fill_cells, learn_fills
+from viewmend.data.column_names import ColumnNamesMixin, columns_of_data
 from viewmend.data.container import MultiViewData
+from viewmend.data.matching import views_of_fit
 from viewmend.data.validation import check_new_views, check_views
 from viewmend.exceptions import DataWarning
 from viewmend.html_repr import HTMLReprMixin
@@ -47,7 +49,8 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
         Parameters
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there.
+            A sample missing from a view is a row of NaN there; NaN in other rows are missing
+            cells, which are filled first, view by view (`viewmend.data.cells`).
         y : ignored
         mask : array (n_samples, n_views) of bool, optional
             False marks a missing sample, whose row is then ignored.
@@ -71,7 +74,8 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
         Returns
         -------
         MultiViewData
-            All rows of samples with a view observed; those of ``X`` unchanged.
+            All rows of samples with a view observed; those of ``X`` unchanged but for missing
+            cells, which are filled.
         """
         with fresh_fit(self):
             data = self._check_fit(X, mask)
@@ -89,17 +93,17 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
         Returns
         -------
         MultiViewData
-            All rows of samples with a view observed; those of ``X`` unchanged.
+            All rows of samples with a view observed; those of ``X`` unchanged but for missing
+            cells, which are filled.
         """
         check_is_fitted(self)
         data = check_new_views(
             X,
+            views_of_fit(self),
             mask=mask,
             view_sizes=self.view_sizes,
-            names=self.view_names_,
-            n_features=self.view_n_features_,
-            columns=columns_of_fit(self),
         )
+        data = fill_cells(data, self.cell_fills_)
         part = _seen_part(data)
         complete = part.observed.all()
         return _completed(data, part.views if complete else self._complete(part))
@@ -107,6 +111,8 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
     def _check_fit(self, X: Any, mask: ArrayLike | None) -> MultiViewData:
         check_parameters(self, self._rules)
         data = check_views(X, mask=mask, view_sizes=self.view_sizes)
+        self.cell_fills_ = learn_fills(data, DEFAULT)
+        data = fill_cells(data, self.cell_fills_)
         self.view_names_ = data.names
         self.view_n_features_ = data.n_features
         self.n_features_in_ = sum(data.n_features)

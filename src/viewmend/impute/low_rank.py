@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
 
+from viewmend.core.common.soft_impute import LowRank, complete
 from viewmend.data.container import MultiViewData
 from viewmend.exceptions import InvalidParameterError
 from viewmend.impute.base import ViewImputer
@@ -110,19 +112,6 @@ class LowRankImputer(ViewImputer):
         return _split(M + self.means_, data)
 
 
-@dataclass(frozen=True, eq=False)
-class LowRank:
-    """``M`` (n, p), its relative change in every round, and "converged" or "max_iter".
-
-    The components (rank, p) are its right singular vectors times the roots of its singular values.
-    """
-
-    M: np.ndarray
-    components: np.ndarray
-    changes: tuple[float, ...]
-    status: str
-
-
 def soft_impute(
     X: np.ndarray,
     hidden: np.ndarray,
@@ -132,28 +121,9 @@ def soft_impute(
     max_iter: int,
     tol: float,
 ) -> LowRank:
-    """Fixed point of ``M = shrink(O * X + (1 - O) * M)``, from ``M = 0``.
-
-    The rounds are proximal gradient steps of length one; Nesterov's momentum, started afresh
-    where it would climb, takes far fewer of them to the same point. ``X`` (n, p) is zero where
-    ``hidden`` (n, p).
-    """
-    M, ahead, momentum = np.zeros_like(X), np.zeros_like(X), 1.0
-    changes, status = [], "max_iter"
-    for _ in range(max_iter):
-        shrunk, components = shrink_singular_values(np.where(hidden, ahead, X), threshold, rank)
-        move, M = shrunk - M, shrunk
-        # Momentum that points uphill is dropped.
-        momentum = 1.0 if np.vdot(ahead - M, move) > 0 else momentum
-        grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        ahead, momentum = M + (momentum - 1) / grown * move, grown
-        # A matrix that stays zero changes by zero, not by 0 / 0.
-        size = max(np.linalg.norm(M), np.finfo(float).tiny)
-        changes.append(float(np.linalg.norm(move) / size))
-        if changes[-1] <= tol:
-            status = "converged"
-            break
-    return LowRank(M, components, tuple(changes), status)
+    """The completion of ``X`` (n, p), zero where ``hidden``, by `shrink_singular_values`."""
+    shrink = partial(shrink_singular_values, threshold=threshold, rank=rank)
+    return complete(X, hidden, shrink, max_iter=max_iter, tol=tol)
 
 
 def shrink_singular_values(

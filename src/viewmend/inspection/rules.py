@@ -72,9 +72,9 @@ def _tiny_views(data: Inspection) -> Iterator[Finding]:
 # Kinds of rows of a view: how severe they are, what they are like, and what to do about them.
 ROWS: Mapping[str, tuple[Severity, str, str]] = {
     "incomplete_rows": (
-        "error",
+        "info",
         "are empty in part",
-        "fill the empty cells, as viewmend fit does with medians, or empty the whole rows",
+        "a fit fills the cells from the others; missing_cells chooses how",
     ),
     "infinite_rows": (
         "error",

@@ -69,7 +69,7 @@ def _refusal(source: ViewTables) -> str | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            source.aligned(source.medians())
+            source.aligned()
         except (InvalidViewsError, InvalidLabelsError, TooLargeError) as error:
             return str(error)
     return None

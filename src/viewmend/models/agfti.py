@@ -18,6 +18,7 @@ from viewmend.core.agfti.induction import induce_labels, induction
 from viewmend.core.agfti.propagation import reachable_samples
 from viewmend.core.agfti.state import ABLATIONS
 from viewmend.core.common.scaling import NORMALIZERS
+from viewmend.data.cells import DEFAULT, MISSING_CELLS, learn_fills
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.distributed.inputs import is_lazy
@@ -113,6 +114,8 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
     calibration : {"leave_one_out", "cross_fit", None}, default="leave_one_out"
         One temperature for all probabilities, from what is said of labelled samples without their
         own label: on the finished graph, or by five more fits, which tell the accuracy as well.
+    missing_cells
+        As in `MendClassifier`.
     normalize : {"l2", None}, default="l2"
         Scaling of the rows of every view.
     view_sizes : sequence of int, optional
@@ -121,11 +124,10 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         The solver stops when no soft label and no weight changes by ``tol`` in a round after the
         first.
     ablation : None or one or several of "alignment", "weights", "imputation", default=None
-        Parts to leave out, as in the paper's ablation study; "graph" has no "alignment" to
-        leave out.
+        Parts to leave out, as in the paper; "graph" has no "alignment" to leave out.
     compat : {None, "released"}, default=None
-        "released" reproduces what the authors' code does differently from their paper; it needs
-        ``imputation="fourier"``. Rows of zeros then count as missing, with a warning.
+        "released" does what the authors' code does unlike their paper; for "fourier" alone. Rows of
+        zeros then count as missing, with a warning.
     dtype : {"float64", "float32"}, default="float64"
     device : {None, "auto", "cpu", "cuda"}, default=None
         Where anchors, graphs and solver run. None: NumPy, or PyTorch where the views are
@@ -149,7 +151,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         differ on the same samples.
     label_distributions_ : array (n_samples, n_classes)
         Class probabilities of every sample; rows sum to one.
-    confidence_, calibration_, zero_row_evidence_, observed_
+    confidence_, calibration_, zero_row_evidence_, observed_, cell_fills_
         As in `MendClassifier`.
     unreachable_ : array (n_samples,) of bool
         Samples that no path joins to a label, or without any view: they get the class shares.
@@ -231,6 +233,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         "tol": Real(0),
         "ablation": AnyOf(OneOf(None, *ABLATIONS), Each(OneOf(*ABLATIONS))),
         "compat": OneOf(*COMPATIBILITY),
+        "missing_cells": OneOf(*MISSING_CELLS),
         "dtype": OneOf("float64", "float32"),
         "device": OneOf(None, "auto", "cpu", "cuda"),
         "n_jobs": AnyOf(OneOf(None, -1), Integer(1)),
@@ -252,6 +255,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         class_prior: ClassPrior = "labeled",
         calibration: str | None = "leave_one_out",
         normalize: str | None = "l2",
+        missing_cells: str = DEFAULT,
         view_sizes: Sequence[int] | None = None,
         max_iter: int = 30,
         tol: float = 1e-4,
@@ -276,6 +280,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         self.class_prior = class_prior
         self.calibration = calibration
         self.normalize = normalize
+        self.missing_cells = missing_cells
         self.view_sizes = view_sizes
         self.max_iter = max_iter
         self.tol = tol
@@ -356,6 +361,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         problem = make_problem(self, geometry, given.sampled_labels)
         fit = fit_blocks(self, given, geometry, problem, callbacks)
         layout, labels = given.chunks.layout, given.labels
+        self.cell_fills_ = learn_fills(given.sample.data, self.missing_cells)
         seen = ViewLayout(layout.names, layout.n_features, fit.observed, layout.columns)
         self._remember_layout(seen, labels)
         self._store_graphs(fit.result, fit.induction.anchors)

@@ -21,10 +21,12 @@ from viewmend.callbacks.progress import LogRounds
 from viewmend.callbacks.protocol import Callback
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.zero_rows import with_evidence
-from viewmend.data.column_names import ColumnNamesMixin, columns_of_data, columns_of_fit
+from viewmend.data.cells import DEFAULT, CellFill, fill_cells, learn_fills
+from viewmend.data.column_names import ColumnNamesMixin, columns_of_data
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, check_labels, labelled_part
+from viewmend.data.matching import views_of_fit
 from viewmend.data.validation import check_new_views, check_views
 from viewmend.exceptions import UnusableArgumentError
 from viewmend.html_repr import HTMLReprMixin
@@ -122,6 +124,8 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
     _dense_columns: ClassVar[int | None] = None
     # Parameter values tried in the paper that introduced the comparison; empty if none.
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    # A row of `viewmend.data.cells.MISSING_CELLS`, which some classifiers have as a parameter.
+    missing_cells: str = DEFAULT
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -189,6 +193,8 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
             dtype=dtype,
             dense_columns=self._dense_columns,
         )
+        self.cell_fills_ = learn_fills(data, self.missing_cells)
+        data = fill_cells(data, self.cell_fills_)
         labels = check_labels(labels_for(X, y), data.n_samples)
         self._remember_layout(ViewLayout.of(data), labels)
         # Fits on a part of the labels must not find the others beside the views.
@@ -255,9 +261,10 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         Parameters
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there. One 2-D array is split by
-            ``view_sizes``, or is a single view. Frames, AnnData and MuData are told in
-            `viewmend.check_views`; names of columns are kept, and held against in ``predict``.
+            A sample missing from a view is a row of NaN there; NaN in other rows are missing
+            cells. One 2-D array is split by ``view_sizes``, or is a single view. Frames, AnnData
+            and MuData are told in `viewmend.check_views`; names of columns are kept, and held
+            against in ``predict``.
         y : array (n_samples,) or str, optional
             -1, None, NaN or empty text for unlabelled samples, any hashable labels otherwise; the
             labels of a MultiViewData if left out; a name is a column of the ``obs`` of an AnnData
@@ -332,6 +339,7 @@ class InductiveMixin:
     view_n_features_: tuple[int, ...]
     view_sizes: Sequence[int] | None
     zero_row_evidence_: np.ndarray | None
+    cell_fills_: tuple[CellFill, ...]
     _distributions: Callable[[np.ndarray], np.ndarray]
     _score_new: Callable[..., np.ndarray]
     _dense_columns: ClassVar[int | None]
@@ -384,13 +392,12 @@ class InductiveMixin:
 
     def _check_predict(self, X: Any, mask: Any) -> MultiViewData:
         check_is_fitted(self)
-        return check_new_views(
+        data = check_new_views(
             X,
+            views_of_fit(self),
             mask=mask,
             view_sizes=self.view_sizes,
-            names=self.view_names_,
-            n_features=self.view_n_features_,
             dtypes=self._view_dtypes(),
-            columns=columns_of_fit(self),
             dense_columns=self._dense_columns,
         )
+        return fill_cells(data, self.cell_fills_)

@@ -21,6 +21,7 @@ from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import Mended, MendSettings, final_weights, mend, n_stages
 from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.core.mend.resuming import GeometryProblem, MendProblem
+from viewmend.data.cells import DEFAULT, MISSING_CELLS
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.data.sparse import DENSE_COLUMNS
@@ -94,6 +95,10 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         takes one over the share of the class among all samples, as the probabilities have it, so
         that rare classes are found at the price of some false alarms; classes that a dict leaves
         out have weight 1. ``estimated_accuracy_`` remains that of the most probable classes.
+    missing_cells : {"low_rank", "median", "error"}, default="low_rank"
+        What fills NaN in rows that a view otherwise has, in ``fit`` and for new samples: a matrix
+        of low rank through the other cells of the row, or the median of the column, both learned
+        from the view alone. "error" refuses such rows.
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
     dtype : {"float64", "float32"}, default="float64"
@@ -147,6 +152,8 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     observed_ : array (n_samples, n_views) of bool
     n_features_in_, view_n_features_, view_names_, feature_names_in_, view_feature_names_
         The layout of ``fit``; names of columns are absent where it saw none.
+    cell_fills_ : tuple of viewmend.data.cells.CellFill
+        What fills missing cells, one per view; empty with "error".
     fitted_state_ : viewmend.models.fitted_state.MendState
         What ``predict`` and ``explain`` need besides.
 
@@ -197,6 +204,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         "evidence_power": Real(0),
         "calibration": OneOf(CROSS_FIT, None),
         "class_weight": CLASS_WEIGHT,
+        "missing_cells": OneOf(*MISSING_CELLS),
         "dtype": OneOf("float64", "float32"),
         "n_jobs": AnyOf(OneOf(None, -1), Integer(1)),
         "verbose": AnyOf(Integer(0), OneOf(True, False)),
@@ -218,6 +226,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         class_prior: ClassPrior = "auto",
         calibration: str | None = CROSS_FIT,
         class_weight: ClassWeight = None,
+        missing_cells: str = DEFAULT,
         view_sizes: Sequence[int] | None = None,
         dtype: str = "float64",
         random_state: Seed = 0,
@@ -238,6 +247,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         self.class_prior = class_prior
         self.calibration = calibration
         self.class_weight = class_weight
+        self.missing_cells = missing_cells
         self.view_sizes = view_sizes
         self.dtype = dtype
         self.random_state = random_state

@@ -37,7 +37,7 @@ from viewmend.models.search_contests import (
 from viewmend.parameters import Integer, Real, Rule, check_parameters, fresh_fit, short
 
 # Parameters that decide how the data is read, which happens once.
-READING = ("dtype", "view_sizes")
+READING = ("dtype", "missing_cells", "view_sizes")
 # What the search takes over from the best estimator.
 TAKEN_OVER = (
     "classes_",
@@ -184,6 +184,8 @@ class LabelSearchCV(
                 self._race(runs, contest, len(folds))
             best = contest.last_comparison(runs[0], leader(runs), self.margin)
             self.best_estimator_ = shared.fit(best.point, labels)
+        # Learned when the samples were read, once for all fits.
+        self.best_estimator_.cell_fills_ = model.cell_fills_
         samples.give_back(self.best_estimator_)
         self._store(runs, best)
 

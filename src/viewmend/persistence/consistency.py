@@ -87,6 +87,7 @@ def _check_layout(model: SavedModel) -> None:
         expect_floats("class_weights", weights, n_classes, low=1 / WEIGHTS, high=WEIGHTS)
     else:
         expect_float("class_weights", state.class_weights, 1 / WEIGHTS, WEIGHTS)
+    _check_fills(model)
     if hasattr(model, "view_weights_"):
         expect_floats("view_weights_", model.view_weights_, n_views, **SHARE)
     if state.origin is not None:
@@ -97,17 +98,30 @@ def _check_origin(origin: Origin, model: SavedModel) -> None:
     n_samples = len(model.transduction_)
     expect_shape("samples", origin.samples, n_samples, kinds="u")
     expect_shape("ids", origin.ids, n_samples, kinds="U")
-    for what, table in (("columns", origin.columns), ("fills", origin.fills)):
-        expect(tuple(table) == model.view_names_, what, f"of {model.view_names_}", list(table))
+    names = model.view_names_
+    expect(tuple(origin.columns) == names, "columns", f"of {names}", list(origin.columns))
     for view, learnt in origin.categories.items():
         expect(view in origin.columns, "categories", f"of {model.view_names_}", view)
         for column, found in learnt.items():
             expect_shape("kept", found.kept, len(np.atleast_1d(found.kept)), kinds="U")
             made = set(found.names(column)) <= set(origin.columns[view].tolist())
             expect(made, "categories", "those that became columns", column)
-    for name, n_columns in zip(model.view_names_, model.view_n_features_, strict=True):
+    for name, n_columns in zip(names, model.view_n_features_, strict=True):
         expect_shape("columns", origin.columns[name], n_columns, kinds="U")
-        expect_floats("fills", origin.fills[name], n_columns, low=-DATA, high=DATA)
+
+
+def _check_fills(model: SavedModel) -> None:
+    fills, n_views = model.cell_fills_, len(model.view_names_)
+    expected = 0 if model.missing_cells == "error" else n_views
+    expect(len(fills) == expected, "cell_fills_", f"of {expected} views", len(fills))
+    for fill, n_columns in zip(fills, model.view_n_features_, strict=False):
+        for what in ("centres", "lowest", "highest"):
+            expect_floats(what, getattr(fill, what), n_columns, low=-DATA, high=DATA)
+        expect_shape("known", fill.known, n_columns, kinds="b")
+        expect_floats("deviations", fill.deviations, n_columns, low=1 / DATA**2, high=DATA)
+        rank = len(np.atleast_2d(fill.components))
+        expect_floats("components", fill.components, rank, n_columns)
+        expect_float("threshold", fill.threshold, 0)
 
 
 def _check_calibration(calibration: Calibration, n_classes: int) -> None:

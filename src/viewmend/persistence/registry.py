@@ -19,6 +19,7 @@ from viewmend.core.mend.induction import FittedEvidence, FittedView, MendInducti
 from viewmend.core.mend.recipe import MendSettings, StageRecord
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.view_gaussian import ViewGaussian
+from viewmend.data.cells import CellFill
 from viewmend.data.columns import Categories
 from viewmend.data.origin import Origin
 from viewmend.models.agfti import AGFTIClassifier
@@ -32,6 +33,7 @@ VOCABULARY = Vocabulary(
         AGFTIState,
         Calibration,
         Categories,
+        CellFill,
         FittedEvidence,
         FittedView,
         Induction,
@@ -75,6 +77,7 @@ _COMMON: dict[str, Any] = {
     "unreachable_": np.ndarray,
     "observed_": np.ndarray,
     "zero_row_evidence_": np.ndarray | None,
+    "cell_fills_": tuple[CellFill, ...],
     "view_weights_": np.ndarray,
     "n_iter_": int,
     "status_": str,

@@ -133,11 +133,6 @@ def test_labels_of_unknown_samples_are_told_of(tmp_path):
             "column 'day' has 2 of 2 cells that are dates",
         ),
         (
-            {"photo": PHOTO.assign(x=[1.0, None, 2.0]), "labels": LABELS[:2]},
-            InvalidViewsError,
-            r"wholly empty \(NaN\) rows, but 1 are empty in part \(\['b'\]\)",
-        ),
-        (
             {"photo": PHOTO, "text": TEXT.assign(id=["C", "B"]), "labels": LABELS},
             InvalidViewsError,
             "view 'photo' must share an identifier",

@@ -154,16 +154,18 @@ def test_a_number_that_is_none_is_found_by_view_and_column(tmp_path):
         read_views(folder_of(tmp_path, labs=labs), Request(labels="stage"))
 
 
-def test_empty_cells_get_the_median_and_empty_rows_stay_missing(tmp_path):
+def test_empty_cells_stay_empty_and_empty_rows_are_missing(tmp_path):
     labs = LABS.copy()
     labs.loc[0, "crp"] = None
     labs.loc[1:2, ["hb", "crp"]] = None
     source = read_view_tables(folder_of(tmp_path, labs=labs), Request(labels="stage"))
-    with pytest.warns(DataWarning, match=r"1 empty cell\(s\) in 1 row\(s\) of view 'labs'.*'crp'"):
-        found = source.aligned(source.medians())
-    filled = dict(zip(found.ids, found.views[0].tolist(), strict=True))
-    assert (filled["P-03"], filled["P-02"]) == ([1.5, 40.5], [4.0, 40.5])
-    assert np.isnan([filled["007"], filled["P-01"], filled["P-09"]]).all()
+    found = source.aligned()
+    rows = dict(zip(found.ids, found.views[0], strict=True))
+    assert_array_equal(rows["P-03"], [1.5, np.nan])
+    assert_array_equal(rows["P-02"], [4.0, 40.5])
+    assert np.isnan([rows["007"], rows["P-01"], rows["P-09"]]).all()
+    seen = dict(zip(found.ids, found.observed[:, 0].tolist(), strict=True))
+    assert (seen["P-03"], seen["007"], seen["P-01"]) == (True, False, False)
     views, y, ids = source.unmended()
     assert_array_equal(views["labs"].loc["P-03"], [1.5, np.nan])
     assert (y[0], ids[0]) == ("sévère", "P-03")
@@ -245,10 +247,9 @@ def test_data_is_held_to_the_columns_of_a_fit(tmp_path):
     columns = {"labs": ["crp", "hb"], "scan": ["v1"], "third": ["q"]}
     folder = folder_of(tmp_path, labs=LABS.assign(site="n", crp=None))
     source = read_view_tables(folder, Request(columns=columns))
-    with pytest.warns(DataWarning, match="4 empty cell"):
-        found = source.aligned({"labs": {"crp": 7.0, "hb": 0.0}, "scan": {"v1": 0.0}})
+    found = source.aligned()
     assert found.names == ("labs", "scan")
-    assert_array_equal(found.views[0][:2], [[7, 1.5], [7, 2]])
+    assert_array_equal(found.views[0][:2], [[np.nan, 1.5], [np.nan, 2]])
 
 
 @pytest.mark.filterwarnings("ignore::viewmend.exceptions.DataWarning")

@@ -1,12 +1,10 @@
-"""Tables of numbers out of tables of anything; what is left out or filled is told of."""
+"""Tables of numbers out of tables of anything; what is left out is told of."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from viewmend.data.columns import NumericTable, refuse
 from viewmend.data.joining import in_layout
@@ -88,19 +86,3 @@ def match_layout(
     if unknown:
         warnings.warn(f"{told}, which were left out", DataWarning, stacklevel=3)
     return in_layout(tables, columns)
-
-
-def fill_empty_cells(table: pd.DataFrame, fills: Mapping[str, float], name: str) -> pd.DataFrame:
-    """The table with empty cells filled, except in rows that are empty altogether."""
-    empty = table.isna()
-    gaps = empty.loc[~empty.all(axis=1)]
-    n_gaps = int(gaps.to_numpy().sum())
-    if n_gaps == 0:
-        return table
-    msg = (
-        f"{n_gaps} empty cell(s) in {gaps.any(axis=1).sum()} row(s) of view {name!r} were filled "
-        f"with the medians of their columns ({short(list(gaps.columns[gaps.any()]))}); fill them "
-        "in beforehand to do better"
-    )
-    warnings.warn(msg, DataWarning, stacklevel=3)
-    return table.fillna(fills).where(~empty.all(axis=1), np.nan)

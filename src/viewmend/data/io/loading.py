@@ -28,7 +28,6 @@ from viewmend.data.io.cleaning import (
     check_text,
     drop_empty_columns,
     drop_empty_views,
-    fill_empty_cells,
     match_layout,
     select_views,
 )
@@ -72,11 +71,6 @@ class ViewTables:
     categories: Mapping[str, Mapping[Hashable, Categories]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
 
-    def medians(self) -> dict[str, dict[str, float]]:
-        """The medians of all columns by view, with which empty cells can be filled."""
-        # Halved, because the mean of the middle two of large values could overflow.
-        return {name: (2 * (t / 2).median()).to_dict() for name, t in self.tables.items()}
-
     def columns(self) -> dict[str, list[str]]:
         """Names of the columns by view."""
         return {name: [str(column) for column in table] for name, table in self.tables.items()}
@@ -90,16 +84,13 @@ class ViewTables:
         kept = {name: t.drop(columns=encoded.get(name, [])) for name, t in self.tables.items()}
         return replace(self, tables=kept, categories={})
 
-    def aligned(self, fills: Mapping[str, Mapping[str, float]]) -> MultiViewData:
-        """The views joined by their identifiers, empty cells filled.
+    def aligned(self) -> MultiViewData:
+        """The views joined by their identifiers; empty cells stay, for a fit to fill.
 
         Rows without any value are missing samples. Faults are an error that lists all of them.
         """
         refuse(self.faults)
-        whole = {
-            name: fill_empty_cells(table, fills[name], name) for name, table in self.tables.items()
-        }
-        joined = from_frames(whole, self.labels)
+        joined = from_frames(self.tables, self.labels)
         return replace(joined, categories=self.categories)
 
     def unmended(self) -> tuple[dict[str, pd.DataFrame], np.ndarray | None, np.ndarray]:
@@ -113,9 +104,9 @@ class ViewTables:
 def read_views(path: str | Path, request: Request | None = None) -> MultiViewData:
     """Read views, and labels where there are some, and mend what can be.
 
-    Columns of categories become columns of 0 and 1, those that tell nothing are left out, single
-    empty cells are filled with the median of their column, and the views joined by the identifiers
-    of their rows; warnings say so. What a column is, `viewmend.data.columns` decides.
+    Columns of categories become columns of 0 and 1, those that tell nothing are left out, and the
+    views are joined by the identifiers of their rows; warnings say so. What a column is,
+    `viewmend.data.columns` decides. Single empty cells stay NaN: ``fit`` and ``predict`` fill them.
 
     Parameters
     ----------
@@ -136,11 +127,11 @@ def read_views(path: str | Path, request: Request | None = None) -> MultiViewDat
     InvalidViewsError, InvalidLabelsError, OSError
     """
     tables = read_view_tables(path, request)
-    return _described(tables.aligned(tables.medians()), Path(path))
+    return _described(tables.aligned(), Path(path))
 
 
 def read_view_tables(path: str | Path, request: Request | None = None) -> ViewTables:
-    """Read views without joining them, to look at what is wrong or to fill cells otherwise.
+    """Read views without joining them, to look at what is wrong with them.
 
     Parameters
     ----------
