@@ -134,10 +134,11 @@ class MultiViewClassifier(HTMLReprMixin, ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
     ) -> tuple[MultiViewData, Labels]:
         data = check_views(X, mask=mask, view_sizes=self.view_sizes, dtype=dtype)
-        self.cell_fills_ = learn_fills(data, self.missing_cells)
-        data = fill_cells(data, self.cell_fills_)
+        fills = learn_fills(data, self.missing_cells)
+        data = fill_cells(data, fills)
         labels = check_labels(data.y if y is None else y, data.n_samples)
         self._remember_layout(data, labels)
+        self.cell_fills_ = fills
         # Fits on a part of the labels must not find the others beside the views.
         return replace(data, y=None), labels
 
