@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from viewmend import MultiViewData
+from viewmend.data.matching import ViewsOfFit
 from viewmend.data.validation import check_new_views, check_views
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
 NAN = np.nan
-FIT = {"names": ("image", "text"), "n_features": (2, 1), "mask": None, "view_sizes": None}
+FIT = {"fit": ViewsOfFit(("image", "text"), (2, 1)), "mask": None, "view_sizes": None}
 
 
 class NAType:
@@ -96,7 +97,7 @@ def test_new_views_in_any_form_agree(drawn, random):
     views, mask = drawn
     names = tuple("abcd"[: len(views)])
     fitted = check_views(dict(zip(names, views, strict=True)), mask=mask)
-    how = {"names": names, "n_features": fitted.n_features, "mask": None, "view_sizes": None}
+    how = {"fit": ViewsOfFit(names, fitted.n_features), "mask": None, "view_sizes": None}
     order = list(names)
     random.shuffle(order)
     shuffled = {name: fitted.views[names.index(name)] for name in order}
@@ -372,8 +373,7 @@ def test_float32_is_for_views_that_it_can_hold(view, dtype):
 
 
 def test_new_values_beyond_float32_are_refused_where_the_fit_kept_float32():
-    X, like = [with_value(1e39)], {"mask": None, "view_sizes": None, "names": ["a"]}
-    like["n_features"] = [X[0].shape[1]]
+    X, like = [with_value(1e39)], {"fit": ViewsOfFit(("a",), (2,))}
     assert check_new_views(X, **like).views[0].dtype == np.float64
     with pytest.raises(InvalidViewsError, match=r"'a' has values beyond 3e\+38 in 1 row\(s\)"):
         check_new_views(X, **like, dtypes=[np.float32])
@@ -454,7 +454,7 @@ def test_all_nan_view_is_allowed_in_new_data():
 
 
 def test_lists_go_by_position_even_if_names_look_like_the_default():
-    fit = {**FIT, "names": ("view 1", "view 0")}
+    fit = {"fit": ViewsOfFit(("view 1", "view 0"), (2, 1))}
     data = check_new_views([image(2), text(2)], **fit)
     assert data.names == ("view 1", "view 0")
     np.testing.assert_array_equal(data.views[0], image(2))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from viewmend.data.annotated import anndata_views, mudata_views
 from viewmend.data.column_names import columns_of_data
@@ -59,7 +60,8 @@ def _open(X: Any) -> GivenViews:
         return X
     if isinstance(X, MultiViewData):
         return _of_container(X)
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not issparse(X):
+        # One of SciPy's formats is a dict of its entries.
         return _of_entries([(str(key), array) for key, array in X.items()], has_names=True)
     if isinstance(X, (list, tuple)) and not _is_rows(X):
         return _of_entries([(default_name(v), array) for v, array in enumerate(X)])
@@ -173,5 +175,5 @@ def split(given: GivenViews, view_sizes: Sequence[int] | None) -> GivenViews:
 
 def blocks(array: np.ndarray, sizes: Sequence[int]) -> dict[str, np.ndarray]:
     """Columns of a matrix, or their names, view by view."""
-    parts = np.split(array, np.cumsum(sizes)[:-1], axis=-1)
-    return {default_name(v): part for v, part in enumerate(parts)}
+    ends = np.cumsum(sizes)
+    return {default_name(v): array[..., end - sizes[v] : end] for v, end in enumerate(ends)}

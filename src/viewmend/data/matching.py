@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
+from viewmend.data.column_names import columns_of_fit
 from viewmend.data.containers import TABLE, default_name, split
 from viewmend.data.given import GivenViews
 from viewmend.data.input_arrays import as_matrix, some_of, view_title
+from viewmend.data.sparse import check_sparse
 from viewmend.exceptions import DataWarning, InvalidViewsError
+
+
+class FittedOnViews(Protocol):
+    """An estimator that was fitted on views."""
+
+    view_names_: tuple[str, ...]
+    view_n_features_: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +34,7 @@ class ViewsOfFit:
 
     names: tuple[str, ...]
     n_features: tuple[int, ...]
-    columns: Mapping[str, np.ndarray]
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def stacked_columns(self) -> np.ndarray | None:
@@ -37,6 +47,11 @@ class ViewsOfFit:
     def has_names(self) -> bool:
         """Whether the views were told apart by name rather than by place."""
         return self.names != tuple(map(default_name, range(len(self.names))))
+
+
+def views_of_fit(model: FittedOnViews) -> ViewsOfFit:
+    """What an estimator remembers of the views that it was fitted on."""
+    return ViewsOfFit(model.view_names_, model.view_n_features_, columns_of_fit(model))
 
 
 def _or_numbers(wanted: np.ndarray | None, given: np.ndarray) -> np.ndarray | None:
@@ -167,8 +182,13 @@ def _order(given: np.ndarray, wanted: np.ndarray, title: str) -> np.ndarray | No
 def _reordered(array: Any, order: np.ndarray | None, title: str) -> Any:
     if order is None:
         return array
-    # Frames first, as those of Dask are not in memory.
-    return array.iloc[:, order] if hasattr(array, "iloc") else as_matrix(array, title)[:, order]
+    if hasattr(array, "iloc"):
+        # A frame, perhaps of Dask, which is not in memory.
+        return array.iloc[:, order]
+    if issparse(array):
+        check_sparse(array, title)
+        return csr_array(array)[:, order]
+    return as_matrix(array, title)[:, order]
 
 
 def _warn_of_names_on_one_side(given: GivenViews, fit: ViewsOfFit) -> None:

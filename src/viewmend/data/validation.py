@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -118,29 +118,25 @@ def _check_class_numbers(y: ArrayLike | None, n_samples: int) -> np.ndarray:
 
 def check_new_views(
     X: object,
+    fit: ViewsOfFit,
     *,
-    mask: ArrayLike | None,
-    view_sizes: Sequence[int] | None,
-    names: Sequence[str],
-    n_features: Sequence[int],
+    mask: ArrayLike | None = None,
+    view_sizes: Sequence[int] | None = None,
     dtypes: Sequence[DTypeLike] | None = None,
-    columns: Mapping[str, np.ndarray] | None = None,
 ) -> MultiViewData:
-    """Views for prediction, which must fit those seen in ``fit``: its ``names`` and widths.
+    """Views for prediction, which must fit those seen in ``fit``: names, widths and columns.
 
     As `check_views`, but a view may be missing from all samples: None in place of its array, or
-    left out of a dict. A dict is put in the order of ``names``, and so is a `MultiViewData` whose
-    views have names; columns of ``mask`` always follow ``names``, unless it is a frame. One 2-D
-    array is split into blocks of ``n_features`` columns. ``columns``, names of the columns by view
-    as far as fit saw any, are put in their order, and others refused. ``dtypes`` are those of the
-    views in the result, by default float64.
+    left out of a dict. A dict is put in the order of fit, and so is a `MultiViewData` whose views
+    have names; columns of ``mask`` always follow that order, unless it is a frame. One 2-D array is
+    split as in fit. Columns that have names, there and here, are put in the order of fit, and
+    others refused. ``dtypes`` are those of the views in the result, by default float64.
     """
-    fit = ViewsOfFit(tuple(names), tuple(n_features), columns or {})
     given = in_layout_of_fit(opened(X, view_sizes), fit)
     given_views = as_matrices({name: a for name, a in given.arrays.items() if a is not None})
     n_samples = common_rows(given_views)
     views = {}
-    for name, width in zip(names, n_features, strict=True):
+    for name, width in zip(fit.names, fit.n_features, strict=True):
         views[name] = given_views.get(name, np.full((n_samples, width), np.nan))
         if views[name].shape[1] != width:
             msg = (

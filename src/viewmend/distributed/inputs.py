@@ -155,14 +155,8 @@ def read_chunk(
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", DataWarning)
         try:
-            data = check_new_views(
-                views,
-                mask=mask,
-                view_sizes=None,
-                names=layout.names,
-                n_features=layout.n_features,
-                dtypes=[layout.dtype] * n_views,
-            )
+            fit = ViewsOfFit(layout.names, layout.n_features)
+            data = check_new_views(views, fit, mask=mask, dtypes=[layout.dtype] * n_views)
         except InvalidViewsError as error:
             msg = f"{where}: {error}"
             raise type(error)(msg) from error

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.data.column_names import columns_of_fit
 from viewmend.data.given import GivenViews
-from viewmend.data.matching import ViewsOfFit
+from viewmend.data.matching import views_of_fit
 from viewmend.distributed.inputs import is_lazy, lazy_like_fit, lazy_views
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 from viewmend.protocols import StateOfFit
@@ -133,8 +132,7 @@ def _over_chunks(
     import dask.array as da
     from dask.delayed import delayed
 
-    fit = ViewsOfFit(model.view_names_, model.view_n_features_, columns_of_fit(model))
-    X, names = lazy_like_fit(X, fit)
+    X, names = lazy_like_fit(X, views_of_fit(model))
     views, mask = lazy_views(X, mask, model.view_n_features_)
     rows = next(iter(view for view in views.values() if view is not None)).chunks[0]
     light = delayed(model.for_prediction(), traverse=False)

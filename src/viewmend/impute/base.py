@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.data.column_names import ColumnNamesMixin, columns_of_data, columns_of_fit
+from viewmend.data.column_names import ColumnNamesMixin, columns_of_data
 from viewmend.data.container import MultiViewData
+from viewmend.data.matching import views_of_fit
 from viewmend.data.validation import check_new_views, check_views
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.parameters import Rule, check_parameters, fresh_fit
@@ -89,14 +90,7 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
             All rows observed; those of ``X`` unchanged.
         """
         check_is_fitted(self)
-        data = check_new_views(
-            X,
-            mask=mask,
-            view_sizes=self.view_sizes,
-            names=self.view_names_,
-            n_features=self.view_n_features_,
-            columns=columns_of_fit(self),
-        )
+        data = check_new_views(X, views_of_fit(self), mask=mask, view_sizes=self.view_sizes)
         complete = data.observed.all()
         return _completed(data, data.views if complete else self._complete(data))
 

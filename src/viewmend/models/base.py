@@ -21,10 +21,11 @@ from viewmend.callbacks.notify import WatchedMixin, with_callbacks
 from viewmend.callbacks.progress import LogRounds
 from viewmend.callbacks.protocol import Callback
 from viewmend.core.common.class_shares import normalise_rows
-from viewmend.data.column_names import ColumnNamesMixin, columns_of_data, columns_of_fit
+from viewmend.data.column_names import ColumnNamesMixin, columns_of_data
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, check_labels, labelled_part
+from viewmend.data.matching import views_of_fit
 from viewmend.data.validation import check_new_views, check_views
 from viewmend.exceptions import DataWarning, UnusableArgumentError
 from viewmend.html_repr import HTMLReprMixin
@@ -354,10 +355,8 @@ class InductiveMixin:
         check_is_fitted(self)
         return check_new_views(
             X,
+            views_of_fit(self),
             mask=mask,
             view_sizes=self.view_sizes,
-            names=self.view_names_,
-            n_features=self.view_n_features_,
             dtypes=self._view_dtypes(),
-            columns=columns_of_fit(self),
         )

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.core.common.calibration import Calibration
-from viewmend.data.column_names import columns_of_fit
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, check_labels
+from viewmend.data.matching import views_of_fit
 from viewmend.data.validation import check_new_views
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.inspection import Inspection, inspect_data
@@ -182,14 +182,7 @@ def _views(model: FittedClassifier, X: object, mask: ArrayLike | None) -> MultiV
     """The views as ``fit`` read them; what it had to warn of stands among the findings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        return check_new_views(
-            X,
-            mask=mask,
-            view_sizes=model.view_sizes,
-            names=model.view_names_,
-            n_features=model.view_n_features_,
-            columns=columns_of_fit(model),
-        )
+        return check_new_views(X, views_of_fit(model), mask=mask, view_sizes=model.view_sizes)
 
 
 def _inspected(
