@@ -161,6 +161,7 @@ ARRAYS = {
     "other bytes": lambda view: view.astype(">f8"),
     "csr": scipy.sparse.csr_array,
     "coo": scipy.sparse.coo_matrix,
+    "dok": scipy.sparse.dok_array,
 }
 
 
@@ -168,6 +169,14 @@ ARRAYS = {
 def test_other_arrays_are_those_they_stand_for(convert, plain):
     again = mend().fit([convert(view) for view in VIEWS], Y)
     assert_array_equal(again.label_distributions_, plain.label_distributions_)
+
+
+@pytest.mark.parametrize("convert", [scipy.sparse.csr_array, scipy.sparse.dok_array])
+def test_one_sparse_table(convert):
+    table = np.hstack([BLOBS.views[0], BLOBS.views[1]])
+    read = check_views(convert(table), view_sizes=(3, 4))
+    for view, expected in zip(read.views, BLOBS.views, strict=True):
+        assert_array_equal(view, expected)
 
 
 def test_arrays_on_disk(plain, tmp_path):
@@ -297,7 +306,7 @@ def test_a_mudata_is_fitted_and_predicted_directly(convert, plain):
     assert_array_equal(model.transduction_, in_order_of(mdata, KINDS[plain.transduction_]))
     joined = mend().fit(from_mudata(mdata, "kind"))
     assert_array_equal(model.label_distributions_, joined.label_distributions_)
-    new = multimodal(BLOBS.views)
+    new = multimodal(BLOBS.views, convert)
     new = new[:, [*new["rna"].var_names[::-1], *new["protein"].var_names]].copy()
     expected = KINDS[plain.predict(list(BLOBS.views))]
     assert_array_equal(model.predict(new), in_order_of(new, expected))

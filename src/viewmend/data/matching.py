@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,13 @@ from viewmend.data.containers import TABLE, default_name, split
 from viewmend.data.given import GivenViews
 from viewmend.data.input_arrays import as_table, some_of, view_title
 from viewmend.exceptions import DataWarning, InvalidViewsError
+
+
+class FittedOnViews(Protocol):
+    """An estimator that was fitted on views."""
+
+    view_names_: tuple[str, ...]
+    view_n_features_: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +47,8 @@ class ViewsOfFit:
         return self.names != tuple(map(default_name, range(len(self.names))))
 
 
-def views_of_fit(model: Any) -> ViewsOfFit:
-    """Those that an estimator was fitted on."""
+def views_of_fit(model: FittedOnViews) -> ViewsOfFit:
+    """What an estimator remembers of the views that it was fitted on."""
     return ViewsOfFit(model.view_names_, model.view_n_features_, columns_of_fit(model))
 
 
