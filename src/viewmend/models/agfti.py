@@ -40,12 +40,7 @@ from viewmend.models.agfti_problem import (
     solve_problem,
     warn_of_uneven_labels,
 )
-from viewmend.models.base import (
-    WITHOUT_EFFECT,
-    InductiveMixin,
-    TwoStepClassifier,
-    ViewLayout,
-)
+from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.explanation import Explanation, explain_propagated
 from viewmend.models.fitted_state import AGFTIState
