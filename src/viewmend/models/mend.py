@@ -14,7 +14,7 @@ from viewmend.callbacks.notify import kept_or_made, starting_point
 from viewmend.core.common.calibration import proven_temperature
 from viewmend.core.common.content_order import canonical_order
 from viewmend.core.graphs.spreading import joined_to_label
-from viewmend.core.mend.geometry import MendGeometry, build_geometry, view_graphs
+from viewmend.core.mend.geometry import MendGeometry, Tell, build_geometry, view_graphs
 from viewmend.core.mend.held_out import N_FOLDS, scores_without
 from viewmend.core.mend.induction import induce_classes, make_induction
 from viewmend.core.mend.labelling import Labelling
@@ -282,7 +282,9 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         state = MendState(labels.codes, labels.shares(), final_weights(stage), for_new, order)
         self._store_graph(mended, inverse_order)
         self.off_graph_ = ~joined_to_label(self.graph_, labels.labelled)
-        hold_out = partial(cross_fitted_scores, graphs, ordered, labelling, settings)
+        hold_out = partial(
+            cross_fitted_scores, graphs, ordered, labelling, settings, self.tell_stage
+        )
         scores, scored = stage.P[inverse_order], np.asarray(stage.P[inverse_order].any(axis=1))
         self._store_calibrated(
             scores * state.class_weights, labels, scored, state, {CROSS_FIT: hold_out}
@@ -332,6 +334,7 @@ def cross_fitted_scores(
     geometry: MendGeometry,
     labelling: Labelling,
     settings: MendSettings,
+    tell: Tell,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores of labelled samples by runs that do not see their labels, and their codes.
 
@@ -341,6 +344,9 @@ def cross_fitted_scores(
     if labelling.Y.sum(axis=0).max() < 2:
         return np.empty((0, labelling.Y.shape[1])), np.empty(0, dtype=np.int64)
     folds = label_folds(codes, np.arange(len(codes)), N_FOLDS)
+    scores = []
     with serial_blas():
-        scores = [scores_without(fold, graphs, geometry, labelling, settings) for fold in folds]
+        for turn, fold in enumerate(folds):
+            tell(f"calibration {turn + 1} of {len(folds)}", turn, len(folds))
+            scores.append(scores_without(fold, graphs, geometry, labelling, settings))
     return np.concatenate(scores), codes[np.concatenate(folds)]
