@@ -334,7 +334,9 @@ def test_foreign_files_are_told_from_truncated_ones(files):
 
 def test_a_file_of_version_0_1_says_so():
     path = Path(__file__).parent / "data" / "model_0_1.vm"
-    with pytest.raises(ModelFileError, match=r"written by viewmend 0\.1 .* save with this version"):
+    with pytest.raises(
+        ModelFileError, match=r"written by an older viewmend \(schema 1\).* save with this version"
+    ):
         load(path)
 
 

@@ -59,11 +59,11 @@ def split_columns(matrix: Any, view_sizes: Sequence[int]) -> dict[str, object]:
     return {f"view {v}": matrix[:, end - sizes[v] : end] for v, end in enumerate(ends)}
 
 
-def as_table(X: object) -> Any:
+def as_table(X: object, title: str = "X") -> Any:
     """One array `as_matrix`, or by rows if it is sparse: some of its blocks may stay so."""
-    if not scipy.sparse.issparse(X) or width(X, "X") == 0:
-        return as_matrix(X, "X")
-    check_sparse(X, "X")
+    if not scipy.sparse.issparse(X) or width(X, title) == 0:
+        return as_matrix(X, title)
+    check_sparse(X, title)
     return scipy.sparse.csr_array(X)
 
 
