@@ -29,9 +29,8 @@ from viewmend.storage.errors import DAMAGED, ModelFileError, expect
 from viewmend.version import __version__
 
 FORMAT = "viewmend model"
-# Raised whenever a reader could not make sense of a file of the other.
+# Raised whenever a reader could not make sense of a file of the other; 1 is that of version 0.1.
 SCHEMA = 3
-EARLIER = {1: "viewmend 0.1", 2: "an earlier viewmend"}
 MANIFEST = "model.json"
 KEYS = {"format", "schema", "versions", "class", "parameters", "fitted", "arrays"}
 
@@ -307,9 +306,9 @@ def _check_schema(manifest: Any) -> None:
         raise ModelFileError(msg)
     if schema < SCHEMA:
         msg = (
-            f"the file was written by {EARLIER[schema]} (schema {schema}), and this version reads "
+            f"the file was written by an older viewmend (schema {schema}), and this version reads "
             f"files of schema {SCHEMA}; fit again and save with this version, or open the file "
-            f"with {EARLIER[schema]}"
+            f"with the older one"
         )
         raise ModelFileError(msg)
 
