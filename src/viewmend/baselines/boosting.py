@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from viewmend.baselines.base import BaselineClassifier, Grid, Solution, with_unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
-from viewmend.models.base import InductiveMixin
+from viewmend.models.inductive import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 
 

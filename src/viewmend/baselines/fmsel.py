@@ -26,7 +26,7 @@ from viewmend.core.graphs.neighbours import directed_neighbour_graph
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
-from viewmend.models.base import InductiveMixin
+from viewmend.models.inductive import InductiveMixin
 from viewmend.parameters import Real, Rule
 
 # Weight that holds the labelled rows at their labels.

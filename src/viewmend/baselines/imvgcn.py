@@ -22,7 +22,7 @@ from viewmend.core.graphs.spreading import normalise_graph
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
-from viewmend.models.base import InductiveMixin
+from viewmend.models.inductive import InductiveMixin
 from viewmend.parameters import Each, Integer, OneOf, Real, Rule
 
 # Keeps the Cholesky factor of nearly dependent weights finite.

@@ -18,7 +18,7 @@ from viewmend.core.common.simplex import power_weights
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute.base import ViewImputer
-from viewmend.models.base import InductiveMixin
+from viewmend.models.inductive import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 
 # Rounds over which the objective must stand still.

@@ -19,7 +19,7 @@ from viewmend.baselines.base import BaselineClassifier, Grid, Solution, with_uni
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.impute import ColumnMeanImputer
-from viewmend.models.base import InductiveMixin
+from viewmend.models.inductive import InductiveMixin
 from viewmend.parameters import Integer, Real, Rule
 
 

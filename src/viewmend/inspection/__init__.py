@@ -100,11 +100,9 @@ def _read(given: GivenViews, mask: ArrayLike | None, names: Sequence[str] | None
 
 def _read_labels(X: object, y: object, n_samples: int) -> tuple[Labels | None, list[Finding]]:
     """Labels as far as there are any to use, and why a fit refuses them, if it does."""
-    y = labels_for(X, y)
-    if y is None:
-        return None, []
     try:
-        return read_labels(y, n_samples), []
+        y = labels_for(X, y)
+        return None if y is None else read_labels(y, n_samples), []
     except InvalidLabelsError as error:
         message, _, remedy = str(error).partition("; ")
     refused = [Finding("error", "labels", message, remedy)]

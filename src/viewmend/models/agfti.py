@@ -43,10 +43,11 @@ from viewmend.models.agfti_problem import (
     warn_unless_converged,
 )
 from viewmend.models.apart import warn_of_unreachable
-from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier, ViewLayout
+from viewmend.models.base import WITHOUT_EFFECT, TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.explanation import Explanation, explain_propagated
 from viewmend.models.fitted_state import AGFTIState
+from viewmend.models.inductive import InductiveMixin
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 from viewmend.protocols import ClassPrior, Damping, Seed
 
@@ -79,8 +80,8 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
     Parameters
     ----------
     n_anchors : int or "auto", default="auto"
-        Anchors per view, ``m``. "auto" takes the largest power of two that is at most 256 and at
-        most a quarter of the observed rows of every view.
+        Anchors per view, ``m``; "auto" is the largest power of two up to 256 and up to a quarter
+        of the observed rows of every view.
     n_neighbors : int, default=7
         Anchors joined to a sample, ``k``.
     anchor_method : {"bkhk", "kmeans", "random"}, default="bkhk"
@@ -135,13 +136,11 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         NumPy. Input is checked on the host, and fitted attributes are NumPy arrays. PyTorch's own
         setting decides on TF32 in float32, which is off unless it was switched on.
     random_state : int, numpy Generator or None, default=None
-        Of the anchors. With "graph" they also depend on the content of the views, but on no
-        order.
+        Of the anchors; with "graph" these depend on the content of the views too.
     n_jobs : int, optional
         Threads; None takes as many as Numba has, -1 every core. Bits do not depend on it.
     verbose : int, default=0
-        Above 0, one line per round on standard error. Callbacks see the samples in an order of
-        their content with "graph".
+        One line per round on standard error, above 0.
 
     Attributes
     ----------
@@ -154,7 +153,7 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
     confidence_, calibration_, zero_row_evidence_, observed_, cell_fills_
         As in `MendClassifier`.
     unreachable_ : array (n_samples,) of bool
-        Samples that no path joins to a label, or without any view: they get the class shares.
+        Samples that no path joins to a label, or without any view; they get the class shares.
     view_weights_ : array (n_views,)
         ``alpha``.
     fused_graph_ : array (n_samples, n_anchors)

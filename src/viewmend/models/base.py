@@ -13,24 +13,21 @@ from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from viewmend.backend.threads import limited_threads
 from viewmend.callbacks.notify import WatchedMixin, with_callbacks
 from viewmend.callbacks.progress import LogRounds
 from viewmend.callbacks.protocol import Callback
 from viewmend.core.common.class_shares import normalise_rows
-from viewmend.core.common.zero_rows import with_evidence
-from viewmend.data.cells import DEFAULT, CellFill, fill_cells, learn_fills
+from viewmend.data.cells import DEFAULT, fill_cells, learn_fills
 from viewmend.data.column_names import ColumnNamesMixin, columns_of_data
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, check_labels, labelled_part
-from viewmend.data.matching import views_of_fit
-from viewmend.data.validation import check_new_views, check_views
+from viewmend.data.validation import check_views
 from viewmend.exceptions import UnusableArgumentError
 from viewmend.html_repr import HTMLReprMixin
-from viewmend.models.apart import FitSamples, comparable_new, comparable_samples
+from viewmend.models.apart import FitSamples, comparable_samples
 from viewmend.parameters import Rule, check_parameters, fresh_fit, short
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -325,80 +322,3 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
 
     def _new_callbacks(self) -> list[Callback]:
         return ([LogRounds()] if self.verbose else []) + super()._new_callbacks()
-
-
-class InductiveMixin:
-    """``predict`` and ``predict_proba`` for classifiers that can score unseen samples.
-
-    Subclasses define ``_score_new(data, X)``, which returns scores (n_new, n_classes) of any scale;
-    negative ones count as zero. It gets the samples that can be compared, and ``X`` as it came.
-    """
-
-    # Of MultiViewClassifier and of the subclass.
-    classes_: np.ndarray
-    view_names_: tuple[str, ...]
-    view_n_features_: tuple[int, ...]
-    view_sizes: Sequence[int] | None
-    zero_row_evidence_: np.ndarray | None
-    cell_fills_: tuple[CellFill, ...]
-    _distributions: Callable[[np.ndarray], np.ndarray]
-    _score_new: Callable[..., np.ndarray]
-    _dense_columns: ClassVar[int | None]
-
-    def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
-        """Classes of new samples; parameters as in ``predict_proba``.
-
-        Returns
-        -------
-        array (n_new,)
-        """
-        shares = self.predict_proba(X, mask)
-        return self.classes_[self._decided(shares)]
-
-    def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
-        """Class shares of new samples, seen through any subset of the views.
-
-        This is induction: for the samples of ``fit`` see ``label_distributions_``. Samples without
-        any view get the class shares of the labelled samples, and are warned about.
-
-        Parameters
-        ----------
-        X : views of the new samples, in any form that ``fit`` takes
-        mask : array (n_new, n_views) of bool, optional
-            False where a sample is missing from a view, in place of NaN rows.
-
-        Returns
-        -------
-        array (n_new, n_classes)
-            Rows sum to one.
-        """
-        data = self._check_predict(X, mask)
-        evidence = self.zero_row_evidence_
-        part = comparable_new(data, zero_apart=evidence is not None)
-        if part.whole:
-            return self._distributions(self._score_new(data, X))
-        scores = np.zeros((data.n_samples, len(self.classes_)))
-        if len(part.rows):
-            scores[part.rows] = self._score_new(part.data, X)
-        shares = self._distributions(scores)
-        return shares if evidence is None else with_evidence(shares, part.zero, evidence)
-
-    def _decided(self, shares: np.ndarray) -> np.ndarray:
-        """Codes of the classes that the shares (n_new, n_classes) decide for: the largest."""
-        return np.asarray(np.argmax(shares, axis=1))
-
-    def _view_dtypes(self) -> Sequence[DTypeLike] | None:
-        """Number types that the fit kept the views in; None if all are float64."""
-        return None
-
-    def _check_predict(self, X: Any, mask: Any) -> MultiViewData:
-        check_is_fitted(self)
-        data = check_new_views(
-            X,
-            views_of_fit(self),
-            mask=mask,
-            view_sizes=self.view_sizes,
-            dtypes=self._view_dtypes(),
-            dense_columns=self._dense_columns,
-        )
-        return fill_cells(data, self.cell_fills_)

@@ -25,12 +25,13 @@ from viewmend.data.cells import DEFAULT, MISSING_CELLS
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.data.sparse import DENSE_COLUMNS
-from viewmend.models.base import WITHOUT_EFFECT, InductiveMixin, TwoStepClassifier
+from viewmend.models.base import WITHOUT_EFFECT, TwoStepClassifier
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.cross_fit import label_folds
 from viewmend.models.decisions import CLASS_WEIGHT, ClassWeight
 from viewmend.models.explanation import Explanation, explain_mended
 from viewmend.models.fitted_state import MendState
+from viewmend.models.inductive import InductiveMixin
 from viewmend.models.mend_problem import (
     check_room,
     make_geometry_settings,
