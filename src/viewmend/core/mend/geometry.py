@@ -108,8 +108,8 @@ def build_geometry(
     rows = [np.flatnonzero(column) for column in observed.T]
     # A missing row takes part in nothing: each view is reduced to the rows it has.
     given = [X_v[rows_v] for X_v, rows_v in zip(views, rows, strict=True)]
-    components = [fit_components(X_v) if issparse(X_v) else None for X_v in given]
-    seen = [as_dense_rows(X_v, c) for X_v, c in zip(given, components, strict=True)]
+    components = parallel_map(lambda X: fit_components(X) if issparse(X) else None, given)
+    seen = parallel_map(lambda pair: as_dense_rows(*pair), zip(given, components, strict=True))
 
     def fit(X: np.ndarray) -> dict[str, Representation]:
         return represent(X, settings.representations)
