@@ -31,6 +31,7 @@ INTERNAL = {
     "cli",
     "core",
     "demo",
+    "extras",
     "html_repr",
     "memory",
     "models",
