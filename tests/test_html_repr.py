@@ -90,6 +90,7 @@ def test_fitted_model_shows_coverage_weights_and_status_above_the_diagram():
         "classes": "3: 0, 1, 2",
         "status": "done",
         "rounds": str(model.n_iter_),
+        "accuracy": str(model.estimated_accuracy_),
     }
     expected = 100 * np.column_stack([DATA.observed.mean(axis=0), model.view_weights_])
     np.testing.assert_allclose(bars(page), expected.ravel(), atol=0.05)

@@ -191,6 +191,7 @@ def test_several_metrics_at_once_and_in_another_process():
     assert (found["test_f1_macro"] != alone).any()
 
 
+@pytest.mark.filterwarnings("ignore:the model is no better than chance")
 def test_probabilities_of_cross_val_predict_have_a_class_for_unlabelled_samples():
     """What the documentation warns of, as long as scikit-learn does it."""
     found = cross_val_predict(clone(QUICK), DATA, Y, cv=3, method="predict_proba")

@@ -271,7 +271,7 @@ def test_settings_of_the_caller_are_left_alone(fitted, ax):
 
 def test_without_matplotlib_drawing_names_the_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install viewmend\[plot\]"):
+    with pytest.raises(ImportError, match=r"pip install .*\[plot\]'"):
         plot_confusion([0, 1], [0, 1], [0, 1], None)
 
 

@@ -88,7 +88,7 @@ def judge(code: int, out: str, err: str, case: str) -> Outcome:
         return Outcome(Verdict.FOREIGN, told)
     if DIFFERENT in out or SETTINGS in out:
         return Outcome(Verdict.SILENT, told)
-    if code == 130 and len(err.strip().splitlines()) == err.count("Interrupted:") == 1:
+    if code == 130 and err.count("Interrupted:") == 1:
         return Outcome(Verdict.REFUSED, told)
     # Also a fit that had ended before the signal came.
     return Outcome(Verdict.RIGHT if code == 0 else Verdict.FOREIGN, told)

@@ -207,7 +207,7 @@ def test_absent_gpu_is_an_error(monkeypatch):
 
 def test_absent_torch_is_an_error_that_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"pip install viewmend\[torch\]"):
+    with pytest.raises(ImportError, match=r"pip install .*\[torch\]'"):
         IMvGCNClassifier().fit(TASK.data, TASK.y)
 
 

@@ -86,7 +86,7 @@ def test_the_next_fit_after_an_interrupt_has_the_right_bits(method):
     assert digest(model.set_callbacks().fit(task.data, task.y)) == expected
 
 
-def test_an_interrupted_command_says_so_in_one_line(tmp_path, monkeypatch):
+def test_an_interrupted_command_says_what_was_kept(tmp_path, monkeypatch):
     def interrupted(*_arguments):
         raise KeyboardInterrupt
 
@@ -94,7 +94,9 @@ def test_an_interrupted_command_says_so_in_one_line(tmp_path, monkeypatch):
     command = ["fit", str(tmp_path), "-l", "y", "-o", str(tmp_path / "never.vm")]
     result = CliRunner().invoke(app, command, prog_name="viewmend")
     assert result.exit_code == 130
-    assert result.stderr == "Interrupted: viewmend fit was stopped before its end.\n"
+    first, *others = result.stderr.splitlines()
+    assert first == "Interrupted: you stopped viewmend fit (Ctrl-C) before its end."
+    assert "Nothing was kept" in " ".join(others)
     assert result.stdout == ""
 
 

@@ -362,12 +362,12 @@ def test_time_limit_stops_after_the_round_that_exceeds_it():
 def test_log_has_one_line_per_round_with_its_change(capsys):
     stream = io.StringIO()
     model = quick().set_callbacks(LogRounds(stream)).fit(TASK.data, TASK.y)
-    lines = stream.getvalue().splitlines()
+    lines = [line for line in stream.getvalue().splitlines() if " change " in line]
     told = zip(model.history_, lines, strict=True)
     assert all(f"change {round_.change:.1e}" in line for round_, line in told)
     assert capsys.readouterr() == ("", "")
     quick(verbose=1).fit(TASK.data, TASK.y)
-    assert capsys.readouterr().err.count("round") == 4
+    assert capsys.readouterr().err.count(" change ") == 4
 
 
 @pytest.mark.parametrize("part", ["alignment", "weights", "imputation"])

@@ -170,7 +170,7 @@ def without_torch(monkeypatch):
 def test_device_without_torch_says_what_to_install(monkeypatch):
     without_torch(monkeypatch)
     for device in ("cpu", "cuda"):
-        with pytest.raises(ImportError, match=r"pip install viewmend\[torch\], or set device=None"):
+        with pytest.raises(ImportError, match=r"pip install .*\[torch\]', or set device=None"):
             fitted("graph", device=device)
     assert fitted("graph", device="auto", max_iter=1).n_iter_ == 1
 

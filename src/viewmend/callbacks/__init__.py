@@ -23,8 +23,10 @@ A callback may have any of these methods too:
 ``starting_point(problem)``
     Answers with a `viewmend.core.agfti.state.Progress` for AGF-TI to go on from, or a
     `viewmend.core.mend.recipe.MendProgress` for Mend, or None.
+``on_rounds_begin()``
+    Rounds begin, from the first one.
 ``on_resume(history)``
-    The rounds before the first one of this fit, where a callback knew some.
+    They go on instead after these, which a callback knew.
 
 Callbacks are attached by ``set_callbacks`` of an estimator, are not parameters, are not copied by
 ``clone`` and not saved. Those of `LabelSearchCV` watch the comparisons of its points, those of its

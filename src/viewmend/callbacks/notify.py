@@ -127,14 +127,17 @@ def starting_point(callbacks: Sequence[Callback], problem: ResumableProblem) -> 
     """Rounds, in NumPy arrays, that a callback kept of an earlier run; None to begin anew.
 
     The first whose ``starting_point(problem)`` has any gives them; ``on_resume(history)`` tells
-    them to all.
+    them to all, or ``on_rounds_begin()`` that there are none.
     """
     # All of them are asked, for they learn of the problem by it.
     answers: list[LoopProgress | None] = [
         _tell(callback, "starting_point", problem) for callback in callbacks
     ]
     progress = next((answer for answer in answers if answer is not None), None)
-    if progress is not None:
+    if progress is None:
+        for callback in callbacks:
+            _tell(callback, "on_rounds_begin")
+    else:
         for callback in callbacks:
             _tell(callback, "on_resume", progress.history)
     return progress

@@ -110,8 +110,7 @@ class ProgressBar:
         words = f"{self._fit.name}: {name}"
         self._progress.update(task, description=words, completed=done, total=total, refresh=True)
 
-    def starting_point(self, _problem: Any) -> None:
-        """Rounds begin."""
+    def on_rounds_begin(self) -> None:
         self._show_round_after(0)
 
     def on_resume(self, history: Sequence[Any]) -> None:

@@ -137,10 +137,8 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
         setting decides on TF32 in float32, which is off unless it was switched on.
     random_state : int, numpy Generator or None, default=None
         Of the anchors; with "graph" these depend on the content of the views too.
-    n_jobs : int, optional
-        Threads; None takes as many as Numba has, -1 every core. Bits do not depend on it.
-    verbose : int, default=0
-        One line per round on standard error, above 0.
+    n_jobs, verbose
+        As in `MendClassifier`.
 
     Attributes
     ----------
