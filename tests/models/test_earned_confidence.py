@@ -7,7 +7,7 @@ from sklearn.base import clone
 from viewmend import AGFTIClassifier, MendClassifier
 from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.datasets import hide, load_uci_digits, make_multiview_blobs
-from viewmend.exceptions import DataWarning
+from viewmend.exceptions import DataWarning, InvalidViewsError
 
 N_LABELS = 60
 MEND = MendClassifier(n_landmarks=60)
@@ -36,12 +36,21 @@ def test_noise_is_told_and_gives_no_confidence(seed):
     assert "not shown to be better than guessing" in repr(model)
 
 
-def test_views_of_one_value_give_no_confidence():
-    truth = np.arange(200) % 4
+@pytest.mark.parametrize("n_labels", [4, 40])
+def test_views_of_one_value_are_refused(n_labels):
+    """They gave a confidence of 1.0 to classes of which a quarter was right."""
+    y = np.where(np.arange(200) < n_labels, np.arange(200) % 4, -1)
+    with pytest.raises(InvalidViewsError, match="no view tells any two samples apart"):
+        clone(MEND).fit([np.ones((200, 3)), np.full((200, 2), 7.0)], y)
+
+
+def test_a_view_of_one_value_beside_noise_gives_no_confidence():
+    truth = np.random.default_rng(0).integers(0, 4, 200)
     y = np.where(np.arange(200) < 40, truth, -1)
-    with pytest.warns(DataWarning):
-        model = clone(MEND).fit([np.ones((200, 3)), np.full((200, 2), 7.0)], y)
-    assert model.confidence_[y < 0].mean() < 0.35
+    views = [np.ones((200, 3)), np.random.default_rng(1).normal(size=(200, 5))]
+    with pytest.warns(DataWarning, match="no better than chance"):
+        model = clone(MEND).fit(views, y)
+    assert model.confidence_[y < 0].mean() < 0.4
 
 
 def test_estimate_is_near_the_accuracy_on_samples_without_label():

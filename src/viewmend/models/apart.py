@@ -187,6 +187,21 @@ def _check_views(data: MultiViewData, content: np.ndarray) -> None:
                 f"expected at least one other value; leave the view out"
             )
             raise InvalidViewsError(msg)
+    if len(content) > 1 and all(map(_is_constant, data.views, content.T)):
+        msg = (
+            f"no view tells any two samples apart: every row of {some_of(data.names)} is the same; "
+            f"expected values that differ between samples"
+        )
+        raise InvalidViewsError(msg)
+
+
+def _is_constant(view: Any, kept: np.ndarray) -> bool:
+    """Whether all rows of a view are the same; those that are wide and sparse are not asked."""
+    rows = np.flatnonzero(kept)
+    # Most views show it in two rows.
+    return not issparse(view) and not any(
+        np.any(view[some] != view[rows[0]]) for some in (rows[:2], rows)
+    )
 
 
 def _classes_without(content: np.ndarray, labels: Labels) -> np.ndarray:
