@@ -13,8 +13,9 @@ from rich.text import Text
 
 from viewmend.cli import options
 from viewmend.cli.console import json_label, refusals, short_warnings, show_table, write_json
+from viewmend.cli.wording import for_command_line
 from viewmend.data import read_view_tables
-from viewmend.inspection import Inspection
+from viewmend.inspection import Finding, Inspection
 from viewmend.inspection.tables import inspect_tables
 from viewmend.text import printable
 
@@ -78,8 +79,13 @@ def _summary(found: Inspection) -> dict[str, Any]:
             {"label": json_label(label), "n_labelled": count}
             for label, count in found.class_counts.items()
         ],
-        "findings": [asdict(finding) for finding in found.findings],
+        "findings": [_finding(finding) for finding in found.findings],
     }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    """As the command line says it."""
+    return asdict(finding) | {"remedy": for_command_line(finding.remedy)}
 
 
 def _show(console: Console, summary: Mapping[str, Any]) -> None:

@@ -32,6 +32,17 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         r"and pass a dict to name the classes",
         "and name the classes, as in --set \"class_prior={'a': 0.2, 'b': 0.8}\"",
     ),
+    (
+        r"unreadable_as_missing=True \(--unreadable-as-missing on the command line\)",
+        "--unreadable-as-missing",
+    ),
+    (
+        r"missing_cells, or PerView with an imputer, fills them\s+otherwise",
+        "--set missing_cells=median takes medians",
+    ),
+    (r"missing_cells chooses how", "--set missing_cells=median takes medians"),
+    (r"replace (\w+) by None \(--unlabelled on the command line\)", r"name \1 with --unlabelled"),
+    (r"replace (\w+) by None, or name them in --unlabelled,", r"name \1 with --unlabelled"),
     (r"name it in id_column", "name it with --id"),
     (r"or say which one it is", "or name it with --id COLUMN"),
     (r"\by must hold", "the labels must hold"),
