@@ -20,7 +20,7 @@ import numpy as np
 from attacks.forging import RAN, Rng, damaged, forged
 from attacks.outcomes import Outcome, Verdict, judged
 from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier, load, save
-from viewmend.data.columns import Categories
+from viewmend.data.categories import Categories
 from viewmend.data.origin import Origin
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import VersionWarning

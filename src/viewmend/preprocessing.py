@@ -14,10 +14,10 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.containers import TABLE, default_name, opened, split
-from viewmend.data.given import GivenViews
+from viewmend.data.given_views import GivenViews
 from viewmend.data.input_arrays import as_mask, as_matrix, common_rows, some_of, view_title
 from viewmend.data.matching import ViewsOfFit, in_layout_of_fit
+from viewmend.data.opening import TABLE, default_name, opened, split
 from viewmend.data.sparse import check_sparse
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 from viewmend.html_repr import HTMLReprMixin

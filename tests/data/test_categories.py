@@ -7,7 +7,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from viewmend import MendClassifier
 from viewmend.data import Request, from_frames, read_view_tables, read_views
-from viewmend.data.columns import MOST_CATEGORIES, read_columns_as
+from viewmend.data.categories import MOST_CATEGORIES, read_columns_as
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
 pd = pytest.importorskip("pandas", reason="frames need pandas")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.data.given import GivenViews, column_names, names_in
+from viewmend.data.given_views import GivenViews, column_names, names_in
 from viewmend.exceptions import InvalidViewsError
 
 # Name of the matrix of an AnnData itself, beside those of its ``obsm``.

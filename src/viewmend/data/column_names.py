@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.given import column_names
+from viewmend.data.given_views import column_names
 
 
 class ColumnNamesMixin:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from viewmend.data.columns import Categories
+from viewmend.data.categories import Categories
 from viewmend.data.labels import as_label_array, find_unlabelled
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.html_repr import card

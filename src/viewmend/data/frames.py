@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from viewmend.data.columns import (
+from viewmend.data.categories import (
     NumericTable,
     read_columns,
     read_columns_as,
@@ -54,8 +54,8 @@ def from_frames(
     This is an outer join: a sample is any identifier that some frame holds, and it is missing
     from the views whose frame does not hold it or holds an empty row. The frames stay as they are.
 
-    Columns that are not numbers are read as `viewmend.data.columns` says: booleans become 0 and 1,
-    and categories a column of 0 and 1 each, called ``colour=red``. A category of less than 2 cells
+    Columns that are not numbers are read as `viewmend.data.categories` says: booleans become 0 and
+    1, and categories a column of 0 and 1 each, called ``colour=red``. A category of less than 2 cells
     or 1 % of them goes to ``colour=(rare)``. Columns of which nearly all values differ, as
     identifiers and free text do, are left out; warnings say so.
 

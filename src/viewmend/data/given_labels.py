@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.containers import is_annotated, opened
-from viewmend.data.given import check_same_rows, index_of
+from viewmend.data.given_views import check_same_rows, index_of
+from viewmend.data.opening import is_annotated, opened
 from viewmend.data.scverse import labels_in_obs
 from viewmend.exceptions import InvalidLabelsError
 

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from viewmend.data.column_names import columns_of_fit
-from viewmend.data.containers import TABLE, default_name, split
-from viewmend.data.given import GivenViews
+from viewmend.data.given_views import GivenViews
 from viewmend.data.input_arrays import as_table, some_of, view_title
+from viewmend.data.opening import TABLE, default_name, split
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
 

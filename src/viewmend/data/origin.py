@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from viewmend.core.common.content_order import sample_hashes
-from viewmend.data.columns import Categories
+from viewmend.data.categories import Categories
 from viewmend.data.container import MultiViewData
 from viewmend.data.io.loading import ViewTables
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.containers import opened, views_in
-from viewmend.data.given import identifying
+from viewmend.data.given_views import identifying
 from viewmend.data.input_arrays import (
     as_mask,
     as_matrices,
@@ -23,6 +22,7 @@ from viewmend.data.input_arrays import (
 )
 from viewmend.data.magnitudes import as_kept, check_finite, check_seen, kept_dtype
 from viewmend.data.matching import ViewsOfFit, in_layout_of_fit
+from viewmend.data.opening import opened, views_in
 from viewmend.data.sparse import row_extremes
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 

@@ -16,9 +16,9 @@ from numpy.typing import DTypeLike
 from viewmend.data.cells import refuse_missing_cells
 from viewmend.data.column_names import columns_of_data
 from viewmend.data.container import MultiViewData
-from viewmend.data.containers import TABLE, blocks, opened
 from viewmend.data.input_arrays import some_of
 from viewmend.data.matching import ViewsOfFit, in_layout_of_fit, table_in_order_of_fit
+from viewmend.data.opening import TABLE, blocks, opened
 from viewmend.data.validation import check_new_views, without_zero_rows
 from viewmend.exceptions import DataWarning, InvalidViewsError
 

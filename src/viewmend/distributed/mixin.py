@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.data.cells import CellFill
-from viewmend.data.given import GivenViews
+from viewmend.data.given_views import GivenViews
 from viewmend.data.matching import views_of_fit
 from viewmend.distributed.inputs import is_lazy, lazy_like_fit, lazy_views
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError

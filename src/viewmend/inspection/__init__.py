@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.containers import views_in
-from viewmend.data.given import GivenViews
 from viewmend.data.given_labels import labels_for
+from viewmend.data.given_views import GivenViews
 from viewmend.data.input_arrays import as_mask, as_matrices, common_rows
 from viewmend.data.labels import Labels, read_labels, without_marks
+from viewmend.data.opening import views_in
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.inspection.frames import numeric_frames
 from viewmend.inspection.measures import (

@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from viewmend.data.columns import read_columns
+from viewmend.data.categories import read_columns
 from viewmend.data.input_arrays import as_matrix, view_title
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.inspection.measures import Finding
 
 
 def of_fault(fault: Any) -> Finding:
-    """The finding that tells a `viewmend.data.columns.Fault`."""
+    """The finding that tells a `viewmend.data.categories.Fault`."""
     return Finding("error", fault.view, fault.message, fault.remedy)
 
 

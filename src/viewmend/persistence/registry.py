@@ -19,8 +19,8 @@ from viewmend.core.mend.induction import FittedEvidence, FittedView, MendInducti
 from viewmend.core.mend.recipe import MendSettings, StageRecord
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.view_gaussian import ViewGaussian
+from viewmend.data.categories import Categories
 from viewmend.data.cells import CellFill
-from viewmend.data.columns import Categories
 from viewmend.data.origin import Origin
 from viewmend.models.agfti import AGFTIClassifier
 from viewmend.models.base import TwoStepClassifier

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from viewmend.data.columns import NumericTable, refuse
+from viewmend.data.categories import NumericTable, refuse
 from viewmend.data.joining import in_layout
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.parameters import short

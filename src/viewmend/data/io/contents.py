@@ -13,7 +13,7 @@ import numpy as np
 
 from viewmend.data.annotated import MAIN_MATRIX
 from viewmend.data.arrays import as_table
-from viewmend.data.columns import Categories
+from viewmend.data.categories import Categories
 from viewmend.data.io.border import check_size, reading
 from viewmend.data.io.hdf5 import check_hdf5_file
 from viewmend.data.io.mat import read_mat

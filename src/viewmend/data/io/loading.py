@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewmend.data.columns import (
+from viewmend.data.categories import (
     Categories,
     Fault,
     NumericTable,
@@ -61,7 +61,7 @@ class ViewTables:
         What the identifiers are called; None where rows are just counted.
     categories : dict of dict
         By view and column, what columns of categories became.
-    faults : tuple of viewmend.data.columns.Fault
+    faults : tuple of viewmend.data.categories.Fault
         Columns that a fit refuses; their cells are empty here, or the columns left out.
     """
 
@@ -106,7 +106,8 @@ def read_views(path: str | Path, request: Request | None = None) -> MultiViewDat
 
     Columns of categories become columns of 0 and 1, those that tell nothing are left out, and the
     views are joined by the identifiers of their rows; warnings say so. What a column is,
-    `viewmend.data.columns` decides. Single empty cells stay NaN: ``fit`` and ``predict`` fill them.
+    `viewmend.data.categories` decides. Single empty cells stay NaN: ``fit`` and ``predict`` fill
+    them.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ import scipy.sparse
 from viewmend.data.annotated import anndata_views, mudata_views
 from viewmend.data.column_names import columns_of_data
 from viewmend.data.container import MultiViewData
-from viewmend.data.given import GivenViews, index_of, named_columns
+from viewmend.data.given_views import GivenViews, index_of, named_columns
 from viewmend.data.input_arrays import as_table, view_title, with_blank_rows
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import Each, Integer

@@ -17,7 +17,7 @@ from viewmend.parameters import short
 
 @dataclass(frozen=True, eq=False)
 class GivenViews:
-    """What a container holds, not yet checked; `viewmend.data.containers.views_in` makes it.
+    """What a container holds, not yet checked; `viewmend.data.opening.views_in` makes it.
 
     Attributes
     ----------
