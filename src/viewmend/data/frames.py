@@ -55,8 +55,8 @@ def from_frames(
     from the views whose frame does not hold it or holds an empty row. The frames stay as they are.
 
     Columns that are not numbers are read as `viewmend.data.categories` says: booleans become 0 and
-    1, and categories a column of 0 and 1 each, called ``colour=red``. A category of less than 2 cells
-    or 1 % of them goes to ``colour=(rare)``. Columns of which nearly all values differ, as
+    1, and categories a column of 0 and 1 each, called ``colour=red``. A category of less than 2
+    cells or 1 % of them goes to ``colour=(rare)``. Columns of which nearly all values differ, as
     identifiers and free text do, are left out; warnings say so.
 
     Parameters
