@@ -1,9 +1,9 @@
 """What fills missing cells best, judged by the classes that `MendClassifier` then finds.
 
-    python benchmarks/missing_cells.py --data DIR --out missing_cells.csv [--rows 600]
+    python benchmarks/missing_cells.py --data DIR --out missing_cells.csv [--rows 600] [--seeds 0 1]
     python benchmarks/missing_cells.py --out missing_cells.csv --table
 
-Views missing 50 %, 5 % labels, seeds 100 to 104. Of the rows that are left, 5, 20 or 50 % of the
+Views missing 50 %, 5 % labels. Of the rows that are left, 5, 20 or 50 % of the
 cells are hidden: each by itself, or in one block of neighbouring columns per row. Every way to fill
 sees one view and no label. The first form appends one line per fit to the CSV and skips those that
 are there; the second prints means over the seeds, in percent.
@@ -24,14 +24,15 @@ import numpy as np
 from sklearn.impute import KNNImputer
 
 from viewmend import MendClassifier, MultiViewData
+from viewmend.bench.environment import check_publishable, environment
 from viewmend.data import cells
 from viewmend.datasets import Task, hide
 from viewmend.datasets.catalogue import load
 from viewmend.exceptions import DataWarning
 
 DATA = ("UCI-Digit", "CUB", "MNIST-USPS", "OutScene (surrogate)", "OutScene (3 views)")
-SEEDS = range(100, 105)
 RATES = (0.05, 0.2, 0.5)
+COMPLETE = "complete"
 FIELDS = ("data", "seed", "rate", "pattern", "fill", "accuracy", "error", "seconds")
 
 
@@ -66,7 +67,7 @@ FILLS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 def tasks(args: argparse.Namespace) -> Iterator[tuple[str, int, Task]]:
     """Every data set under every seed, at most so many rows of it."""
-    for name, seed in product(args.names, SEEDS):
+    for name, seed in product(args.names, args.seeds):
         data = load(name, args.data).data
         rows = np.random.default_rng(seed).permutation(data.n_samples)[: args.rows]
         views, y = [view[rows] for view in data.views], np.asarray(data.y)[rows]
@@ -111,26 +112,32 @@ def accuracy(task: Task, data: MultiViewData) -> float:
 
 
 def run(args: argparse.Namespace) -> None:
+    check_publishable([environment()], args.out)
     done = {tuple(row[k] for k in FIELDS[:5]) for row in read(args.out)}
     with args.out.open("a", newline="") as file:
         write = csv.DictWriter(file, FIELDS, lineterminator="\n")
         if file.tell() == 0:
             write.writeheader()
         for name, seed, task in tasks(args):
-            settings = [("0", "none", "complete"), *product(map(str, RATES), PATTERNS, args.fills)]
+            settings = [("0", "none", COMPLETE), *product(map(str, RATES), PATTERNS, args.fills)]
             for rate, pattern, fill in settings:
                 key = (name, str(seed), rate, pattern, fill)
                 if key in done:
                     continue
-                found: tuple[float | str, ...] = (accuracy(task, task.data), "", "")
-                if fill != "complete":
-                    hidden = hidden_cells(task, pattern, float(rate), seed)
-                    begin = time.process_time()
-                    data, error = filled(task.data, hidden, FILLS[fill])
-                    seconds = time.process_time() - begin
-                    found = (accuracy(task, data), f"{error:.4f}", f"{seconds:.3f}")
-                write.writerow(dict(zip(FIELDS, (*key, *found), strict=True)))
+                write.writerow(dict(zip(FIELDS, (*key, *judged(task, key)), strict=True)))
                 file.flush()
+
+
+def judged(task: Task, key: tuple[str, ...]) -> tuple[str, ...]:
+    """Accuracy, error of the cells and seconds to fill them, of one line of the CSV."""
+    _, seed, rate, pattern, fill = key
+    if fill == COMPLETE:
+        return f"{accuracy(task, task.data):.4f}", "", ""
+    hidden = hidden_cells(task, pattern, float(rate), int(seed))
+    begin = time.process_time()
+    data, error = filled(task.data, hidden, FILLS[fill])
+    seconds = time.process_time() - begin
+    return f"{accuracy(task, data):.4f}", f"{error:.4f}", f"{seconds:.3f}"
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -141,18 +148,19 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def show(rows: list[dict[str, str]]) -> None:
-    """Accuracy in percent, and the error of the cells relative to that of column means."""
-    groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[k] for k in ("data", "pattern", "rate", "fill")), []).append(
-            row
-        )
-    for key, runs in sorted(groups.items()):
-        hits = 100 * np.array([float(row["accuracy"]) for row in runs])
-        errors = [float(row["error"]) for row in runs if row["error"]]
-        error = f"{np.mean(errors):6.3f}" if errors else "      "
-        spread = hits.std(ddof=1) if len(hits) > 1 else np.nan
-        print(" | ".join(key), f"| {hits.mean():5.2f} ± {spread:4.2f} | {error} | {len(runs)}")
+    """Accuracy in percent, means over data sets and seeds, one line per pattern and rate."""
+
+    def mean(pattern: str, rate: str, fill: str) -> float:
+        key = {"pattern": pattern, "rate": rate, "fill": fill}
+        hits = [float(row["accuracy"]) for row in rows if key.items() <= row.items()]
+        return 100 * float(np.mean(hits)) if hits else np.nan
+
+    print(f"with all cells: {mean('none', '0', COMPLETE):.1f}", end="\n\n")
+    print("| hidden |", " | ".join(FILLS), "|")
+    print("|---|" + "---|" * len(FILLS))
+    for pattern, rate in product(PATTERNS, map(str, RATES)):
+        cells_of = [f"{mean(pattern, rate, fill):.1f}" for fill in FILLS]
+        print(f"| {pattern}, {float(rate):.0%} |", " | ".join(cells_of), "|")
 
 
 def main() -> None:
@@ -160,6 +168,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=600)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[100, 101, 102, 103, 104])
     parser.add_argument("--names", nargs="+", default=DATA)
     parser.add_argument("--fills", nargs="+", default=list(FILLS))
     parser.add_argument("--table", action="store_true")
