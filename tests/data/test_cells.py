@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_limits
 
 from viewmend import MultiViewData, check_views
+from viewmend.backend.threads import serial_blas
 from viewmend.data import from_frames
 from viewmend.data.cells import FILLS, fill_cells, learn_fills
 from viewmend.exceptions import DataWarning, InvalidViewsError
@@ -155,3 +157,13 @@ def test_frames_keep_their_missing_cells_for_a_fit():
     data = from_frames({"v": frame, "w": pd.DataFrame({"z": [1.0, 2.0, 3.0]}, index=list("abc"))})
     assert data.observed[:, 0].tolist() == [True, True, False]
     assert_array_equal(data.views[0][1], [np.nan, 5])
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_threads_of_linear_algebra_change_no_bit(n_threads):
+    rows = np.random.default_rng(0).normal(size=(900, 160)) @ np.diag(np.linspace(1, 9, 160))
+    with threadpool_limits(n_threads, "blas"):
+        (found,) = learn_fills(check_views([rows]), "low_rank")
+    with serial_blas():
+        expected = FILLS["low_rank"](rows)
+    assert_array_equal(found.components, expected.components)

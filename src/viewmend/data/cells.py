@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import issparse
 
+from viewmend.backend.threads import serial_blas
 from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.common.soft_impute import SubspaceShrink, complete, fill_hidden
 from viewmend.data.container import MultiViewData
@@ -139,11 +140,12 @@ def learn_fills(data: MultiViewData, how: str) -> tuple[CellFill, ...]:
     if how not in FILLS:
         refuse_missing_cells(data)
         return ()
-    return tuple(
-        # Wide sparse views have no missing cells.
-        _by_zeros(np.zeros((1, view.shape[1]))) if issparse(view) else FILLS[how](view[seen])
-        for view, seen in zip(data.views, data.observed.T, strict=True)
-    )
+    with serial_blas():
+        return tuple(
+            # Wide sparse views have no missing cells.
+            _by_zeros(np.zeros((1, view.shape[1]))) if issparse(view) else FILLS[how](view[seen])
+            for view, seen in zip(data.views, data.observed.T, strict=True)
+        )
 
 
 def fill_cells(data: MultiViewData, fills: Sequence[CellFill]) -> MultiViewData:
@@ -163,7 +165,8 @@ def fill_cells(data: MultiViewData, fills: Sequence[CellFill]) -> MultiViewData:
         if changed.any():
             notes.append(_note(data, v, gone[changed], fill))
             views[v] = views[v].copy()
-            views[v][changed] = fill(data.views[v][changed])
+            with serial_blas():
+                views[v][changed] = fill(data.views[v][changed])
     if notes:
         msg = f"{'; '.join(notes)}; missing_cells, or PerView with an imputer, fills them otherwise"
         warnings.warn(msg, DataWarning, stacklevel=_STACKLEVEL)

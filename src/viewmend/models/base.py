@@ -190,9 +190,9 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
             dtype=dtype,
             dense_columns=self._dense_columns,
         )
+        labels = check_labels(labels_for(X, y), data.n_samples)
         fills = learn_fills(data, self.missing_cells)
         data = fill_cells(data, fills)
-        labels = check_labels(labels_for(X, y), data.n_samples)
         self._remember_layout(ViewLayout.of(data), labels)
         self.cell_fills_ = fills
         # Fits on a part of the labels must not find the others beside the views.
