@@ -65,7 +65,7 @@ def test_held_out_labels_never_make_mend_surer():
     task = blobs_task(0, noise=1.0)
     calibration = clone(MEND).fit(task.data, two_labels_per_class(task)).calibration_
     assert calibration.correct.all()
-    assert calibration.temperature == pytest.approx(1 + 0.6 / (1 + 6 / 5))
+    assert calibration.temperature == 1
 
 
 def test_labels_alone_decide_the_temperature_of_agfti():

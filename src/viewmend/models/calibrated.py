@@ -192,8 +192,8 @@ class CalibratedMixin:
             )
             calibration = humbled(calibration, shares[reachable & ~labels.labelled])
         self.fitted_state_, self.calibration_ = state, calibration
-        warn_of_guessing(calibration.accuracy)
         if self.calibration is not None:
+            warn_of_guessing(calibration)
             shares = self._distributions(soft)
         self.decision_weights_ = decision_weights(
             self.class_weight, labels.classes, shares.mean(axis=0)
@@ -235,15 +235,24 @@ def humbled(calibration: Calibration, shares: np.ndarray) -> Calibration:
     return replace(calibration, temperature=temperature_for(shares, sure, calibration.temperature))
 
 
-def warn_of_guessing(estimate: AccuracyEstimate | None) -> None:
-    """Warn where held-out labels do not show that the model beats guessing."""
-    if estimate is None or not estimate.is_guessing:
+def warn_of_guessing(calibration: Calibration) -> None:
+    """Warn where held-out labels do not show that the model beats guessing, or there are none."""
+    estimate = calibration.accuracy
+    if calibration.n_samples == 0:
+        msg = (
+            "every class has one label, so that none can be held out: the accuracy is not "
+            "estimated, and nothing shows whether the probabilities are too sure; label a second "
+            "sample of some class"
+        )
+    elif estimate is not None and estimate.is_guessing:
+        low, high = estimate.interval
+        msg = (
+            f"the model is no better than chance as far as {estimate.n_held_out} held-out labels "
+            f"tell: it found {estimate.n_right} of them ({estimate.accuracy:.0%}; the interval is "
+            f"{low:.0%} to {high:.0%}), a class at random {estimate.chance:.0%}, the most frequent "
+            f"class {estimate.majority:.0%}; check labels and views with inspect_data, or label "
+            f"more samples"
+        )
+    else:
         return
-    low, high = estimate.interval
-    msg = (
-        f"the model is no better than chance as far as {estimate.n_held_out} held-out labels tell: "
-        f"it found {estimate.n_right} of them ({estimate.accuracy:.0%}; the interval is {low:.0%} "
-        f"to {high:.0%}), a class at random {estimate.chance:.0%}, the most frequent class "
-        f"{estimate.majority:.0%}; check labels and views with inspect_data, or label more samples"
-    )
     warnings.warn(msg, DataWarning, stacklevel=7)

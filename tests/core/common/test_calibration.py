@@ -79,14 +79,13 @@ def test_held_out_labels_take_confidence_away_and_add_none():
     best = proven_temperature(*too_sure)
     assert best == pytest.approx(2.5, rel=0.3)
     assert all(loss(best) < loss(best * factor) for factor in (0.9, 1.1))
-    assert 1 < proven_temperature(*too_timid) < 1.01
+    assert proven_temperature(*too_timid) == 1
     assert fit_temperature(*too_timid) < 0.6
 
 
-def test_the_fewer_labels_the_less_their_silence_proves():
+def test_a_few_labels_that_were_all_found_right_have_no_say():
     P = np.tile([0.9, 0.05, 0.05], (1000, 1))
-    found = [proven_temperature(P[:n], np.zeros(n, dtype=int)) for n in (0, 3, 30, 1000)]
-    np.testing.assert_allclose(found, 1 + 0.6 / (1 + np.array([0, 3, 30, 1000]) / 5))
+    assert [proven_temperature(P[:n], np.zeros(n, dtype=int)) for n in (0, 3, 1000)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("confidence", [0.3, 0.4])

@@ -29,8 +29,6 @@ __all__ = [
 # Temperatures that are looked at. Soft labels of AGF-TI as published are nearly uniform.
 COLDEST, HOTTEST = 1e-6, 1e3
 BINS = 15
-# Held-out labels that prove half of what many would: the temperature for none of them is 1.6.
-FEW_LABELS, UNPROVEN = 5, 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,12 +169,11 @@ def fit_temperature(P: np.ndarray, codes: np.ndarray) -> float:
 def proven_temperature(P: np.ndarray, codes: np.ndarray) -> float:
     """As `fit_temperature`, for shares that are probabilities by themselves, if anything too sure.
 
-    Held-out samples take confidence away and never add any. The fewer they are, the less their
-    silence proves: the temperature of ``n`` samples is ``1 + 0.6 / (1 + n / 5)`` at least.
+    Held-out samples take confidence away and never add any: the temperature is one at least. So
+    their labels count in full, for a few that were all found right have no say.
     """
-    coldest = 1 + UNPROVEN / (1 + len(codes) / FEW_LABELS)
     one_hot = (codes[:, None] == np.arange(P.shape[1])).astype(float)
-    return _least_loss(P, one_hot, coldest) if len(codes) else coldest
+    return _least_loss(P, one_hot, coldest=1.0) if len(codes) else 1.0
 
 
 def _least_loss(P: np.ndarray, targets: np.ndarray, coldest: float) -> float:
