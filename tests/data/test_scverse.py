@@ -214,7 +214,7 @@ def test_classes_of_any_type_can_be_saved(classes, tmp_path):
     y = np.empty(12, dtype=object)
     y[:2] = classes
     found = from_anndata(adata, ["X"])
-    write_back(adata, MendClassifier(n_rounds=0).fit(found, y))
+    write_back(adata, MendClassifier(n_rounds=0, calibration=None).fit(found, y))
     adata.write_h5ad(tmp_path / "one.h5ad")
     again = anndata.read_h5ad(tmp_path / "one.h5ad")
     assert [str(told) for told in again.obs["viewmend"][:2]] == [str(label) for label in classes]
