@@ -295,9 +295,9 @@ def _cells(rows: list[dict], calibrated: str) -> list[str]:
         arrow("confidence", 100, ".0f"),
         arrow("ece", 100, ".1f"),
         arrow("nll", 1, ".3f"),
-        f"{mean_of(after, 'temperature'):.2f}",
+        f"{np.median([float(row['temperature']) for row in after]):.2f}",
         "-" if np.isnan(kept[1]) else f"{100 * kept[0]:.1f} of {100 * kept[1]:.0f}",
-        f"+{100 * extra / whole:.0f} %",
+        f"{100 * extra / whole:+.0f} %",
     ]
 
 
