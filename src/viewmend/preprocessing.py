@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_views import GivenViews
 from viewmend.data.input_arrays import as_mask, as_matrix, common_rows, some_of, view_title
-from viewmend.data.matching import ViewsOfFit, in_layout_of_fit
+from viewmend.data.matching import ViewsOfFit, all_views, in_layout_of_fit
 from viewmend.data.opening import TABLE, default_name, opened, split
 from viewmend.data.sparse import check_sparse
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
@@ -176,7 +176,7 @@ class PerView(  # type: ignore[call-arg]
         check_is_fitted(self)
         fit = ViewsOfFit(self.view_names_, self.view_n_features_, self._columns_in)
         given = _given_as_in_fit(X, self.view_sizes, fit)
-        views = _all_views(_read(given), fit)
+        views = all_views(_read(given), fit)
         observed = _observed(views, given.mask(mask))
         made = {
             name: self._made(name, views[name], observed[:, v], fit=False)
@@ -332,21 +332,6 @@ def _read(given: GivenViews) -> dict[str, Any]:
     """Frames and sparse matrices as they are, all others as arrays."""
     there = {name: array for name, array in given.arrays.items() if array is not None}
     return {name: _readable(array, view_title(name)) for name, array in there.items()}
-
-
-def _all_views(there: Mapping[str, Any], fit: ViewsOfFit) -> dict[str, Any]:
-    """The views of fit; one that is missing from all samples is NaN."""
-    n_samples = common_rows(dict(there))
-    views = {}
-    for name, columns in zip(fit.names, fit.n_features, strict=True):
-        views[name] = there.get(name, np.full((n_samples, columns), np.nan))
-        if views[name].shape[1] != columns:
-            msg = (
-                f"{view_title(name)} has {views[name].shape[1]} columns but had {columns} in fit; "
-                f"pass the columns of fit in the same order"
-            )
-            raise InvalidViewsError(msg)
-    return views
 
 
 def _readable(view: Any, title: str) -> Any:

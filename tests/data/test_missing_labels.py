@@ -132,3 +132,9 @@ def test_an_inspection_tells_numbers_that_often_stand_for_a_missing_value(classe
     y = np.resize(classes, 30)
     expected = [f"class(es) {name} may mean that there is no label" for name in told]
     assert messages("info", y) == expected
+
+
+def test_classes_that_are_spelt_alike_are_told():
+    with pytest.warns(DataWarning, match="classes ' tumor', 'Tumor' differ in capitals or blanks"):
+        labels = check_labels(["Tumor", " tumor", "normal", None], 4)
+    assert labels.n_classes == 3

@@ -83,8 +83,9 @@ def check_labels(y: object, n_samples: int) -> Labels:
     """Labels (n_samples,) in any accepted form, unlabelled samples marked with -1, None or NaN.
 
     Empty and blank text means unlabelled too; `MISSING_MARKS` among the labels are an error, and
-    `DOUBTFUL_WORDS` a warning. Integral floats are read as integers; a column vector is flattened
-    with a warning. Labels that cannot be used as they are raise an InvalidLabelsError.
+    `DOUBTFUL_WORDS`, or classes that are spelt alike, a warning. Integral floats are read as
+    integers; a column vector is flattened with a warning. Labels that cannot be used as they are
+    raise an InvalidLabelsError.
     """
     labels = read_labels(as_label_array(y, n_samples), n_samples)
     counts = dict(zip(labels.classes.tolist(), labels.counts().tolist(), strict=True))
@@ -92,6 +93,13 @@ def check_labels(y: object, n_samples: int) -> Labels:
         msg = (
             f"{label!r} ({counts[label]} samples) is taken for a class of its own; if it means "
             f"that there is no label, replace it by None (--unlabelled on the command line)"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=3)
+    for alike in spelt_alike(counts):
+        names = ", ".join(map(repr, alike))
+        msg = (
+            f"classes {names} differ in capitals or blanks alone and are taken for different ones; "
+            f"spell them alike if they are one class"
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
     return labels
@@ -138,6 +146,15 @@ def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
 def written_like(classes: Iterable[Any], words: Container[str]) -> list[Any]:
     """The classes that are text, and one of ``words`` but for blanks around it."""
     return [label for label in classes if (plain_text(label) or "") in words]
+
+
+def spelt_alike(classes: Iterable[Any]) -> list[list[Any]]:
+    """Groups of classes that are text and differ in capitals or blanks around it alone."""
+    spellings: dict[str, list[Any]] = {}
+    for label in classes:
+        if text := plain_text(label):
+            spellings.setdefault(text.casefold(), []).append(label)
+    return [sorted(alike) for alike in spellings.values() if len(alike) > 1]
 
 
 def without_marks(y: object, n_samples: int) -> np.ndarray:

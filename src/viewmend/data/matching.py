@@ -11,7 +11,7 @@ import numpy as np
 
 from viewmend.data.column_names import columns_of_fit
 from viewmend.data.given_views import GivenViews
-from viewmend.data.input_arrays import as_table, some_of, view_title
+from viewmend.data.input_arrays import as_table, common_rows, some_of, view_title
 from viewmend.data.opening import TABLE, default_name, split
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
@@ -67,6 +67,21 @@ def in_layout_of_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:
         if arrays[name] is not None and name in given.columns:
             arrays[name] = _columns_of_fit(arrays[name], given.columns[name], name, fit)
     return replace(given, arrays=arrays, columns=fit.columns)
+
+
+def all_views(there: Mapping[str, Any], fit: ViewsOfFit) -> dict[str, Any]:
+    """All views of fit, of the widths of fit; one that is missing from all samples is NaN."""
+    n_samples = common_rows(dict(there))
+    views = {}
+    for name, columns in zip(fit.names, fit.n_features, strict=True):
+        views[name] = there.get(name, np.full((n_samples, columns), np.nan))
+        if views[name].shape[1] != columns:
+            msg = (
+                f"{view_title(name)} has {views[name].shape[1]} columns but had {columns} in fit; "
+                f"pass the columns of fit in the same order"
+            )
+            raise InvalidViewsError(msg)
+    return views
 
 
 def table_in_order_of_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:

@@ -21,7 +21,7 @@ from viewmend.data.input_arrays import (
     with_blank_rows,
 )
 from viewmend.data.magnitudes import as_kept, check_finite, check_seen, kept_dtype
-from viewmend.data.matching import ViewsOfFit, in_layout_of_fit
+from viewmend.data.matching import ViewsOfFit, all_views, in_layout_of_fit
 from viewmend.data.opening import opened, views_in
 from viewmend.data.sparse import row_extremes
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
@@ -143,17 +143,7 @@ def check_new_views(
     """
     given = in_layout_of_fit(opened(X, view_sizes), fit)
     present = {name: array for name, array in given.arrays.items() if array is not None}
-    given_views = as_matrices(present, dense_columns=dense_columns)
-    n_samples = common_rows(given_views)
-    views = {}
-    for name, width in zip(fit.names, fit.n_features, strict=True):
-        views[name] = given_views.get(name, np.full((n_samples, width), np.nan))
-        if views[name].shape[1] != width:
-            msg = (
-                f"{view_title(name)} has {views[name].shape[1]} columns but had {width} in fit; "
-                f"pass the columns of fit in the same order"
-            )
-            raise InvalidViewsError(msg)
+    views = all_views(as_matrices(present, dense_columns=dense_columns), fit)
     checked = _assemble(views, given.mask(mask))
     kept = zip(checked.names, checked.views, dtypes or [np.float64] * len(views), strict=True)
     return replace(
