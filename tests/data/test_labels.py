@@ -33,6 +33,9 @@ LABEL_SETS = [
 MARKERS = [-1, -1.0, np.int8(-1), None, NAN, np.float32(NAN), NAType()]
 
 
+spelt_at_will = pytest.mark.filterwarnings("ignore:classes .* differ in capitals or blanks")
+
+
 @st.composite
 def partial_labels(draw):
     """An object array of labels of at least two classes and markers, and which ones are labels."""
@@ -45,6 +48,7 @@ def partial_labels(draw):
     return y, known[list(order)]
 
 
+@spelt_at_will
 @given(partial_labels())
 def test_classes_and_codes_give_the_labels_back(drawn):
     y, known = drawn
@@ -56,6 +60,7 @@ def test_classes_and_codes_give_the_labels_back(drawn):
     assert len(set(labels.classes.tolist())) == labels.n_classes == len(set(y[known]))
 
 
+@spelt_at_will
 @given(partial_labels(), st.randoms(use_true_random=False))
 def test_labels_do_not_depend_on_the_order_of_rows(drawn, random):
     y, _ = drawn
@@ -127,6 +132,7 @@ def test_pandas_labels():
     assert check_labels(pd.Categorical(["b", None, "a"]), 3).classes.tolist() == ["a", "b"]
 
 
+@spelt_at_will
 @given(partial_labels())
 def test_shares_and_indicators_count_the_labelled_samples(drawn):
     y, known = drawn

@@ -154,7 +154,9 @@ def spelt_alike(classes: Iterable[Any]) -> list[list[Any]]:
     for label in classes:
         if text := plain_text(label):
             spellings.setdefault(text.casefold(), []).append(label)
-    return [sorted(alike) for alike in spellings.values() if len(alike) > 1]
+    groups = [alike for alike in spellings.values() if len(alike) > 1]
+    # Text and bytes cannot be compared with each other.
+    return [sorted(alike, key=lambda label: (type(label).__name__, label)) for alike in groups]
 
 
 def without_marks(y: object, n_samples: int) -> np.ndarray:
