@@ -14,7 +14,7 @@ import pytest
 from viewmend import AGFTIClassifier
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed import BlockCheckpoint, LogBlocks, LostFitError
-from viewmend.distributed.stages import Runner
+from viewmend.distributed.rows import DaskRows
 
 distributed = pytest.importorskip("distributed")
 
@@ -196,7 +196,7 @@ def test_a_block_that_kills_its_workers_ends_the_fit_with_words(client):
     client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
     try:
         with pytest.raises(LostFitError, match=r"KilledWorker: .*; give the workers more memory"):
-            Runner().sums(lambda _block, _shared: os._exit(1), [1], shared=None)
+            DaskRows().sums(lambda _block, _shared: os._exit(1), [1], shared=None)
     finally:
         client.run_on_scheduler(
             lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 3)

@@ -14,8 +14,8 @@ from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed.blocks import unpack
 from viewmend.distributed.geometry import Reading, geometry_of_blocks
 from viewmend.distributed.inputs import as_chunks
+from viewmend.distributed.rows import DaskRows
 from viewmend.distributed.sampling import Sample, gather_sample, survey_chunks
-from viewmend.distributed.stages import Runner
 from viewmend.distributed.waves import found_waves, known_waves, places, wave_rows
 
 pytestmark = pytest.mark.filterwarnings(
@@ -38,7 +38,7 @@ def chunks_of(views, rows):
 
 
 def sample_of(views, codes, rows, size):
-    chunks, runner = chunks_of(views, rows), Runner()
+    chunks, runner = chunks_of(views, rows), DaskRows()
     survey = survey_chunks(chunks, size, runner)
     return gather_sample(chunks, codes, survey, size, runner)
 
@@ -108,7 +108,7 @@ def test_refined_anchors_are_one_more_round_of_the_correspondence():
     chunks = chunks_of(TASK.data.views, 130)
     everyone = Sample(TASK.data, TASK.y, False, np.empty(0))
     choices = Reading(chunks.layout, "l2"), "kmeans", np.random.default_rng(5)
-    rows = geometry_of_blocks(chunks, TASK.y, everyone, geometry, choices, Runner())
+    rows = geometry_of_blocks(chunks, TASK.y, everyone, geometry, choices, DaskRows())
 
     views = [view / np.linalg.norm(view, axis=1, keepdims=True) for view in TASK.data.views]
     N = summed_graph(
@@ -157,7 +157,7 @@ def test_sampled_fits_do_not_depend_on_chunks_and_are_nearly_as_good(imputation)
 def test_refinement_lowers_the_distances_to_own_anchors():
     """Lloyd's rounds on all rows: no view is farther from its anchors than before."""
     model = AGFTIClassifier(imputation="fourier", n_anchors=16, normalize=None, random_state=0)
-    chunks, runner = chunks_of(TASK.data.views, 90), Runner()
+    chunks, runner = chunks_of(TASK.data.views, 90), DaskRows()
     survey = survey_chunks(chunks, 100, runner)
     sample = gather_sample(chunks, TASK.y, survey, 100, runner)
     geometry = model.build_geometry(

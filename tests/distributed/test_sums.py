@@ -33,7 +33,7 @@ from viewmend.core.agfti.tensor_nuclear import (
     prox_tnn,
 )
 from viewmend.distributed.final import _reached_anchors
-from viewmend.distributed.stages import Runner, add_up, tree
+from viewmend.distributed.rows import DaskRows, add_up, tree
 
 seeds = st.integers(0, 2**32 - 1)
 cuts = st.lists(st.integers(0, 40), min_size=0, max_size=4).map(sorted)
@@ -141,11 +141,11 @@ def test_trees_take_every_part_once_and_in_order(n_parts):
 
 
 def test_passes_are_counted_and_blocks_keep_their_order():
-    runner = Runner()
+    runner = DaskRows()
     with dask.config.set(scheduler="synchronous"):
-        doubled = runner.blocks(double, [1, 2, 3], shared=2)
+        doubled = runner.map(double, [1, 2, 3], shared=2)
         again, sums = runner.both(halve, doubled, shared=2)
-        assert runner.gathered(double, again, shared=10) == [10, 20, 30]
+        assert runner.gather(double, again, shared=10) == [10, 20, 30]
     assert sums == {"total": 6}
     assert runner.passes == {"double": 2, "halve": 1}
 

@@ -34,8 +34,8 @@ from viewmend.storage.archive import ARCHIVE_ERRORS
 from viewmend.storage.atomic import replacing
 
 if TYPE_CHECKING:
+    from viewmend.distributed.rows import DaskRows
     from viewmend.distributed.solver import BlockState
-    from viewmend.distributed.stages import Runner
 
 
 TABLE = "checkpoint.json"
@@ -112,7 +112,7 @@ class BlockCheckpoint:
         """Nothing: rounds are kept where the next can go on from what was kept."""
 
     def read(
-        self, fingerprint: dict[str, Any], n_blocks: int, runner: Runner
+        self, fingerprint: dict[str, Any], n_blocks: int, runner: DaskRows
     ) -> SavedRounds | None:
         """The last rounds that were kept of this fit, or None; a CheckpointError if of another.
 
@@ -142,7 +142,7 @@ class BlockCheckpoint:
         return SavedRounds(read_state(files, known, history, runner), arrays)
 
     def keeper(
-        self, fingerprint: dict[str, Any], geometry: dict[str, np.ndarray], runner: Runner
+        self, fingerprint: dict[str, Any], geometry: dict[str, np.ndarray], runner: DaskRows
     ) -> Callable[[BlockState], BlockState]:
         """What keeps a state every few rounds, and gives back one that begins with its files."""
 
@@ -152,7 +152,7 @@ class BlockCheckpoint:
             folder = self.folder / f"round-{len(state.history):05d}"
             folder.mkdir(parents=True, exist_ok=True)
             paths, arrays = block_paths(folder, len(state.blocks)), current_arrays(state)
-            digests = runner.gathered(write_block, state.blocks, state.W, paths, shared=None)
+            digests = runner.gather(write_block, state.blocks, state.W, paths, shared=None)
             files = list(zip(paths, digests, strict=True))
             about = {"fingerprint": fingerprint, "history": list(map(asdict, state.history))}
             self._declare(folder, arrays | geometry, about, files)
@@ -271,7 +271,7 @@ def read_state(
     files: list[tuple[Path, str]],
     known: tuple[GlobalState, dict[str, np.ndarray]],
     history: tuple[Round, ...],
-    runner: Runner,
+    runner: DaskRows,
 ) -> BlockState:
     """The state whose blocks are in files, and read by the workers."""
     # Here, because Dask is behind it, which not everybody has.

@@ -30,9 +30,9 @@ from viewmend.distributed.geometry import (
     geometry_of_blocks,
 )
 from viewmend.distributed.inputs import Chunks, as_chunks, is_lazy
+from viewmend.distributed.rows import DaskRows
 from viewmend.distributed.sampling import Sample, Survey, gather_sample, survey_chunks
 from viewmend.distributed.solver import BlockResult, BlockState, solve_blocks
-from viewmend.distributed.stages import Runner
 from viewmend.exceptions import CheckpointError, InvalidParameterError
 from viewmend.protocols import AGFTIParameters, Damping
 
@@ -61,7 +61,7 @@ class BlockInput:
     codes: np.ndarray  # (n_samples,): those of the labels, in as few bytes as they need
     sample: Sample
     survey: Survey
-    runner: Runner
+    runner: DaskRows
 
     @property
     def sampled_labels(self) -> Labels:
@@ -97,7 +97,7 @@ def gather_input(
     given = labels_for(X, dask.compute(y)[0] if is_lazy(y) else y)
     labels = check_labels(given, chunks.n_samples)
     check_class_prior(parameters.class_prior, labels)
-    runner = Runner(_block_watcher(callbacks))
+    runner = DaskRows(_block_watcher(callbacks))
     size = int(dask.config.get("viewmend.sample-rows", SAMPLE_ROWS))
     survey = survey_chunks(chunks, size, runner)
     # In as few bytes as the classes allow, because they travel with the tasks.

@@ -15,8 +15,8 @@ from viewmend.core.agfti.propagation import LabelSums
 from viewmend.core.common.held_out import held_out_samples
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import SharedProblem
+from viewmend.distributed.rows import DaskRows
 from viewmend.distributed.solver import BlockResult, anchor_labels_of
-from viewmend.distributed.stages import Runner
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +32,12 @@ class FinalLabels:
     free: np.ndarray  # column sums (n_anchors,) of ``P`` over the unlabelled samples
 
 
-def spread_finally(blocks: list[Delayed], common: SharedProblem, runner: Runner) -> FinalLabels:
+def spread_finally(blocks: list[Delayed], common: SharedProblem, runner: DaskRows) -> FinalLabels:
     """`viewmend.core.agfti.propagation.propagate_labels` and `reachable_samples` over blocks."""
     sums = runner.sums(tasks.final_sums, blocks, shared=common)
     Q, scaled_Q = anchor_labels_of(sums, common)
     reached = _reached_anchors(sums["joined"], sums["labelled"] > 0)
-    rows = runner.gathered(tasks.final_labels, blocks, shared=(common, scaled_Q, reached))
+    rows = runner.gather(tasks.final_labels, blocks, shared=(common, scaled_Q, reached))
     F, reachable, observed = (np.concatenate(part) for part in zip(*rows, strict=True))
     label_sums = LabelSums(*(sums[name] for name in ("degrees", "gram", "pulled")))
     return FinalLabels(F, reachable, observed, Q, scaled_Q, label_sums, sums["free"])
@@ -49,7 +49,7 @@ def held_out_labels(
     labelled: tuple[np.ndarray, np.ndarray],
     final: FinalLabels,
     common: SharedProblem,
-    runner: Runner,
+    runner: DaskRows,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`viewmend.core.agfti.held_out.propagated_without_own` over blocks that begin at ``starts``.
 
@@ -62,7 +62,7 @@ def held_out_labels(
     wanted = np.unique(owners)
     blocks = [result.blocks[i] for i in wanted]
     local = [samples[owners == i] - starts[i] for i in wanted]
-    of_blocks = runner.gathered(tasks.held_rows, blocks, local, shared=(common, result.current))
+    of_blocks = runner.gather(tasks.held_rows, blocks, local, shared=(common, result.current))
     # From the order of the blocks to that in which samples were picked.
     back = np.argsort(np.argsort(owners, kind="stable"))
     P, rows = (np.concatenate(part)[back] for part in zip(*of_blocks, strict=True))

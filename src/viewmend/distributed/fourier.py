@@ -21,7 +21,7 @@ from viewmend.core.agfti.tensor_nuclear import (
     frequency_grams,
     mean_over_frequencies,
 )
-from viewmend.distributed.stages import tree
+from viewmend.distributed.rows import tree
 
 
 def shrunk_by_columns(

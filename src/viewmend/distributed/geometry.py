@@ -23,8 +23,8 @@ from viewmend.core.agfti.graph_fourier import summed_graph
 from viewmend.core.common.scaling import NORMALIZERS, far_centre
 from viewmend.distributed.blocks import Packed, RowBlock, pack, unpack
 from viewmend.distributed.inputs import ChunkLayout, Chunks, Number, read_chunk
+from viewmend.distributed.rows import DaskRows
 from viewmend.distributed.sampling import Sample
-from viewmend.distributed.stages import Runner
 from viewmend.distributed.waves import found_waves, known_waves, places
 
 LLOYD_ROUNDS = 3
@@ -80,7 +80,7 @@ def geometry_of_blocks(
     sample: Sample,
     geometry: SampleGeometry,
     choices: tuple[Reading, str, np.random.Generator],
-    runner: Runner,
+    runner: DaskRows,
 ) -> BlockGeometry:
     """The geometry of all samples from that of a sample.
 
@@ -115,7 +115,7 @@ def _corresponding(
     sample: Sample,
     geometry: SampleGeometry,
     choices: Any,
-    runner: Runner,
+    runner: DaskRows,
 ) -> BlockGeometry:
     """One more round of `corresponding_anchors`, with sums over all rows.
 
@@ -123,7 +123,7 @@ def _corresponding(
     """
     reading, method, rng = choices
     anchors, k, columns = geometry.anchors, geometry.n_neighbors, (chunks.parts, chunks.numbers)
-    graphs = runner.blocks(summed_rows, *columns, shared=(reading, anchors, k))
+    graphs = runner.map(summed_rows, *columns, shared=(reading, anchors, k))
     waves, mu = found_waves(_sums_over(graphs, runner), N_WAVES)
     views = [NORMALIZERS[reading.normalize](view) for view in sample.data.views]
     N = summed_graph(anchor_graphs(views, sample.data.observed, anchors, k), sample.data.observed)
@@ -133,7 +133,7 @@ def _corresponding(
     commons, sums = runner.both(grouped, *columns, graphs, shared=(reading, space, k))
     anchors = _means(sums, anchors)
     of_rows = *columns, chunks.split(codes), commons
-    blocks = runner.blocks(first_block, *of_rows, shared=(reading, anchors, k))
+    blocks = runner.map(first_block, *of_rows, shared=(reading, anchors, k))
     waves, _ = found_waves(_sums_over(blocks, runner), len(anchors[0]))
     return BlockGeometry(blocks, anchors, waves)
 
@@ -144,7 +144,7 @@ def _own(
     _sample: Sample,
     geometry: SampleGeometry,
     choices: Any,
-    runner: Runner,
+    runner: DaskRows,
 ) -> BlockGeometry:
     """A few rounds of Lloyd's algorithm in every view; rows that were drawn stay as they are."""
     reading, method, _ = choices
@@ -153,7 +153,7 @@ def _own(
         sums = runner.sums(nearest_sums, *columns, shared=(reading, anchors))
         anchors = _means(sums, anchors)
     of_rows = *columns, chunks.split(codes), [None] * len(chunks.parts)
-    blocks = runner.blocks(first_block, *of_rows, shared=(reading, anchors, k))
+    blocks = runner.map(first_block, *of_rows, shared=(reading, anchors, k))
     return BlockGeometry(blocks, anchors, None)
 
 
@@ -208,7 +208,7 @@ def sum_of_graph(block: RowBlock | Packed, shared: Any) -> dict[str, np.ndarray]
     return {"sum": task(unpack(block), told)}
 
 
-def _sums_over(blocks: list[Delayed], runner: Runner) -> Callable[..., np.ndarray]:
+def _sums_over(blocks: list[Delayed], runner: DaskRows) -> Callable[..., np.ndarray]:
     """What `found_waves` asks for sums with."""
     return lambda task, told: runner.sums(sum_of_graph, blocks, shared=(task, told))["sum"]
 

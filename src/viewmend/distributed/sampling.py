@@ -16,7 +16,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import as_matrix, view_title
 from viewmend.data.magnitudes import check_seen, kept_dtype
 from viewmend.distributed.inputs import ChunkLayout, Chunks, Number, read_chunk
-from viewmend.distributed.stages import Runner
+from viewmend.distributed.rows import DaskRows
 from viewmend.exceptions import DataWarning, InvalidViewsError
 
 # Notes of the chunks that are passed on as warnings.
@@ -44,7 +44,7 @@ class Sample:
     labelled_hashes: np.ndarray  # (n_labelled,): content of all labelled samples, in their order
 
 
-def survey_chunks(chunks: Chunks, sample_rows: int, runner: Runner) -> Survey:
+def survey_chunks(chunks: Chunks, sample_rows: int, runner: DaskRows) -> Survey:
     """Read and check every chunk once; warn of what its rows give cause to.
 
     Errors name the chunk that cannot be used, or the view that no sample has.
@@ -72,13 +72,13 @@ def survey_chunks(chunks: Chunks, sample_rows: int, runner: Runner) -> Survey:
 
 
 def gather_sample(
-    chunks: Chunks, codes: np.ndarray, survey: Survey, sample_rows: int, runner: Runner
+    chunks: Chunks, codes: np.ndarray, survey: Survey, sample_rows: int, runner: DaskRows
 ) -> Sample:
     """All samples where they are at most ``sample_rows``, else those of the smallest hashes."""
     complete = chunks.n_samples <= sample_rows
     last = np.uint64(2**64 - 1) if complete else survey.keys[-1]
     columns = chunks.parts, chunks.split(codes), chunks.numbers
-    gathered = runner.gathered(sampled, *columns, shared=(chunks.layout, last, complete))
+    gathered = runner.gather(sampled, *columns, shared=(chunks.layout, last, complete))
     views = tuple(np.concatenate(rows) for rows in zip(*(p[0] for p in gathered), strict=True))
     observed, codes, labelled = (np.concatenate([part[i] for part in gathered]) for i in (1, 2, 3))
     if complete:

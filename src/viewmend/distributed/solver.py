@@ -21,7 +21,7 @@ from viewmend.core.agfti.state import Round, has_converged
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import GlobalState, SharedProblem
 from viewmend.distributed.fourier import shrunk_by_columns
-from viewmend.distributed.stages import Runner
+from viewmend.distributed.rows import DaskRows
 
 
 @dataclass
@@ -50,7 +50,7 @@ def solve_blocks(
     common: SharedProblem,
     sizes: tuple[int, ...],
     stopping: tuple[int, float],
-    runner: Runner,
+    runner: DaskRows,
     callbacks: Iterable[Callable[..., bool | str | None]] = (),
     keep: Callable[[BlockState], BlockState] = lambda state: state,
 ) -> BlockResult:
@@ -74,7 +74,7 @@ def solve_blocks(
         return BlockResult(done, current, status or "max_iter", state.history)
 
 
-def _initialise(blocks: list[Delayed], common: SharedProblem, runner: Runner) -> BlockState:
+def _initialise(blocks: list[Delayed], common: SharedProblem, runner: DaskRows) -> BlockState:
     """Start of Algorithm 2 and of its first round."""
     n_views, _, n_anchors = common.problem.Z.shape
     T = np.stack([np.eye(n_anchors, dtype=common.dtype)] * n_views)
@@ -89,7 +89,7 @@ def _initialise(blocks: list[Delayed], common: SharedProblem, runner: Runner) ->
 
 
 def _round(
-    state: BlockState, common: SharedProblem, sizes: tuple[int, ...], runner: Runner
+    state: BlockState, common: SharedProblem, sizes: tuple[int, ...], runner: DaskRows
 ) -> tuple[list[Delayed], GlobalState, BlockState]:
     """One round: its blocks, what the client knows at its end, and the state of the next."""
     before, W = state.current, state.W
@@ -142,7 +142,7 @@ def _report(
     )
 
 
-def _fuse(state: BlockState, common: SharedProblem, runner: Runner) -> tuple[Fusion, np.ndarray]:
+def _fuse(state: BlockState, common: SharedProblem, runner: DaskRows) -> tuple[Fusion, np.ndarray]:
     """Algorithm 1: its weights, and ``<P, A_v>`` at them. ``P`` stays with the rows."""
     problem = common.problem
     nothing = np.empty((0, problem.Z.shape[2]), dtype=common.dtype)
@@ -179,7 +179,7 @@ def _shrink(
     shared: tuple[SharedProblem, GlobalState],
     sizes: tuple[int, ...],
     sums: dict[str, Any],
-    runner: Runner,
+    runner: DaskRows,
 ) -> tuple[Shrunk | None, list[Any], float]:
     """The tensor step: what every block needs to make ``G``, or ``G`` itself; its norm."""
     common, current = shared

@@ -75,7 +75,7 @@ class Pending:
 
 
 @dataclass
-class Runner:
+class DaskRows:
     """Runs stages over blocks, tells who watches how far they are, and counts the passes."""
 
     # Called in this process as (stage, n_done, n_blocks) whenever a block is done, by a
@@ -97,9 +97,7 @@ class Runner:
         total = tree(self.lazy(task, *columns, shared=shared), combine)
         return self._started(task.__name__, (), total).sums()
 
-    def blocks(
-        self, task: Callable[..., Any], *columns: Sequence[Any], shared: Any
-    ) -> list[Delayed]:
+    def map(self, task: Callable[..., Any], *columns: Sequence[Any], shared: Any) -> list[Delayed]:
         """Answers of ``task(block, ..., shared)``, which stay with the workers; does not wait."""
         results = self.lazy(task, *columns, shared=shared)
         return self._started(task.__name__, (results,), delayed(None)).results[0]
@@ -119,7 +117,7 @@ class Runner:
         *results, parts = (list(column) for column in zip(*answers, strict=True))
         return self._started(task.__name__, results, tree(parts, add_up))
 
-    def gathered(self, task: Callable[..., Any], *columns: Sequence[Any], shared: Any) -> list[Any]:
+    def gather(self, task: Callable[..., Any], *columns: Sequence[Any], shared: Any) -> list[Any]:
         """Answers of all blocks in this process: only for what is small."""
         parts = self.lazy(task, *columns, shared=shared)
         return self._started(task.__name__, (parts,), delayed(None)).rows()
