@@ -140,9 +140,7 @@ def regress_views(
     ]
     errors = on_host(rows.sums(error_sums, blocks, T, classes, shared=tried))
     chosen = [each.only(int(np.argmin(errors[f"errors {v}"]))) for v, each in enumerate(tried)]
-    fits = tuple(
-        one.fit(targets[v], errors[f"errors {v}"], ridges) for v, one in enumerate(chosen)
-    )
+    fits = tuple(one.fit(targets[v], errors[f"errors {v}"], ridges) for v, one in enumerate(chosen))
     return fits, rows.map(score_rows, blocks, T, classes, shared=chosen)
 
 
