@@ -140,9 +140,7 @@ def regress_views(
     ]
     errors = on_host(rows.sums(error_sums, blocks, T, classes, shared=tried))
     chosen = [each.only(int(np.argmin(errors[f"errors {v}"]))) for v, each in enumerate(tried)]
-    fits = tuple(
-        one.fit(targets[v], errors[f"errors {v}"], ridges) for v, one in enumerate(chosen)
-    )
+    fits = tuple(one.fit(targets[v], errors[f"errors {v}"], ridges) for v, one in enumerate(chosen))
     return fits, rows.map(score_rows, blocks, T, classes, shared=chosen)
 
 
@@ -283,7 +281,7 @@ def _jobs(block: MendBlock) -> list[tuple[int, slice]]:
     return [
         (v, part)
         for v, view in enumerate(block.views)
-        for part in row_blocks(*view.Phi.shape, per_block=PIECE)
+        for part in row_blocks(view.Phi.shape[0], view.Phi.shape[1], PIECE)
     ]
 
 
