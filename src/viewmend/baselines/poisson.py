@@ -17,8 +17,8 @@ from scipy.sparse.csgraph import connected_components
 
 from viewmend.baselines.base import BaselineClassifier, Grid, Solution
 from viewmend.core.common.class_shares import class_weights
-from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.common.linear_systems import block_cg
+from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.common.simplex import project_simplex
 from viewmend.core.graphs.neighbours import EDGE_WEIGHTS, union_graph
 from viewmend.core.graphs.spreading import joined_to_label, laplacian, normalise_graph

@@ -22,8 +22,8 @@ from viewmend.core.agfti.held_out import propagated_without_own, rows_without_la
 from viewmend.core.agfti.induction import Induction
 from viewmend.core.agfti.propagation import damping_diagonals, propagate_labels
 from viewmend.core.common.class_shares import class_weights
-from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.common.held_out import held_out_samples
+from viewmend.core.common.rows import RowsInMemory
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import DataWarning
 from viewmend.models.agfti_geometry import AnchorGeometry

@@ -305,3 +305,7 @@ def _inverse_root(K: np.ndarray) -> np.ndarray:
     values, vectors = scipy.linalg.eigh((K + K.T) / 2, driver="evd")
     in_rank = values > RANK_TOLERANCE * values[-1]
     return np.asarray(vectors[:, in_rank] / np.sqrt(values[in_rank]))
+
+
+# Until the geometry is written against rows.
+KernelFeatures = Features
