@@ -14,8 +14,8 @@ from viewmend.backend.namespace import Array, array_namespace, fetched
 from viewmend.core.common.linear_systems import block_cg, column_ratio
 from viewmend.core.graphs.graph import Graph
 
-# Steps end when, between two looks, none changed the soft labels of a sample by more than this share
-# of the largest of them: then one of 20 000 samples was in another class than exact ones would give.
+# Steps end when, between two looks, none changed the soft labels of a sample by more than this
+# share of the largest of them: one of 20 000 samples is then in another class than in the end.
 ENOUGH = 3e-3
 # Steps between two looks, steps before there are groups of samples, and the most steps.
 STEPS_UNASKED = 2
