@@ -27,7 +27,7 @@ MOST_LEVERAGE = 0.999
 # A view that explains nothing keeps a little weight, because some samples have no other view.
 LEAST_R2 = 1e-3
 # Entries of the features that are worked on at a time: in NumPy, and elsewhere.
-PIECE, LARGE_PIECE = 1 << 22, 1 << 28
+PIECE, LARGE_PIECE = 1 << 20, 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,14 +163,15 @@ def target_sums(block: MendBlock, T: Array, classes: Array, _shared: None) -> Su
     def of_piece(_view: int, piece: _Piece) -> Sums:
         xp = array_namespace(piece.Phi)
         known, t = piece.known, piece.centred_targets
-        sides = piece.Phi.T @ xp.concat([known, t], axis=1)
+        # In this order a third faster than its transpose.
+        sides = xp.concat([known, t], axis=1).T @ piece.Phi
         return {
             "n_known": total(known, axis=None),
             "n_seen": len(piece.Phi),
             "targets": total(t),
             "squares": total(t * t, axis=None),
-            "features": xp.astype(sides[:, 0], xp.float64),
-            "products": xp.astype(sides[:, 1:], xp.float64),
+            "features": xp.astype(sides[0], xp.float64),
+            "products": xp.astype(sides[1:].T, xp.float64),
         }
 
     return _sums_by_view(block, T, classes, of_piece)
