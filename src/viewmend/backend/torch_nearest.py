@@ -9,11 +9,14 @@ from run to run.
 
 from __future__ import annotations
 
+import importlib
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 from typing import Protocol
 
 from viewmend.backend.namespace import Array
@@ -27,11 +30,9 @@ Nearest = tuple[Array, Array]
 
 # Proposals beyond k: of those that products of ten bits rank near the k-th, none is missed.
 SPARE = 16
-# Rows above which products and the search within their tiles are one kernel, where there is Triton:
-# with fewer, two neighbours share a tile too often.
-FUSED_FROM = 100_000
-# Queries of one launch of that kernel: their rows stay in the cache of the GPU.
-FUSED_QUERIES = 16_384
+# Rows per neighbour wanted from which on products and the maxima of their tiles are one kernel,
+# where there is Triton: with fewer, two neighbours share a tile too often.
+FUSED_ROWS = 8000
 # Rows of which the best is found first: `topk` is slow, a maximum costs one reading.
 TILE = 64
 # Rows, about, that the middle of all is read off.
@@ -64,9 +65,10 @@ _SETTING = threading.RLock()
 def neighbour_search(representations: Mapping[str, Array], k: int) -> dict[str, Nearest]:
     """The ``k`` nearest other rows in each representation (n_rows, n_features_r) of the same rows.
 
-    ``k`` is lowered to the rows there are. Distances are exact; below `FUSED_FROM` rows a neighbour
-    is missed where rounding of ten bits hides it behind `SPARE` others, above it also where it
-    shares a tile with a nearer one: about one neighbour in a thousand.
+    ``k`` is lowered to the rows there are. Distances are exact. A neighbour is missed where
+    rounding to ten bits hides it behind `SPARE` others; on a GPU, with `FUSED_ROWS` rows and more
+    per neighbour, also where it shares a tile with a nearer one: one in a hundred at that size, one
+    in a thousand with half a million rows.
     """
     return {name: _nearest_rows(X, k, None) for name, X in representations.items()}
 
@@ -148,9 +150,18 @@ def _keys(Q: Array, X: Array, candidates: Array) -> Array:
     Floats that are not negative sort as their bits do.
     """
     torch = import_torch()
-    gaps = X[candidates] - Q[:, None]
-    squared = torch.sum(gaps.square_(), 2, dtype=torch.float64).float()
+    squared = _squared_distances(Q, X, candidates)
     return (squared.view(torch.int32).long() << 32) | candidates
+
+
+def _squared_distances(Q: Array, X: Array, candidates: Array) -> Array:
+    """``|q_i - x_j|^2`` (n_queries, n_candidates) of float32, by differences."""
+    torch = import_torch()
+    kernels = _triton_nearest() if X.is_cuda and X.dtype == Q.dtype == torch.float32 else None
+    if kernels is not None:
+        return kernels.squared_distances(Q.contiguous(), X.contiguous(), candidates.contiguous())
+    gaps = X[candidates] - Q[:, None]
+    return torch.sum(gaps.square_(), 2, dtype=torch.float64).float()
 
 
 def _from_keys(keys: Array) -> Nearest:
@@ -187,7 +198,7 @@ def _nearest_rows(X: Array, k: int, queries: Array | None) -> Nearest:
     if k < 1 or Q.shape[0] == 0:
         return _nothing(Q, k)
     indices, distances = _nothing(Q, k)
-    proposer = _proposer(X, queries)
+    proposer = _proposer(X, k, queries)
     with _products_in("tf32"):
         for part in _blocks(Q.shape[0], proposer.n_at_once):
             candidates = proposer.propose(part, min(k + SPARE, available))
@@ -195,8 +206,18 @@ def _nearest_rows(X: Array, k: int, queries: Array | None) -> Nearest:
     return indices, distances
 
 
-def _proposer(X: Array, queries: Array | None) -> _Proposer:
-    return _Products.of(X, queries)
+def _proposer(X: Array, k: int, queries: Array | None) -> _Proposer:
+    fused = _triton_nearest() if X.is_cuda and X.shape[0] >= FUSED_ROWS * k else None
+    return fused.TileMaxima.of(X, _middle(X), queries) if fused else _Products.of(X, queries)
+
+
+@cache
+def _triton_nearest() -> ModuleType | None:
+    """The module of kernels for CUDA devices; None where Triton is not."""
+    try:
+        return importlib.import_module("viewmend.backend.triton_nearest")
+    except ImportError:
+        return None
 
 
 @dataclass(frozen=True)
