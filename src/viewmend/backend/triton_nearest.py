@@ -125,9 +125,10 @@ def squared_distances(Q: Array, X: Array, candidates: Array) -> Array:
     n_queries, n_candidates = candidates.shape
     squared = torch.empty((n_queries, n_candidates), dtype=torch.float32, device=X.device)
     some = min(triton.next_power_of_2(n_candidates), 32)
+    columns = min(max(triton.next_power_of_2(X.shape[1]), 16), 128)
     _measure[(n_queries, triton.cdiv(n_candidates, some))](
         Q, X, candidates, squared, n_candidates,
-        K=X.shape[1], SOME=some, COLUMNS=min(max(triton.next_power_of_2(X.shape[1]), 16), 128), num_warps=4,
+        K=X.shape[1], SOME=some, COLUMNS=columns, num_warps=4,
     )  # fmt: skip
     return squared
 
