@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
-from viewmend.core.common.linear_systems import block_cg
+from viewmend.backend.graphs import kernels_for
+from viewmend.backend.namespace import Array, array_namespace, fetched
+from viewmend.core.common.linear_systems import block_cg, column_ratio
+from viewmend.core.graphs.graph import Graph
+
+# Steps end when none changes the soft labels of a sample by more than this share of their largest;
+# the steps between two looks at it, the steps without groups of samples, the most steps.
+ENOUGH = 3e-3
+STEPS_UNASKED = 3
+ROUGH_STEPS = 6
+MOST_STEPS = 1000
 
 
 def normalise_graph(graph: csr_array) -> csr_array:
@@ -56,6 +67,152 @@ def spread_labels(
     # solution has no negative entry, but rounding may give it some.
     system = eye_array(graph.shape[0]) - spreading * normalise_graph(graph)
     return np.maximum(block_cg(csr_array(system), Y, tol), 0)
+
+
+def spread_over(
+    parts: Sequence[tuple[float, Graph]], Y: Array, spreading: float, start: Array | None = None
+) -> Array:
+    """Solution of ``(I - spreading D^{-1/2} W D^{-1/2}) F = Y`` for ``W = sum scale * graph``.
+
+    Parameters
+    ----------
+    parts : sequence of (float, Graph (n_samples, n_samples))
+        Scales, none of them negative, and symmetric graphs.
+    Y : array (n_samples, n_columns)
+        Labels; none of them negative. Columns do not depend on each other.
+    spreading : float
+        How far labels travel, in [0, 1).
+    start : array (n_samples, n_columns), optional
+        Soft labels of a similar graph, from where it is not far.
+
+    Returns
+    -------
+    array (n_samples, n_columns) of float32
+        Soft labels, none of them negative; zero for samples that no label of the column reaches.
+    """
+    xp = array_namespace(Y)
+    system = _System.of(parts, spreading)
+    root = xp.sqrt(system.degrees)[:, None]
+    B = root * xp.astype(Y, xp.float32)
+    reached = _reached(parts, Y)
+    if start is None:
+        G = _solve(system, B, xp.zeros_like(B), _Groups.none(B), ROUGH_STEPS)
+    else:
+        G = xp.astype(start, xp.float32) * reached / root
+    G = _solve(system, B, G, _Groups.of(system, G), MOST_STEPS)
+    return xp.maximum(G, xp.zeros_like(G)) * root * reached
+
+
+@dataclass(frozen=True)
+class _System:
+    """``(D - spreading W) G = D^{1/2} Y``, of which ``F = D^{1/2} G`` are the soft labels.
+
+    ``W`` is the sum of the parts, ``degrees`` (n_samples,) of float32 the diagonal of ``D``.
+    """
+
+    parts: Sequence[tuple[float, Graph]]
+    degrees: Array
+    spreading: float
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[float, Graph]], spreading: float) -> _System:
+        degrees = sum(scale * graph.row_sums() for scale, graph in parts)
+        xp = array_namespace(degrees)
+        # Without edges there is nothing to divide by, and the labels stay as they are.
+        degrees = xp.where(degrees > 0, degrees, xp.ones_like(degrees))
+        return cls(parts, xp.astype(degrees, xp.float32), spreading)
+
+    def multiply(self, G: Array) -> Array:
+        out = self.degrees[:, None] * G
+        for scale, graph in self.parts:
+            graph.add_product(G, -self.spreading * scale, out)
+        return out
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Samples that nearly share their soft labels, whose error is found for all of them at once.
+
+    ``groups`` (n_samples,) of int, -1 for none, are those of their largest label. ``inverse``
+    (n_groups, n_groups) is that of the system with every group as one sample. Errors that are
+    constant over a class are the slowest to fade otherwise.
+    """
+
+    groups: Array
+    inverse: Array
+
+    @classmethod
+    def none(cls, G: Array) -> _Groups:
+        """No group at all."""
+        xp = array_namespace(G)
+        inverse = xp.zeros((0, 0), dtype=xp.float64, device=G.device)
+        return cls(xp.full(G.shape[:1], -1, dtype=xp.int32, device=G.device), inverse)
+
+    @classmethod
+    def of(cls, system: _System, G: Array) -> _Groups:
+        """Of the largest label in each row of ``G`` (n_samples, n_columns), as many as columns."""
+        xp, n_groups = array_namespace(G), G.shape[1]
+        # Columns are scaled as for the classes: few labels make small numbers.
+        shares = G * column_ratio(xp.ones_like(G[0]), xp.sum(G, axis=0))
+        largest = xp.astype(xp.argmax(shares, axis=1), xp.int32)
+        groups = xp.where(xp.max(shares, axis=1) > 0, largest, -xp.ones_like(largest))
+        numbers = xp.arange(n_groups, dtype=xp.int32, device=G.device)
+        members = xp.astype(groups[:, None] == numbers, xp.float32)
+        coarse = kernels_for(G).group_sums(system.multiply(members), groups, n_groups)
+        # A group without members stands for itself.
+        eye = xp.eye(n_groups, dtype=xp.float64, device=G.device)
+        return cls(groups, xp.linalg.inv(coarse + eye * (xp.sum(members, axis=0) == 0)))
+
+    def corrections(self, R: Array) -> tuple[Array, Array]:
+        """Of every group (n_groups, n_columns) for the residual, and their energy (n_columns,)."""
+        sums = kernels_for(R).group_sums(R, self.groups, self.inverse.shape[0])
+        corrections = self.inverse @ sums
+        return corrections, (sums * corrections).sum(axis=0)
+
+
+def _solve(system: _System, B: Array, G: Array, groups: _Groups, most_steps: int) -> Array:
+    """Conjugate gradients for all columns at once, from ``G``; each has steps of its own.
+
+    The error of a residual is guessed from the degrees and from the groups.
+    """
+    xp, kernels = array_namespace(B), kernels_for(B)
+    R = B - system.multiply(G)
+    P, energy, changes = xp.zeros_like(R), xp.ones_like(B[0]), []
+    for _ in range(most_steps):
+        corrections, coarse_energy = groups.corrections(R)
+        energy_before, energy = energy, kernels.energies(R, system.degrees) + coarse_energy
+        beta = column_ratio(energy, energy_before)
+        kernels.cg_direction(P, R, system.degrees, (groups.groups, corrections), beta)
+        Q = system.multiply(P)
+        steps = column_ratio(energy, kernels.column_dots(P, Q))
+        changes.append(kernels.cg_step(G, R, P, Q, steps))
+        # A GPU is idle while the host waits for a number, so that it looks at several at once.
+        if len(changes) % STEPS_UNASKED == 0 and max(fetched(changes[-STEPS_UNASKED:])) < ENOUGH:
+            break
+    return G
+
+
+def _reached(parts: Sequence[tuple[float, Graph]], Y: Array) -> Array:
+    """Whether a label of a column reaches a sample: (n_samples, n_columns) or (1, n_columns)."""
+    xp = array_namespace(Y)
+    if any(scale > 0 and graph.is_connected for scale, graph in parts):
+        return xp.astype(xp.any(Y > 0, axis=0, keepdims=True), xp.float32)
+    reached = xp.astype(Y > 0, xp.float32)
+    n_before, n_reached = -1.0, float(xp.sum(reached, dtype=xp.float64))
+    while n_before < n_reached:
+        for _ in range(STEPS_UNASKED):
+            joined = sum(scale * graph.multiply(reached) for scale, graph in parts)
+            reached = xp.astype(reached + joined > 0, xp.float32)
+        n_before, n_reached = n_reached, float(xp.sum(reached, dtype=xp.float64))
+    return reached
+
+
+def reached_by_labels(parts: Sequence[tuple[float, Graph]], Y: Array) -> Array:
+    """Samples (n_samples,) of bool that a path joins to some label of ``Y``."""
+    xp = array_namespace(Y)
+    some = xp.astype(xp.any(Y > 0, axis=1, keepdims=True), xp.float32)
+    reached = _reached(parts, some)
+    return xp.broadcast_to(reached > 0, some.shape)[:, 0]
 
 
 def joined_to_label(graph: csr_array, labelled: np.ndarray) -> np.ndarray:

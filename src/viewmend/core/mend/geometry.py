@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from viewmend.backend.threads import parallel_map
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.core.common.content_order import bottom_rows
-from viewmend.core.graphs.nearest import Neighbours, neighbour_search
-from viewmend.core.graphs.neighbours import graph_from_neighbours, scatter_graph
+from viewmend.core.common.rows import Column, Rows, RowsInMemory
+from viewmend.core.graphs.graph import GraphUnion, edges_of, union_of
+from viewmend.core.graphs.nearest import (
+    Neighbours,
+    Pivot,
+    make_pivot,
+    nearest_of_new,
+    neighbour_search,
+)
+from viewmend.core.mend.blocks import MendBlock, OutsideRows, ViewRows
 from viewmend.core.mend.components import SparseComponents, as_dense_rows, fit_components
-from viewmend.core.mend.kernel_features import KernelFeatures, kernel_features
-from viewmend.core.mend.representations import REPRESENTATIONS, Representation, represent
+from viewmend.core.mend.kernel_features import KernelMap, kernel_features
+from viewmend.core.mend.representations import (
+    REPRESENTATIONS,
+    Representation,
+    component_rows,
+    represent,
+)
 
 # Called as ``tell(name, done, total)`` when a part of the work begins.
 Tell = Callable[[str, int, int | None], None]
+
+
+# Copies an array to where the work is to be done.
+ToDevice = Callable[[np.ndarray], Array]
+
+
+def left_there(array: np.ndarray) -> Array:
+    """For work in NumPy."""
+    return array
 
 
 def _tell_nobody(_name: str, _done: int, _total: int | None) -> None:
@@ -63,38 +87,73 @@ class GeometrySettings:
     seed: int = 0
 
 
+class ComparedRows:
+    """Rows ``X`` (n_rows, n_features) that others are compared with, in some representations."""
+
+    X: Array
+    representations: Mapping[str, Representation]
+
+    @cached_property
+    def pivot(self) -> Pivot:
+        """What finds the rows that may be near, made when it is first asked for."""
+        return make_pivot(self.representations, self.X)
+
+    def mapped(self, name: str, rows: Array) -> Array:
+        """Some rows in a representation, made when they are asked for: all would fill memory."""
+        return self.representations[name](self.X[rows])
+
+
 @dataclass(frozen=True, eq=False)
-class MendView:
-    """One view, as far as it is observed.
+class MendView(ComparedRows):
+    """One view of the samples of the graph, as far as it is observed.
 
     Row ``i`` of ``X`` (n_observed, n_features) belongs to sample ``rows[i]``. Neighbours are
     searched among the rows of ``X``, in each representation. Of a sparse view, ``X`` has the
-    ``components``.
+    ``components``. The ``landmarks`` (n_landmarks,) of the kernel are rows of ``X``.
     """
 
-    X: np.ndarray
-    rows: np.ndarray
+    X: Array
+    rows: Array
     representations: Mapping[str, Representation]
     neighbours: Mapping[str, Neighbours]
-    features: KernelFeatures
+    landmarks: Array
+    kernel: KernelMap
     components: SparseComponents | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class MendGeometry:
-    """The views, and which sample has which: ``observed`` (n_samples, n_views) of bool."""
+    """The views, and which sample of the graph has which: ``observed`` (n_samples, n_views).
+
+    ``blocks`` is a column of `MendBlock` of all samples, those outside the graph among them.
+    """
 
     views: tuple[MendView, ...]
-    observed: np.ndarray
+    observed: Array
+    blocks: Column
+
+
+@dataclass(frozen=True, eq=False)
+class RawBlock:
+    """Some samples: the rows that every view has, (n_seen_v, n_features_v) each.
+
+    ``observed`` (n_rows, n_views) tells of which samples these are, ``place`` is that of a
+    `MendBlock`.
+    """
+
+    views: tuple[Array, ...]
+    observed: Array
+    place: Array | None = None
 
 
 def build_geometry(
     views: Sequence[np.ndarray | csr_array],
     observed: np.ndarray,
     settings: GeometrySettings,
+    to_device: ToDevice = left_there,
     tell: Tell = _tell_nobody,
 ) -> MendGeometry:
-    """Representations, neighbours and kernel features of every view.
+    """Representations, neighbours and kernel features of every view, with all samples in the graph.
 
     Parameters
     ----------
@@ -102,58 +161,123 @@ def build_geometry(
         Components stand for those that are sparse.
     observed : array (n_samples, n_views) of bool
     settings : GeometrySettings
+    to_device : callable, optional
+        Copies an array to where the work is to be done.
     tell : callable, optional
         Called as ``tell(name, done, total)`` when a part of the work begins.
     """
-    rows = [np.flatnonzero(column) for column in observed.T]
     # A missing row takes part in nothing: each view is reduced to the rows it has.
-    given = [X_v[rows_v] for X_v, rows_v in zip(views, rows, strict=True)]
-    components = parallel_map(lambda X: fit_components(X) if issparse(X) else None, given)
-    seen = parallel_map(lambda pair: as_dense_rows(*pair), zip(given, components, strict=True))
-
-    def fit(X: np.ndarray) -> dict[str, Representation]:
-        return represent(X, settings.representations)
-
-    def expand(v: int) -> KernelFeatures:
-        landmarks = bottom_rows(seen[v], settings.n_landmarks, settings.seed)
-        return kernel_features(mapped[v], landmarks, settings.kernel_width)
-
-    tell("representations", 0, None)
-    fitted = parallel_map(fit, seen)
-    mapped = parallel_map(_apply, zip(fitted, seen, strict=True))
-    near = _neighbours(mapped, settings.most_neighbours + 1, tell)
-    tell("kernel features", 0, None)
-    features = parallel_map(expand, range(len(seen)))
-    parts = (seen, rows, fitted, near, features, components)
-    return MendGeometry(tuple(map(MendView, *parts)), observed)
+    given = [X_v[np.flatnonzero(seen)] for X_v, seen in zip(views, observed.T, strict=True)]
+    components = [fit_components(X) if issparse(X) else None for X in given]
+    seen = tuple(map(as_dense_rows, given, components))
+    sample = RawBlock(seen, observed)
+    on_device = RawBlock(tuple(map(to_device, seen)), to_device(observed))
+    geometry = geometry_over(RowsInMemory(), on_device, (sample, on_device), settings, tell)
+    pairs = zip(geometry.views, components, strict=True)
+    return replace(geometry, views=tuple(replace(view, components=c) for view, c in pairs))
 
 
-def _neighbours(
-    mapped: Sequence[Mapping[str, np.ndarray]], k: int, tell: Tell
-) -> list[dict[str, Neighbours]]:
-    """The search in every representation of every view, one by one: it runs on all threads."""
-    near: list[dict[str, Neighbours]] = [{} for _ in mapped]
-    jobs = [(v, name) for v, mapped_v in enumerate(mapped) for name in mapped_v]
-    for done, (v, name) in enumerate(jobs):
-        tell(f"neighbours of view {v + 1} of {len(mapped)}", done, len(jobs))
-        near[v] |= neighbour_search({name: mapped[v][name]}, k)
-    return near
+def geometry_over(
+    rows: Rows,
+    raw: Column,
+    sample: tuple[RawBlock, RawBlock],
+    settings: GeometrySettings,
+    tell: Tell = _tell_nobody,
+) -> MendGeometry:
+    """The geometry of rows wherever they are, with the samples of ``sample`` in the graph.
+
+    ``raw`` is a column of `RawBlock`. ``sample`` is one block twice: on the host, and where the
+    graph is to be; where it is all samples, ``raw`` is its second.
+    """
+    on_host, there = sample
+    views: list[MendView] = []
+    features: list[Column] = []
+    for v in range(len(on_host.views)):
+        tell(f"neighbours and features of view {v + 1} of {len(on_host.views)}", v, None)
+        view, column = _fitted_view(rows, raw, v, sample, settings)
+        views.append(view)
+        features.append(column)
+    shared = (tuple(views), settings.most_neighbours + 1)
+    blocks = rows.map(made_block, raw, *features, shared=shared)
+    return MendGeometry(tuple(views), there.observed, blocks)
 
 
-def _apply(
-    fitted_and_rows: tuple[Mapping[str, Representation], np.ndarray],
-) -> dict[str, np.ndarray]:
-    fitted, X = fitted_and_rows
+def _fitted_view(
+    rows: Rows,
+    raw: Column,
+    v: int,
+    sample: tuple[RawBlock, RawBlock],
+    settings: GeometrySettings,
+) -> tuple[MendView, Column]:
+    """What is made of view ``v``, and the column of the features of its rows."""
+    given, X = (block.views[v] for block in sample)
+    column = rows.map(rows_of_view, raw, shared=v)
+    fitted = represent(rows, column, settings.representations, component_rows(given))
+    mapped = _represented(fitted, X)
+    near = neighbour_search(mapped, settings.most_neighbours + 1)
+    chosen = bottom_rows(given, settings.n_landmarks, settings.seed)
+    xp = array_namespace(X)
+    landmarks = xp.asarray(chosen, device=X.device)
+    points = {name: rows_r[landmarks] for name, rows_r in mapped.items()}
+    if raw is sample[1]:
+        # All rows are here, and so are their representations.
+        kernel, features = kernel_features(rows, mapped, points, settings.kernel_width)
+    else:
+        make = partial(_represented, fitted)
+        kernel, features = kernel_features(rows, column, points, settings.kernel_width, make)
+    (among,) = np.nonzero(to_numpy(sample[0].observed)[:, v])
+    samples = xp.asarray(among, device=X.device)
+    return MendView(X, samples, fitted, near, landmarks, kernel), features
+
+
+def _represented(fitted: Mapping[str, Representation], X: Array) -> dict[str, Array]:
     return {name: representation(X) for name, representation in fitted.items()}
 
 
-def view_graphs(geometry: MendGeometry, n_classes: int, rule: NeighbourRule) -> list[csr_array]:
-    """One graph between all samples per view and representation, in this order."""
-    n_samples = len(geometry.observed)
-    return [
-        scatter_graph(
-            graph_from_neighbours(near, rule(len(view.rows), n_classes)), view.rows, n_samples
-        )
-        for view in geometry.views
-        for near in view.neighbours.values()
-    ]
+# ------------------------------------------------------------------ tasks
+
+
+def rows_of_view(block: RawBlock, v: int) -> Array:
+    """The rows of view ``v``."""
+    return block.views[v]
+
+
+def made_block(block: RawBlock, *features_and_shared: Any) -> MendBlock:
+    """What the recipe knows of the rows, from their features and neighbours."""
+    *features, (views, k) = features_and_shared
+    xp = array_namespace(block.observed)
+    seen = [xp.nonzero(block.observed[:, v])[0] for v in range(len(views))]
+    of_views = tuple(
+        ViewRows(rows, each.Phi, each.leverages) for rows, each in zip(seen, features, strict=True)
+    )
+    if block.place is None:
+        return MendBlock(block.observed, of_views)
+    return MendBlock(block.observed, of_views, block.place, _outside(block, seen, views, k))
+
+
+def _outside(
+    block: RawBlock, seen: Sequence[Array], views: Sequence[MendView], k: int
+) -> OutsideRows:
+    """Neighbours in the graph of the rows that are not in it."""
+    xp = array_namespace(block.observed)
+    assert block.place is not None, "asked for where rows have a place or none"
+    positions, near = [], []
+    for X_v, rows, view in zip(block.views, seen, views, strict=True):
+        outside = block.place[rows] < 0
+        new = _represented(view.representations, X_v[outside])
+        found = nearest_of_new(new, k, view.pivot, view.mapped)
+        positions.append(rows[outside])
+        near += [
+            Neighbours(view.rows[found[name].indices], found[name].squared_distances)
+            for name in view.representations
+        ]
+    return OutsideRows(xp.nonzero(block.place < 0)[0], tuple(positions), tuple(near))
+
+
+def view_graphs(geometry: MendGeometry, ks: Sequence[int]) -> GraphUnion:
+    """One graph per view and representation, in this order, with ``ks`` neighbours per view."""
+    edges, rows = [], []
+    for view, k in zip(geometry.views, ks, strict=True):
+        edges += [edges_of(near, k) for near in view.neighbours.values()]
+        rows += [view.rows] * len(view.neighbours)
+    return union_of(edges, rows, geometry.observed.shape[0])
