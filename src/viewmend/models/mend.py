@@ -45,8 +45,8 @@ from viewmend.models.mend_problem import (
     make_geometry_settings,
     make_labelling,
     make_settings,
-    ordered_rows,
     representation_names,
+    seen_rows,
     tell_components,
 )
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
@@ -292,7 +292,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         tell_components(data)
         order = canonical_order(data.views, data.observed, labels.codes)
         device = check_device(self.device, self._input_device)
-        views, observed = ordered_rows(data, order), data.observed[order]
+        views, observed = seen_rows(data, order), data.observed[order]
         make = partial(build_geometry, views, observed, settings, mover_to(device), self.tell_stage)
         if device is not None:
             return order, make()

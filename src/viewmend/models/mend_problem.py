@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
@@ -104,9 +104,10 @@ def representation_names(representations: str | Sequence[str]) -> tuple[str, ...
     return tuple(REPRESENTATIONS if isinstance(representations, str) else representations)
 
 
-def ordered_rows(data: MultiViewData, order: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The views in another ``order`` (n_samples,) of the samples."""
-    return tuple(view[order] for view in data.views)
+def seen_rows(data: MultiViewData, order: np.ndarray) -> tuple[Any, ...]:
+    """The rows that every view has, of samples taken in another ``order`` (n_samples,)."""
+    pairs = zip(data.views, data.observed.T, strict=True)
+    return tuple(view[order[seen[order]]] for view, seen in pairs)
 
 
 def make_labelling(

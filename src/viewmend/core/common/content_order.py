@@ -57,14 +57,20 @@ def sample_hashes(views: Sequence[np.ndarray | csr_array], observed: np.ndarray)
     return total
 
 
-def bottom_rows(X: np.ndarray | csr_array, size: int, seed: int = 0) -> np.ndarray:
+def bottom_rows(
+    X: np.ndarray | csr_array, size: int, seed: int = 0, among: np.ndarray | None = None
+) -> np.ndarray:
     """A uniform sample (at most size,) of the distinct rows that does not depend on their order.
 
     The rows of the smallest seeded hashes are taken, a "bottom-k" sample, in the order of their
-    hashes. A row that occurs many times counts once, by its first occurrence.
+    hashes. A row that occurs many times counts once, by its first occurrence. Only the rows
+    ``among`` (n_rows,) of bool are looked at, by default all.
     """
     keys = _mix(row_hashes(X) ^ _mix(np.array([seed + 1], dtype=np.uint64) * GOLDEN))
-    return np.unique(keys, return_index=True)[1][:size]
+    if among is None:
+        return np.unique(keys, return_index=True)[1][:size]
+    rows = np.flatnonzero(among)
+    return rows[np.unique(keys[rows], return_index=True)[1][:size]]
 
 
 def _mix(z: np.ndarray) -> np.ndarray:

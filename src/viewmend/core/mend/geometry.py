@@ -157,8 +157,9 @@ def build_geometry(
 
     Parameters
     ----------
-    views : sequence of array (n_samples, n_features_v)
-        Components stand for those that are sparse.
+    views : sequence of array (n_seen_v, n_features_v)
+        The rows that every view has: a missing row takes part in nothing. Components stand for
+        views that are sparse.
     observed : array (n_samples, n_views) of bool
     settings : GeometrySettings
     to_device : callable, optional
@@ -166,10 +167,8 @@ def build_geometry(
     tell : callable, optional
         Called as ``tell(name, done, total)`` when a part of the work begins.
     """
-    # A missing row takes part in nothing: each view is reduced to the rows it has.
-    given = [X_v[np.flatnonzero(seen)] for X_v, seen in zip(views, observed.T, strict=True)]
-    components = [fit_components(X) if issparse(X) else None for X in given]
-    seen = tuple(map(as_dense_rows, given, components))
+    components = [fit_components(X) if issparse(X) else None for X in views]
+    seen = tuple(map(as_dense_rows, views, components))
     sample = RawBlock(seen, observed)
     on_device = RawBlock(tuple(map(to_device, seen)), to_device(observed))
     geometry = geometry_over(RowsInMemory(), on_device, (sample, on_device), settings, tell)
