@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from viewmend.backend.namespace import Array, array_namespace, fetched
+from viewmend.backend.threads import blocks_for, for_each
 
 
 def on_host(sums: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -27,3 +28,14 @@ def total(X: Array, axis: int | tuple[int, ...] | None = 0) -> Array:
     """Sum in double precision."""
     xp = array_namespace(X)
     return xp.sum(X, axis=axis, dtype=xp.float64)
+
+
+def summed_in_pieces(work: Callable[[slice], Mapping[str, Any]], rows: Array) -> dict[str, Any]:
+    """Sums over pieces of ``rows`` of the numbers that ``work`` answers by name, on all threads.
+
+    Pieces, and the order in which they are added, are the same whatever the number of threads.
+    """
+    xp = array_namespace(rows)
+    row_size = int(np.prod(rows.shape[1:]))
+    pieces = for_each(work, blocks_for(rows.shape[0], row_size, xp), xp)
+    return {name: sum(piece[name] for piece in pieces) for name in pieces[0]}
