@@ -27,8 +27,8 @@ __all__ = ["nearest_points"]
 
 # Points up to which all pairs are measured.
 FEW_POINTS = 2048
-# Points per leaf, at most, and points of near leaves, about, that a point is compared with: twice as
-# many where there are more columns than these, which leave neighbours more room to be elsewhere.
+# Points per leaf, at most, and points of near leaves, about, that a point is compared with: twice
+# as many where there are more columns than these, which leave neighbours more room elsewhere.
 LEAF = 32
 COMPARED = 1536
 FEW_COLUMNS = 16
