@@ -350,10 +350,10 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
 
     def _fit_blocks(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
         """Fit on Dask collections; anchors are drawn from a sample that is gathered here."""
-        from viewmend.distributed.estimator import fit_blocks, gather_input
+        from viewmend.distributed.estimator import fit_blocks, gather_blocks
 
         callbacks = self._all_callbacks()
-        given = gather_input(self, X, y, mask, callbacks)
+        given = gather_blocks(self, X, y, mask, callbacks)
         geometry = self.build_geometry(given.sample.data, given.sampled_labels)
         problem = make_problem(self, geometry, given.sampled_labels)
         fit = fit_blocks(self, given, geometry, problem, callbacks)
