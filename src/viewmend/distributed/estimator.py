@@ -33,6 +33,7 @@ from viewmend.distributed.given import (
     fingerprint,
     gather_input,
 )
+from viewmend.distributed.sampling import Draw
 from viewmend.distributed.solver import BlockResult, BlockState, solve_blocks
 from viewmend.protocols import AGFTIParameters, Damping
 
@@ -79,7 +80,7 @@ def gather_blocks(
     Parameters as in `gather_input`.
     """
     size = int(dask.config.get("viewmend.sample-rows", SAMPLE_ROWS))
-    return gather_input(parameters, (X, y, mask), callbacks, RULES, size)
+    return gather_input(parameters, (X, y, mask), callbacks, RULES, Draw(size))
 
 
 def fit_blocks(

@@ -18,7 +18,7 @@ from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, check_class_prior, check_labels
 from viewmend.distributed.inputs import Chunks, as_chunks, is_lazy
 from viewmend.distributed.rows import DaskRows
-from viewmend.distributed.sampling import Sample, Survey, gather_sample, survey_chunks
+from viewmend.distributed.sampling import Draw, Sample, Survey, gather_sample, survey_chunks
 from viewmend.exceptions import CheckpointError, InvalidParameterError
 from viewmend.parameters import HasParameters
 from viewmend.protocols import ClassPrior
@@ -68,9 +68,9 @@ def gather_input(
     views: tuple[Any, Any, Any],
     callbacks: Sequence[Callback],
     rules: BlockRules,
-    sample_rows: int,
+    draw: Draw,
 ) -> BlockInput:
-    """Check everything once, and gather a sample of at most ``sample_rows``.
+    """Check everything once, and gather a sample.
 
     ``views`` are ``X``, ``y`` (n_samples,) in memory or of Dask, and the mask; ``X`` and mask as in
     `viewmend.distributed.inputs.lazy_views`.
@@ -82,10 +82,10 @@ def gather_input(
     labels = check_labels(given, chunks.n_samples)
     check_class_prior(parameters.class_prior, labels)
     runner = DaskRows(_block_watcher(callbacks))
-    survey = survey_chunks(chunks, sample_rows, runner)
     # In as few bytes as the classes allow, because they travel with the tasks.
     codes = labels.codes.astype(np.min_scalar_type(-labels.n_classes))
-    sample = gather_sample(chunks, codes, survey, sample_rows, runner)
+    survey = survey_chunks(chunks, codes, draw, runner)
+    sample = gather_sample(chunks, codes, survey, draw, runner)
     return BlockInput(chunks, labels, codes, sample, survey, runner)
 
 
