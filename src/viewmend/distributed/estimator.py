@@ -33,6 +33,7 @@ from viewmend.distributed.given import (
     fingerprint,
     gather_input,
 )
+from viewmend.distributed.kept_rounds import read_rounds, round_keeper
 from viewmend.distributed.sampling import Draw
 from viewmend.distributed.solver import BlockResult, BlockState, solve_blocks
 from viewmend.protocols import AGFTIParameters, Damping
@@ -130,7 +131,7 @@ def _start(
     runner, n_blocks = given.runner, len(given.chunks.sizes)
     checkpoint = next((c for c in callbacks if isinstance(c, BlockCheckpoint)), None)
     told_by = fingerprint(parameters, given, RULES)
-    saved = None if checkpoint is None else checkpoint.read(told_by, n_blocks, runner)
+    saved = None if checkpoint is None else read_rounds(checkpoint, told_by, n_blocks, runner)
     start: BlockState | list[Any]
     if saved is not None:
         check_rounds_left(parameters, len(saved.state.history), RULES)
@@ -147,7 +148,7 @@ def _start(
         start = rows.blocks
     if checkpoint is None:
         return rows, start, lambda state: state
-    return rows, start, checkpoint.keeper(told_by, _geometry_arrays(rows), runner)
+    return rows, start, round_keeper(checkpoint, told_by, _geometry_arrays(rows), runner)
 
 
 def _geometry_arrays(rows: BlockGeometry) -> dict[str, np.ndarray]:
