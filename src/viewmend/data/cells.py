@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import issparse
 
+from viewmend.backend.numba_scans import count_missing_cells
 from viewmend.backend.threads import serial_blas
 from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.common.soft_impute import SubspaceShrink, complete, fill_hidden
@@ -118,8 +119,6 @@ def _by_low_rank(rows: np.ndarray) -> CellFill:
 
 def _sample(rows: np.ndarray) -> np.ndarray:
     """Some rows, drawn and put in order by their content: the same in any order of the rows."""
-    # Of the many bit patterns of NaN every missing cell gets the same.
-    rows = np.where(np.isnan(rows), np.nan, rows)
     most = min(SAMPLE_ROWS, max(SAMPLE_SIZE // rows.shape[1], RANK))
     return rows[bottom_rows(rows, most)].astype(np.float64, copy=False)
 
@@ -160,10 +159,10 @@ def fill_cells(data: MultiViewData, fills: Sequence[CellFill]) -> MultiViewData:
     for v, fill in enumerate(fills):
         if issparse(views[v]):
             continue
-        gone = np.isnan(views[v])
-        changed = data.observed[:, v] & (gone | ~fill.known).any(axis=1)
+        partly = (count_missing_cells(views[v]) > 0) | (not fill.known.all())
+        changed = data.observed[:, v] & partly
         if changed.any():
-            notes.append(_note(data, v, gone[changed], fill))
+            notes.append(_note(data, v, np.isnan(views[v][changed]), fill))
             views[v] = views[v].copy()
             with serial_blas():
                 views[v][changed] = fill(data.views[v][changed])
@@ -192,7 +191,7 @@ def refuse_missing_cells(data: MultiViewData, remedy: str = REMEDY) -> None:
     for v, name in enumerate(data.names):
         if issparse(data.views[v]):
             continue
-        partly = data.observed[:, v] & np.isnan(data.views[v]).any(axis=1)
+        partly = data.observed[:, v] & (count_missing_cells(data.views[v]) > 0)
         if partly.any():
             broken = np.flatnonzero(partly) if data.ids is None else data.ids[partly]
             msg = (

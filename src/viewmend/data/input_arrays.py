@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike
 
+from viewmend.backend.numba_scans import count_missing_cells
 from viewmend.data.sparse import as_csr, as_dense_array, check_sparse, with_empty_rows
 from viewmend.exceptions import InvalidViewsError
 
@@ -242,6 +243,6 @@ def with_blank_rows(view: Any, missing: np.ndarray) -> Any:
     """``view`` with NaN, or if sparse nothing, in the missing rows; copied only if that differs."""
     if scipy.sparse.issparse(view):
         return with_empty_rows(view, missing)
-    if np.isnan(view[missing]).all():
+    if (count_missing_cells(view)[missing] == view.shape[1]).all():
         return view
     return np.where(missing[:, None], np.nan, view)

@@ -12,22 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-# Of the finaliser of splitmix64 (Steele, Lea, Flood 2014): every input bit reaches every output
-# bit. Arithmetic of unsigned integers wraps around, which is what a hash wants.
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-MIX_2 = np.uint64(0x94D049BB133111EB)
-# Entries hashed at a time, so that the work array stays small.
-BLOCK = 2**20
+from viewmend.backend.numba_scans import GOLDEN, MIX_1, MIX_2, hash_rows
 
 
 def row_hashes(X: np.ndarray | csr_array) -> np.ndarray:
     """Hash (n_rows,) of uint64 of the content of every row of ``X`` (n_rows, n_features).
 
     Equal rows have equal hashes, sparse or not, and rows of float32 the hashes of the same numbers
-    in float64; other rows share one with probability ``2**-64``. ``X`` must have no NaN.
+    in float64; other rows share one with probability ``2**-64``. All NaN count as the same.
     """
-    n_rows, n_features = X.shape
+    n_features = X.shape[1]
     # An odd factor per column: the same number in another column gives another hash.
     salts = _mix(np.arange(1, n_features + 1, dtype=np.uint64) * GOLDEN) | np.uint64(1)
     if not isinstance(X, np.ndarray):
@@ -35,14 +29,8 @@ def row_hashes(X: np.ndarray | csr_array) -> np.ndarray:
         bits = _mix((X.data.astype(np.float64) + 0.0).view(np.uint64) * GOLDEN)
         ends = np.concatenate([[np.uint64(0)], np.cumsum(bits * salts[X.indices])])
         return _mix(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
-    hashes = np.empty(n_rows, dtype=np.uint64)
-    step = max(BLOCK // max(n_features, 1), 1)
-    for start in range(0, n_rows, step):
-        # Adding zero turns -0.0, which equals 0.0, into it.
-        block = np.ascontiguousarray(X[start : start + step], dtype=np.float64) + 0.0
-        bits = _mix(block.view(np.uint64) * GOLDEN)
-        hashes[start : start + step] = (bits * salts).sum(axis=1, dtype=np.uint64)
-    return _mix(hashes)
+    X = np.ascontiguousarray(X, dtype=np.result_type(X, np.float32))
+    return _mix(hash_rows(X, salts))
 
 
 def canonical_order(

@@ -1,0 +1,63 @@
+"""One look at every cell of a table: hashes of rows, and how many of their cells are missing.
+
+Rows are independent, so the result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viewmend.backend.compiling import jit
+from viewmend.backend.threads import over_rows
+
+__all__ = ["GOLDEN", "MIX_1", "MIX_2", "count_missing_cells", "hash_rows"]
+
+# Of the finaliser of splitmix64 (Steele, Lea, Flood 2014): every input bit reaches every output
+# bit. Arithmetic of unsigned integers wraps around, which is what a hash wants.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+_30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+def hash_rows(X: np.ndarray, salts: np.ndarray) -> np.ndarray:
+    """``sum_j mix(bits of x_ij) salts_j`` (n_rows,) of uint64, for rows of float32 or float64.
+
+    Numbers of float32 have the bits of the same number in float64, both zeros the same bits, and
+    all NaN too.
+    """
+    out = np.empty(X.shape[0], dtype=np.uint64)
+    over_rows(_hash_rows, *X.shape, X, salts, out)
+    return out
+
+
+def count_missing_cells(X: np.ndarray) -> np.ndarray:
+    """How many cells of every row of ``X`` (n_rows, n_features) are NaN, (n_rows,)."""
+    out = np.empty(X.shape[0], dtype=np.int64)
+    over_rows(_count_missing_cells, *X.shape, X, out)
+    return out
+
+
+@jit()
+def _hash_rows(rows, X, salts, out):  # type: ignore[no-untyped-def]
+    cell = np.empty(1, dtype=np.float64)
+    bits = cell.view(np.uint64)
+    for i in range(rows[0], rows[1]):
+        total = np.uint64(0)
+        for j in range(X.shape[1]):
+            # Adding zero turns -0.0, which equals 0.0, into it.
+            cell[0] = X[i, j] + 0.0 if X[i, j] == X[i, j] else np.nan
+            z = bits[0] * GOLDEN
+            z = (z ^ (z >> _30)) * MIX_1
+            z = (z ^ (z >> _27)) * MIX_2
+            total += (z ^ (z >> _31)) * salts[j]
+        out[i] = total
+
+
+@jit()
+def _count_missing_cells(rows, X, out):  # type: ignore[no-untyped-def]
+    for i in range(rows[0], rows[1]):
+        n_missing = 0
+        for j in range(X.shape[1]):
+            n_missing += X[i, j] != X[i, j]
+        out[i] = n_missing
