@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import softmax
 
-from viewmend.backend.threads import parallel_map
+from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.common.class_shares import normalise_rows
+from viewmend.core.common.rows import Column, Rows
+from viewmend.core.common.small_sums import beside
 from viewmend.core.graphs.nearest import neighbour_search
 from viewmend.core.graphs.neighbours import graph_from_neighbours
-from viewmend.core.mend.geometry import MendGeometry, MendView
-from viewmend.core.mend.loo_ridge import LeaveOneOut, leave_one_out_ridge
+from viewmend.core.mend.blocks import MendBlock
+from viewmend.core.mend.loo_ridge import RidgeFit, regress_views
 from viewmend.core.mend.view_gaussian import ViewGaussian, fit_view_gaussian, log_posterior
 
 # A difference of one between mean scores, which are class shares, as a difference of log shares.
@@ -28,12 +30,21 @@ SHRINKAGE = 0.1
 class Evidence:
     """Class shares by regression on the views, and the parts they come from.
 
-    Rows of ``P`` (n_samples, n_classes) sum to one. There is one fit per view, and one Gaussian of
-    the scores of all views.
+    Attributes
+    ----------
+    P : column of array (n_rows, n_classes) of float32
+        Class shares; rows sum to one.
+    Z : column of array (n_rows, n_views, n_classes) of float32
+        Scores by view, each without the sample itself; zero where a view is missing.
+    fits : tuple of RidgeFit
+        One per view.
+    gaussian : ViewGaussian
+        Of the scores of all views.
     """
 
-    P: np.ndarray
-    fits: tuple[LeaveOneOut, ...]
+    P: Column
+    Z: Column
+    fits: tuple[RidgeFit, ...]
     gaussian: ViewGaussian
 
     @property
@@ -43,45 +54,58 @@ class Evidence:
 
 
 def gather_evidence(
-    geometry: MendGeometry, T: np.ndarray, classes: np.ndarray, prior: np.ndarray
+    rows: Rows,
+    blocks: Column,
+    spectra: Sequence[np.ndarray],
+    T: Column,
+    classes: Column,
+    prior: np.ndarray,
 ) -> Evidence:
     """Regress the targets on every view, predict each sample without itself, fuse the scores.
 
-    The soft targets ``T`` (n_samples, n_classes) of samples whose class is unknown, -1 in
-    ``classes`` (n_samples,), are not used.
+    Parameters
+    ----------
+    rows : Rows
+    blocks : column of MendBlock
+    spectra : sequence of array (n_features_v,)
+        Of the kernel features of the views, see `KernelMap`.
+    T : column of array (n_rows, n_classes)
+        Soft targets; those of samples of unknown class are not used.
+    classes : column of array (n_rows,) of int
+        -1 if unknown.
+    prior : array (n_classes,)
     """
-
-    def regress(view: MendView) -> LeaveOneOut:
-        return leave_one_out_ridge(view.features, T[view.rows], known=classes[view.rows] >= 0)
-
-    fits = parallel_map(regress, geometry.views)
-    # Scores (n_samples, n_views, n_classes), zero where a view is missing. The scores are
-    # leave-one-out predictions: those of the fit would only repeat the targets.
-    Z = np.zeros((*geometry.observed.shape, T.shape[1]))
-    for v, (view, fit) in enumerate(zip(geometry.views, fits, strict=True)):
-        Z[view.rows, v] = fit.scores
-    gaussian = fit_view_gaussian(Z, geometry.observed, classes, prior, SHRINKAGE)
+    # The scores are leave-one-out predictions: those of the fit would only repeat the targets.
+    fits, Z = regress_views(rows, blocks, spectra, T, classes)
+    gaussian = fit_view_gaussian(rows, blocks, Z, classes, prior, SHRINKAGE)
     weights = np.array([fit.weight for fit in fits])
-    P = evidence_shares(Z, geometry.observed, weights, gaussian)
-    return Evidence(P, tuple(fits), gaussian)
+    P = rows.map(evidence_rows, blocks, Z, shared=(weights, gaussian))
+    return Evidence(P, Z, fits, gaussian)
+
+
+def evidence_rows(block: MendBlock, Z: Array, shared: tuple[np.ndarray, ViewGaussian]) -> Array:
+    """`evidence_shares` as a task, for ``shared = (weights, gaussian)``."""
+    return evidence_shares(Z, block.observed, *shared)
 
 
 def evidence_shares(
-    Z: np.ndarray, observed: np.ndarray, weights: np.ndarray, gaussian: ViewGaussian
-) -> np.ndarray:
+    Z: Array, observed: Array, weights: np.ndarray, gaussian: ViewGaussian
+) -> Array:
     """Geometric mean of two class shares made of the scores: by their mean, by a Gaussian model.
 
     The weighted mean is robust where views are few or poor. The Gaussian model accounts for views
     that repeat each other, and for the classes that a view confuses.
 
-    Scores ``Z`` (n_samples, n_views, n_classes) are zero where not ``observed`` (n_samples,
-    n_views). Rows of the result (n_samples, n_classes) sum to one.
+    Scores ``Z`` (n_rows, n_views, n_classes) are zero where not ``observed`` (n_rows, n_views).
+    Rows of the result (n_rows, n_classes) sum to one.
     """
-    shares = observed * weights
-    mean = np.einsum("iv,ivc->ic", shares, Z) / shares.sum(axis=1, keepdims=True)
+    xp = array_namespace(Z)
+    shares = normalise_rows(xp.astype(observed, Z.dtype) * beside(weights, Z))
+    # A product of a row with a matrix per sample: the mean over views.
+    mean = (shares[:, None] @ Z)[:, 0]
     # Half the sum of two logarithms is the logarithm of the geometric mean.
-    log_shares = SHARPNESS * mean + log_posterior(gaussian, Z, observed) / TEMPERATURE
-    return np.asarray(softmax(log_shares / 2, axis=1))
+    logs = (SHARPNESS * mean + log_posterior(gaussian, Z, observed) / TEMPERATURE) / 2
+    return normalise_rows(xp.exp(logs - xp.max(logs, axis=1, keepdims=True)))
 
 
 def consensus_graph(P: np.ndarray, k: int) -> csr_array:
@@ -94,17 +118,24 @@ def consensus_graph(P: np.ndarray, k: int) -> csr_array:
     return graph_from_neighbours(near, k)
 
 
-def hellinger_points(P: np.ndarray) -> np.ndarray:
+def hellinger_points(P: Array) -> Array:
     """Square roots, of float32: their Euclidean distance is Hellinger's between class shares."""
-    return np.asarray(np.sqrt(P), dtype=np.float32)
+    xp = array_namespace(P)
+    return xp.astype(xp.sqrt(P), xp.float32, copy=False)
 
 
-def combine(P: np.ndarray, evidence: np.ndarray, prior: np.ndarray, power: float) -> np.ndarray:
+def combine(P: Array, evidence: Array, prior: np.ndarray, power: float) -> Array:
     """``p_i e_i^power``, rows scaled to sum one; where ``p_i`` is zero, the prior stands in for it.
 
-    ``P`` are the scores of the graph, ``evidence`` class shares, both (n_samples, n_classes).
+    ``P`` are the scores of the graph, ``evidence`` class shares, both (n_rows, n_classes).
     """
+    xp = array_namespace(P)
     shares = normalise_rows(P)
     # No label reaches such a sample over the graph, so the evidence alone decides.
-    shares = np.where(shares.any(axis=1, keepdims=True), shares, prior)
+    shares = xp.where(xp.any(P != 0, axis=1, keepdims=True), shares, beside(prior, P))
     return normalise_rows(shares * evidence**power)
+
+
+def combined_rows(P: Array, evidence: Array, shared: tuple[np.ndarray, float]) -> Array:
+    """`combine` as a task, for ``shared = (prior, power)``."""
+    return combine(P, evidence, *shared)

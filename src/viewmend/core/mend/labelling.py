@@ -6,7 +6,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.common.class_shares import balance_classes, class_weights, normalise_rows
+from viewmend.core.common.rows import Column, Rows, Sums
+from viewmend.core.common.small_sums import beside, on_host, total
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """Classes that come in given shares.
+
+    Attributes
+    ----------
+    classes : column of array (n_rows,) of int
+        Given labels are kept; -1 where a row has no score.
+    shares : array (n_classes,)
+        Those aimed at.
+    weights : array (n_classes,)
+        Factors of the scores that lead to these classes.
+    """
+
+    classes: Column
+    shares: np.ndarray
+    weights: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +37,7 @@ class Labelling:
 
     Attributes
     ----------
-    Y : array (n_samples, n_classes)
+    Y : column of array (n_rows, n_classes)
         One-hot rows of labelled samples, zero rows of the others.
     prior : array (n_classes,)
         Class shares, as far as they are known.
@@ -24,11 +46,11 @@ class Labelling:
         to `settled`.
     """
 
-    Y: np.ndarray
+    Y: Column
     prior: np.ndarray
     trust: float | None = 1.0
 
-    def settled(self, P: np.ndarray) -> Labelling:
+    def settled(self, rows: Rows, P: Column) -> Labelling:
         """With the trust that the prior, as the class shares of the labels, deserves.
 
         Pearson's ``X^2`` compares the label counts with those expected from the scores. Its mean is
@@ -38,8 +60,9 @@ class Labelling:
         if self.trust is not None:
             return self
         # With no trust in the prior, these are the shares that the scores have by themselves.
-        expected = replace(self, trust=0.0).shares(P)
-        chi_squared = self.Y.sum() * float(np.sum((self.prior - expected) ** 2 / expected))
+        expected = replace(self, trust=0.0).shares(rows, P)
+        n_labels = float(on_host(rows.sums(label_sums, self.Y, shared=None))["labels"])
+        chi_squared = n_labels * float(np.sum((self.prior - expected) ** 2 / expected))
         return replace(self, trust=1 / (1 + chi_squared / (len(expected) - 1)))
 
     @property
@@ -50,24 +73,72 @@ class Labelling:
             raise ValueError(msg)
         return self.trust
 
-    def shares(self, P: np.ndarray) -> np.ndarray:
+    def shares(self, rows: Rows, P: Column) -> np.ndarray:
         """Class shares to aim at, from the prior and from the classes of largest score."""
-        scored = P[P.any(axis=1)]
-        counts = np.bincount(np.argmax(scored, axis=1), minlength=len(self.prior))
+        counts = on_host(rows.sums(favourite_sums, P, shared=None))["favourites"]
         # A class that no score favours is rare, not absent: it has labels.
         counts = np.maximum(counts, 1)
         trust = self.settled_trust
-        return trust * self.prior + (1 - trust) * counts / counts.sum()
+        return np.asarray(trust * self.prior + (1 - trust) * counts / counts.sum())
 
-    def classes(self, P: np.ndarray) -> np.ndarray:
-        """Classes in the shares to aim at; given labels are kept, -1 where a row is zero."""
-        weighted = P * class_weights(P, self.shares(P))
-        predicted = np.where(P.any(axis=1), np.argmax(weighted, axis=1), -1)
-        return np.where(self.Y.any(axis=1), np.argmax(self.Y, axis=1), predicted)
+    def assign(self, rows: Rows, P: Column, start: np.ndarray | None = None) -> Assignment:
+        """Classes in the shares to aim at, from scores ``P`` of arrays (n_rows, n_classes).
 
-    def targets(self, P: np.ndarray) -> np.ndarray:
-        """Soft classes in the shares to aim at, sharpened; labels where they are given."""
+        ``start`` (n_classes,) are the weights of an assignment of similar scores.
+        """
+        shares = self.shares(rows, P)
+        weights = class_weights(rows, P, shares, start)
+        return Assignment(rows.map(class_rows, P, self.Y, shared=weights), shares, weights)
+
+    def targets(self, rows: Rows, P: Column, shares: np.ndarray) -> Column:
+        """Soft classes in the ``shares``, sharpened, of float32; labels where they are given."""
         # Squared, because ridge regression shrinks what it predicts: targets that are not
         # sharpened would drift towards the prior from round to round.
-        soft = balance_classes(normalise_rows(P) ** 2, self.shares(P))
-        return np.where(self.Y.any(axis=1, keepdims=True), self.Y, soft)
+        soft = balance_classes(rows, rows.map(squared_rows, P, shared=None), shares)
+        return rows.map(target_rows, soft, self.Y, shared=None)
+
+
+# ------------------------------------------------------------------ tasks
+
+
+def label_sums(Y: Array, _shared: None) -> Sums:
+    """Number of labels."""
+    return {"labels": total(Y, axis=None)}
+
+
+def favourite_sums(P: Array, _shared: None) -> Sums:
+    """How many rows have their largest score in each class, (n_classes,)."""
+    xp = array_namespace(P)
+    return {"favourites": total(_one_hot(xp.argmax(P, axis=1), P) * _scored(P)[:, None])}
+
+
+def class_rows(P: Array, Y: Array, weights: np.ndarray) -> Array:
+    """Labels, or classes of largest weighted score, or -1: (n_rows,) of int."""
+    xp = array_namespace(P)
+    found = xp.argmax(P * beside(weights, P), axis=1)
+    found = xp.where(_scored(P), found, xp.full_like(found, -1))
+    return xp.where(_scored(Y), xp.argmax(Y, axis=1), found)
+
+
+def squared_rows(P: Array, _shared: None) -> Array:
+    """Squares of the shares of each row."""
+    return normalise_rows(P) ** 2
+
+
+def target_rows(soft: Array, Y: Array, _shared: None) -> Array:
+    """One-hot rows where there is a label, ``soft`` where there is none."""
+    xp = array_namespace(soft)
+    # Labels are of the type of the views, shares of that of the scores.
+    soft, Y = (xp.astype(each, xp.float32, copy=False) for each in (soft, Y))
+    return xp.where(_scored(Y)[:, None], Y, soft)
+
+
+def _scored(P: Array) -> Array:
+    """Rows that are not zero, (n_rows,) of bool."""
+    return array_namespace(P).any(P != 0, axis=1)
+
+
+def _one_hot(classes: Array, like: Array) -> Array:
+    """Rows (n_rows, n_classes) of bool of classes (n_rows,); zero rows for -1."""
+    xp = array_namespace(like)
+    return classes[:, None] == xp.arange(like.shape[1], device=like.device)

@@ -1,13 +1,24 @@
-"""Ridge regression that predicts every sample as if its own target had been left out."""
+"""Ridge regression on every view that predicts each sample as if its own target were left out.
+
+With fit ``f``, leverages ``h_i = phi_i^T (Phi^T Phi + r I)^{-1} phi_i + 1/n`` and centred targets,
+leaving out sample ``i`` turns its prediction into ``t_i - (t_i - f_i) / (1 - h_i)``. On features
+whose Gram matrix is a diagonal, the coefficients of every ridge ``r`` are products with one over
+it. So two sums over rows, of ``Phi^T T`` and of the squared errors of all ridges, are a fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.linalg
 
-from viewmend.core.mend.kernel_features import KernelFeatures, rotated_axes
+from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.threads import for_each, row_blocks
+from viewmend.core.common.rows import Column, Rows, Sums
+from viewmend.core.common.small_sums import beside, on_host, total
+from viewmend.core.mend.blocks import MendBlock, ViewRows
 
 # Ridges tried, per row and in units of the kernel, which is at most one.
 RIDGES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
@@ -15,93 +26,323 @@ RIDGES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 MOST_LEVERAGE = 0.999
 # A view that explains nothing keeps a little weight, because some samples have no other view.
 LEAST_R2 = 1e-3
+# Entries of the features that are worked on at a time.
+PIECE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class LeaveOneOut:
-    """Ridge regression of targets on the features of a view.
+class RidgeFit:
+    """Ridge regression of targets on the features of a view, fitted to all rows with a target.
 
-    ``scores`` (n_rows, n_classes) are leave-one-out predictions, and ``r2`` is the share of the
-    variance of the targets that they explain, at least `LEAST_R2`. ``coefficients`` (n_features,
-    n_classes) and ``intercept`` (n_classes,) are of the fit to all rows, for new samples.
+    ``coefficients`` (n_features, n_classes) and ``intercept`` (n_classes,); ``r2`` is the share of
+    the variance of the targets that leave-one-out predictions explain, at least `LEAST_R2`.
     """
 
-    scores: np.ndarray
-    r2: float
-    ridge: float
     coefficients: np.ndarray
     intercept: np.ndarray
+    r2: float
+    ridge: float
 
     @property
     def weight(self) -> float:
         """Explained over unexplained variance, the latter at least 5 %."""
         return self.r2 / (1.05 - self.r2)
 
-    def predict(self, Phi: np.ndarray) -> np.ndarray:
+    def predict(self, Phi: Array) -> Array:
         """Scores (n_new, n_classes) of new rows with features ``Phi``."""
-        return np.asarray(Phi @ self.coefficients + self.intercept)
+        return Phi @ beside(self.coefficients, Phi) + beside(self.intercept, Phi)
 
 
-def leave_one_out_ridge(
-    features: KernelFeatures,
-    T: np.ndarray,
-    ridges: Sequence[float] = RIDGES,
-    *,
-    known: np.ndarray | None = None,
-) -> LeaveOneOut:
-    """Leave-one-out predictions in closed form, with the ridge that makes their error least.
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """The regressions on a view with some ridges.
 
-    With fit ``f``, leverages ``h_i = phi_i^T (Phi^T Phi + r I)^{-1} phi_i + 1/n`` and centred
-    targets, leaving out sample ``i`` turns its prediction into ``t_i - (t_i - f_i) / (1 - h_i)``.
-    On rotated features the inverse is that of a diagonal, so that every ridge costs one product.
-
-    The targets are ``T`` (n_rows, n_classes); ``ridges`` are tried times the number of rows. All
-    rows are ``known`` by default; others have no target and are predicted only.
+    ``coefficients`` (n_features, n_ridges, n_classes) and ``intercepts`` (n_ridges, n_classes).
+    The columns ``chosen`` of leverages belong to the ridges. ``axes`` are those of the rows that
+    have a target, None where all have.
     """
-    if known is None or known.all():
-        return _leave_one_out(features.Phi, features.spectrum, T, ridges)
-    if not known.any():
-        return _nothing_known(features.Phi, T.shape[1], ridges)
-    # The features are orthogonal over all rows, not over some: rotate anew for the known ones.
-    axes = rotated_axes(features.Phi[known])
-    Phi = axes(features.Phi)
-    fit = _leave_one_out(Phi[known], axes.spectrum, T[known], ridges)
-    # A row without a target was left out anyway: its prediction needs no correction.
-    scores = fit.predict(Phi)
-    scores[known] = fit.scores
-    # Back to the features as given, (phi - centre) rotation B + b = phi (rotation B) + b'.
-    coefficients = axes.rotation @ fit.coefficients
-    intercept = fit.intercept - axes.centre @ coefficients
-    return LeaveOneOut(scores, fit.r2, fit.ridge, coefficients, intercept)
+
+    coefficients: np.ndarray
+    intercepts: np.ndarray
+    chosen: slice
+    axes: Axes | None
+
+    def only(self, ridge: int) -> Tried:
+        """The regression with one of the ridges."""
+        one = slice(ridge, ridge + 1)
+        axes = None if self.axes is None else replace(self.axes, shrunk=self.axes.shrunk[:, one])
+        return Tried(self.coefficients[:, one], self.intercepts[one], one, axes)
+
+    def fit(self, targets: _Targets, errors: np.ndarray, ridges: Sequence[float]) -> RidgeFit:
+        """Of one ridge, with the squared errors (n_ridges,) of all."""
+        best = self.chosen.start
+        # Targets that differ by rounding alone have no variance.
+        some = targets.scatter > 1e-12 * targets.n_known
+        r2 = max(1 - float(errors[best]) / targets.scatter, LEAST_R2) if some else LEAST_R2
+        return RidgeFit(self.coefficients[:, 0], self.intercepts[0], r2, ridges[best])
 
 
-def _nothing_known(Phi: np.ndarray, n_classes: int, ridges: Sequence[float]) -> LeaveOneOut:
-    """What a view says that has no target to learn from: every class alike."""
-    scores = np.full((len(Phi), n_classes), 1 / n_classes)
-    coefficients = np.zeros((Phi.shape[1], n_classes), dtype=Phi.dtype)
-    return LeaveOneOut(scores, LEAST_R2, ridges[0], coefficients, np.full(n_classes, 1 / n_classes))
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """Axes on which the Gram matrix of features of some rows, less their mean, is a diagonal.
+
+    ``centre`` is (n_features,), ``rotation`` (n_features, n_features), ``shrunk`` (n_features,
+    n_ridges) one over the diagonal plus ridge, and ``n_rows`` the number of those rows.
+    """
+
+    centre: np.ndarray
+    rotation: np.ndarray
+    shrunk: np.ndarray
+    n_rows: float
 
 
-def _leave_one_out(
-    Phi: np.ndarray, spectrum: np.ndarray, T: np.ndarray, ridges: Sequence[float]
-) -> LeaveOneOut:
-    """The fit on features whose columns sum to zero and have the diagonal Gram ``spectrum``."""
-    n_rows = len(T)
-    # Columns of Phi sum to zero, so the intercept is the mean of the targets whatever the ridge.
-    mean = T.mean(axis=0)
-    centred = (T - mean).astype(Phi.dtype)
-    correlations = Phi.T @ centred
-    # Inverses of the diagonal Gram matrix plus ridge, one column per ridge: (n_features, n_ridges).
-    shrunk = 1 / (spectrum[:, None] + n_rows * np.asarray(ridges))
-    # (n_rows, n_ridges); the 1/n is the leverage of the intercept.
-    leverages = (Phi**2) @ shrunk.astype(Phi.dtype) + 1 / n_rows
-    slack = 1 - np.minimum(leverages, MOST_LEVERAGE)
-    coefficients = [(scale[:, None] * correlations).astype(Phi.dtype) for scale in shrunk.T]
-    residuals = [
-        (centred - Phi @ B) / gap[:, None] for B, gap in zip(coefficients, slack.T, strict=True)
+def regress_views(
+    rows: Rows,
+    blocks: Column,
+    spectra: Sequence[np.ndarray],
+    T: Column,
+    classes: Column,
+    ridges: Sequence[float] = RIDGES,
+) -> tuple[tuple[RidgeFit, ...], Column]:
+    """Regress targets on every view, each with the ridge of least leave-one-out error.
+
+    Parameters
+    ----------
+    rows : Rows
+    blocks : column of MendBlock
+    spectra : sequence of array (n_features_v,)
+        Diagonals of the Gram matrices of the features of all rows.
+    T : column of array (n_rows, n_classes)
+        Targets.
+    classes : column of array (n_rows,) of int
+        Rows of class -1 have no target, and are predicted only.
+    ridges : sequence of float
+        Tried times the number of rows; those that the leverages of the blocks were computed for.
+
+    Returns
+    -------
+    tuple of RidgeFit
+        One per view.
+    column of array (n_rows, n_views, n_classes)
+        Leave-one-out predictions, zero where a view is missing.
+    """
+    sums = on_host(rows.sums(target_sums, blocks, T, classes, shared=None))
+    targets = [_Targets.of_view(v, sums) for v in range(len(spectra))]
+    partial = [v for v, of_view in enumerate(targets) if not of_view.is_whole]
+    grams = {}
+    if partial:
+        grams = on_host(rows.sums(gram_sums, blocks, T, classes, shared=partial))
+    tried = [
+        _solved(of_view, _shrunk(spectrum, of_view.n_known, ridges), None)
+        if of_view.is_whole
+        else _on_own_axes(of_view, grams[f"gram {v}"], ridges)
+        for v, (of_view, spectrum) in enumerate(zip(targets, spectra, strict=True))
     ]
-    errors = [float(np.mean(residual**2, dtype=np.float64)) for residual in residuals]
-    best = int(np.argmin(errors))
-    variance = float(np.mean(centred**2, dtype=np.float64))
-    r2 = max(1 - errors[best] / variance, LEAST_R2) if variance > 0 else LEAST_R2
-    return LeaveOneOut(T - residuals[best], r2, ridges[best], coefficients[best], mean)
+    errors = on_host(rows.sums(error_sums, blocks, T, classes, shared=tried))
+    chosen = [each.only(int(np.argmin(errors[f"errors {v}"]))) for v, each in enumerate(tried)]
+    fits = tuple(
+        one.fit(targets[v], errors[f"errors {v}"], ridges) for v, one in enumerate(chosen)
+    )
+    return fits, rows.map(score_rows, blocks, T, classes, shared=chosen)
+
+
+def leverages_of(
+    Phi: Array, spectrum: np.ndarray, n_rows: float, ridges: Sequence[float] = RIDGES
+) -> Array:
+    """Leverages (n, n_ridges) of rows ``Phi`` (n, n_features) in the fit of ``n_rows`` rows.
+
+    Columns of the features of all rows sum to zero, and have the diagonal Gram ``spectrum``.
+    """
+    shrunk = _shrunk(spectrum, n_rows, ridges)
+    # The 1/n is the leverage of the intercept.
+    return Phi**2 @ beside(shrunk, Phi) + 1 / n_rows
+
+
+# ------------------------------------------------------------------ tasks
+
+
+def target_sums(block: MendBlock, T: Array, classes: Array, _shared: None) -> Sums:
+    """By view: number of targets, their sums and squares, and products with the features."""
+
+    def of_piece(_view: int, piece: _Piece) -> Sums:
+        xp = array_namespace(piece.Phi)
+        known, t = piece.known, piece.centred_targets
+        sides = piece.Phi.T @ xp.concat([known, t], axis=1)
+        return {
+            "n_known": total(known, axis=None),
+            "n_seen": len(piece.Phi),
+            "targets": total(t),
+            "squares": total(t * t, axis=None),
+            "features": xp.astype(sides[:, 0], xp.float64),
+            "products": xp.astype(sides[:, 1:], xp.float64),
+        }
+
+    return _sums_by_view(block, T, classes, of_piece)
+
+
+def gram_sums(block: MendBlock, T: Array, classes: Array, views: Sequence[int]) -> Sums:
+    """Gram matrices of the features of the rows that have a target, of some ``views``."""
+
+    def of_piece(view: int, piece: _Piece) -> Sums:
+        xp = array_namespace(piece.Phi)
+        if view not in views:
+            return {}
+        known = piece.Phi * piece.known
+        return {"gram": xp.astype(known.T @ known, xp.float64)}
+
+    return _sums_by_view(block, T, classes, of_piece)
+
+
+def error_sums(block: MendBlock, T: Array, classes: Array, tried: Sequence[Tried]) -> Sums:
+    """By view: squared leave-one-out errors with every ridge, (n_ridges,)."""
+
+    def of_piece(view: int, piece: _Piece) -> Sums:
+        residuals = piece.residuals(tried[view]) * piece.known[:, :, None]
+        return {"errors": total(residuals * residuals, axis=(0, 2))}
+
+    return _sums_by_view(block, T, classes, of_piece)
+
+
+def score_rows(block: MendBlock, T: Array, classes: Array, chosen: Sequence[Tried]) -> Array:
+    """Leave-one-out predictions (n_rows, n_views, n_classes), zero where a view is missing."""
+    xp = array_namespace(T)
+    kind = block.views[0].Phi.dtype
+    Z = xp.zeros((*block.observed.shape, T.shape[1]), dtype=kind, device=T.device)
+
+    def fill(job: tuple[int, slice]) -> None:
+        v, part = job
+        piece = _Piece.cut(block.views[v], part, T, classes)
+        # A row without a target was left out anyway: its prediction needs no correction.
+        Z[block.views[v].rows[part], v] = piece.targets - piece.residuals(chosen[v])[:, 0]
+
+    for_each(fill, _jobs(block), xp)
+    return Z
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Some rows of a view: features, targets, and 1 where the target is known, (n, 1), else 0."""
+
+    Phi: Array
+    targets: Array
+    known: Array
+    leverages: Array
+
+    @classmethod
+    def cut(cls, view: ViewRows, part: slice, T: Array, classes: Array) -> _Piece:
+        xp = array_namespace(view.Phi)
+        here = view.rows[part]
+        kind = view.Phi.dtype
+        known = xp.astype((classes[here] >= 0)[:, None], kind)
+        targets = xp.astype(T[here], kind, copy=False)
+        return cls(view.Phi[part], targets, known, view.leverages[part])
+
+    @property
+    def centred_targets(self) -> Array:
+        """Less what they would be if all classes were alike; zero where none is known."""
+        return (self.targets - 1 / self.targets.shape[1]) * self.known
+
+    def residuals(self, tried: Tried) -> Array:
+        """``(t - f) / (1 - h)``, or ``t - f`` without a target, (n, n_ridges, n_classes)."""
+        xp = array_namespace(self.Phi)
+        n_features, n_ridges, n_classes = tried.coefficients.shape
+        flat = tried.coefficients.reshape(n_features, n_ridges * n_classes)
+        fitted = self.Phi @ beside(flat, self.Phi)
+        fitted = xp.reshape(fitted, (len(self.Phi), n_ridges, n_classes))
+        fitted = fitted + beside(tried.intercepts, self.Phi)
+        slack = 1 - xp.clip(self._leverages(tried), None, MOST_LEVERAGE) * self.known
+        return (self.targets[:, None] - fitted) / slack[:, :, None]
+
+    def _leverages(self, tried: Tried) -> Array:
+        if tried.axes is None:
+            return self.leverages[:, tried.chosen]
+        turned = self.Phi - beside(tried.axes.centre, self.Phi)
+        turned = turned @ beside(tried.axes.rotation, self.Phi)
+        return turned**2 @ beside(tried.axes.shrunk, self.Phi) + 1 / tried.axes.n_rows
+
+
+def _sums_by_view(
+    block: MendBlock, T: Array, classes: Array, of_piece: Callable[[int, _Piece], Sums]
+) -> Sums:
+    """Sums over the rows of every view, with the number of the view after their names."""
+
+    def work(job: tuple[int, slice]) -> Sums:
+        v, part = job
+        sums = of_piece(v, _Piece.cut(block.views[v], part, T, classes))
+        return {f"{name} {v}": number for name, number in sums.items()}
+
+    together: dict[str, Array] = {}
+    # In the order of the rows, whatever the threads.
+    for sums in for_each(work, _jobs(block), array_namespace(T)):
+        for name, number in sums.items():
+            together[name] = together[name] + number if name in together else number
+    return together
+
+
+def _jobs(block: MendBlock) -> list[tuple[int, slice]]:
+    return [
+        (v, part)
+        for v, view in enumerate(block.views)
+        for part in row_blocks(*view.Phi.shape, per_block=PIECE)
+    ]
+
+
+# ------------------------------------------------------------------ between the passes
+
+
+@dataclass(frozen=True, eq=False)
+class _Targets:
+    """What the first pass says of a view.
+
+    The targets, less one over their number of classes, have the ``mean`` (n_classes,); ``scatter``
+    is the sum of their squared distances from it. ``features`` (n_features,) is the mean of the
+    features of ``n_known`` rows, ``products`` (n_features, n_classes) that of the targets, less
+    their mean, with these.
+    """
+
+    n_known: float
+    is_whole: bool
+    mean: np.ndarray
+    scatter: float
+    features: np.ndarray
+    products: np.ndarray
+
+    @classmethod
+    def of_view(cls, v: int, sums: dict[str, np.ndarray]) -> _Targets:
+        n_known = max(float(sums[f"n_known {v}"]), 1.0)
+        mean = sums[f"targets {v}"] / n_known
+        features = sums[f"features {v}"]
+        return cls(
+            n_known,
+            bool(sums[f"n_known {v}"] == sums[f"n_seen {v}"]),
+            mean,
+            float(sums[f"squares {v}"] - n_known * mean @ mean),
+            features / n_known,
+            sums[f"products {v}"] - np.outer(features, mean),
+        )
+
+
+def _on_own_axes(targets: _Targets, gram: np.ndarray, ridges: Sequence[float]) -> Tried:
+    """The features are orthogonal over all rows, not over some: rotate anew for those known."""
+    centred = gram - targets.n_known * np.outer(targets.features, targets.features)
+    spectrum, rotation = scipy.linalg.eigh(centred)
+    shrunk = _shrunk(np.maximum(spectrum, 0), targets.n_known, ridges)
+    return _solved(targets, shrunk, Axes(targets.features, rotation, shrunk, targets.n_known))
+
+
+def _solved(targets: _Targets, shrunk: np.ndarray, axes: Axes | None) -> Tried:
+    """Coefficients for every ridge."""
+    if axes is None:
+        coefficients = shrunk[:, :, None] * targets.products[:, None]
+        centre = np.zeros(len(shrunk))
+    else:
+        turned = shrunk[:, :, None] * (axes.rotation.T @ targets.products)[:, None]
+        coefficients, centre = np.tensordot(axes.rotation, turned, axes=1), axes.centre
+    mean = targets.mean + 1 / len(targets.mean)
+    intercepts = mean - np.tensordot(centre, coefficients, axes=1)
+    return Tried(coefficients, intercepts, slice(None), axes)
+
+
+def _shrunk(spectrum: np.ndarray, n_rows: float, ridges: Sequence[float]) -> np.ndarray:
+    """Inverses of the diagonal Gram matrix plus ridge, (n_features, n_ridges)."""
+    return np.asarray(1 / (spectrum[:, None] + n_rows * np.asarray(ridges)))

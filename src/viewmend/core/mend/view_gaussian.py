@@ -8,9 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
+from viewmend.core.common.rows import Column, Rows, Sums
+from viewmend.core.common.small_sums import beside, on_host, total
+from viewmend.core.mend.blocks import MendBlock
+
 # Pseudo-counts that draw the covariance between two views, known from the samples that have both,
 # towards zero.
 PRIOR_PAIRS = 20
+# Views whose pattern fits into one integer.
+MOST_BITS = 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,26 +36,36 @@ class ViewGaussian:
 
 
 def fit_view_gaussian(
-    Z: np.ndarray, observed: np.ndarray, classes: np.ndarray, prior: np.ndarray, shrinkage: float
+    rows: Rows,
+    blocks: Column,
+    Z: Column,
+    classes: Column,
+    prior: np.ndarray,
+    shrinkage: float,
 ) -> ViewGaussian:
     """Class means and shared covariance from what every sample has.
 
-    Scores ``Z`` (n_samples, n_views, n_classes) are zero where not ``observed`` (n_samples,
-    n_views). Samples of unknown class, -1, are left out. The share ``shrinkage`` of the mean
-    variance is added to the diagonal.
+    Parameters
+    ----------
+    rows : Rows
+    blocks : column of MendBlock
+        Say which views a sample has.
+    Z : column of array (n_rows, n_views, n_classes)
+        Scores, zero where a view is missing.
+    classes : column of array (n_rows,) of int
+        Samples of unknown class, -1, are left out.
+    prior : array (n_classes,)
+    shrinkage : float
+        Share of the mean variance that is added to the diagonal.
     """
-    known = classes >= 0
-    Z, observed, classes = Z[known], observed[known], classes[known]
-    n_samples, n_views, n_classes = Z.shape
-    means = _class_means(Z, observed, classes, len(prior))
-    residuals = (Z - means[classes]) * observed[:, :, None]
-    flat = residuals.reshape(n_samples, n_views * n_classes)
+    first = on_host(rows.sums(score_sums, blocks, Z, classes, shared=len(prior)))
+    means = _class_means(first["scores"], first["counts"])
+    products = on_host(rows.sums(residual_sums, blocks, Z, classes, shared=means))["products"]
+    n_views, n_classes = means.shape[1:]
     # Samples that have both views of a pair, (n_views, n_views); pseudo-counts off the diagonal.
-    seen = observed.astype(np.float64)
-    pairs = seen.T @ seen + PRIOR_PAIRS * (1 - np.eye(n_views))
-    # Missing residuals are zero, so one product sums over the samples of every pair of views; the
-    # Kronecker product divides each block by its own count.
-    covariance = (flat.T @ flat) / np.kron(np.maximum(pairs, 1), np.ones((n_classes, n_classes)))
+    pairs = first["pairs"] + PRIOR_PAIRS * (1 - np.eye(n_views))
+    # The Kronecker product divides each block by its own count.
+    covariance = products / np.kron(np.maximum(pairs, 1), np.ones((n_classes, n_classes)))
     variance = float(np.trace(covariance)) / len(covariance)
     covariance[np.diag_indices_from(covariance)] += shrinkage * variance
     # Half of what was added, so that a block of full rank is left as it is.
@@ -56,46 +73,120 @@ def fit_view_gaussian(
     return ViewGaussian(means.reshape(len(prior), -1), covariance, floor, prior)
 
 
-def log_posterior(gaussian: ViewGaussian, Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
+def log_posterior(gaussian: ViewGaussian, Z: Array, observed: Array) -> Array:
     """Log probability of every class up to a constant per row, from the views a sample has.
 
     A Gaussian is marginalised by leaving out rows and columns of its covariance. So samples with
-    the same pattern of views share one decomposition, and nothing is approximated. Shapes as in
-    `fit_view_gaussian`; the largest entry of each row (n_samples, n_classes) is zero.
+    the same pattern of views share one decomposition, and nothing is approximated. Scores ``Z``
+    (n_rows, n_views, n_classes) are finite also where not ``observed`` (n_rows, n_views); the
+    largest entry of each row (n_rows, n_classes) is zero.
     """
-    n_samples, _, n_classes = Z.shape
-    flat = Z.reshape(n_samples, -1)
-    scores = np.empty((n_samples, n_classes))
-    for views, rows in observed_patterns(observed):
-        columns = np.flatnonzero(np.repeat(views, n_classes))
-        values, vectors = scipy.linalg.eigh(gaussian.covariance[np.ix_(columns, columns)])
-        # In whitened coordinates the log density of class c is x m_c - |m_c|^2 / 2, up to |x|^2,
-        # which all classes share.
-        whitening = vectors / np.sqrt(np.maximum(values, gaussian.floor))
-        x = flat[np.ix_(rows, columns)] @ whitening
-        centres = gaussian.means[:, columns] @ whitening
-        scores[rows] = x @ centres.T - 0.5 * np.einsum("ij,ij->i", centres, centres)
-    scores += np.log(gaussian.prior)
+    xp = array_namespace(Z)
+    flat = xp.reshape(Z, (Z.shape[0], -1))
+    scores = xp.empty((Z.shape[0], Z.shape[2]), dtype=Z.dtype, device=Z.device)
+    for views, here in observed_patterns(observed):
+        directions, offsets = _discriminant(gaussian, views)
+        scores[here] = flat[here] @ beside(directions, Z) + beside(offsets, Z)
     # The caller exponentiates: with a largest entry of zero nothing overflows.
-    return scores - scores.max(axis=1, keepdims=True)
+    return scores - xp.max(scores, axis=1, keepdims=True)
 
 
-def observed_patterns(observed: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Every distinct row of ``observed``, and the samples that have it."""
+def observed_patterns(observed: Array) -> Iterator[tuple[np.ndarray, Array]]:
+    """Every distinct row of ``observed``, on the host, and the positions of the rows that have it.
+
+    The rows are (n_rows, n_views) of bool.
+    """
+    xp = array_namespace(observed)
+    codes = _codes(observed)
     # One sort for all patterns, of which there may be as many as samples.
-    patterns, which = np.unique(observed, axis=0, return_inverse=True)
-    order = np.argsort(which, kind="stable")
-    ends = np.cumsum(np.bincount(which, minlength=len(patterns)))[:-1]
-    yield from zip(patterns, np.split(order, ends), strict=True)
+    order = xp.argsort(codes, stable=True)
+    _, counts = xp.unique_counts(codes)
+    ends = np.cumsum(to_numpy(counts))
+    starts = ends - to_numpy(counts)
+    patterns = to_numpy(observed[order[xp.asarray(starts, device=observed.device)]])
+    for pattern, start, end in zip(patterns, starts, ends, strict=True):
+        yield pattern, order[int(start) : int(end)]
 
 
-def _class_means(
-    Z: np.ndarray, observed: np.ndarray, classes: np.ndarray, n_classes: int
-) -> np.ndarray:
-    """Means (n_classes, n_views, n_classes), drawn towards that of all by one pseudo-sample."""
-    members = (classes[:, None] == np.arange(n_classes)).astype(np.float64)
-    counts = members.T @ observed
+# ------------------------------------------------------------------ tasks
+
+
+def score_sums(block: MendBlock, Z: Array, classes: Array, n_classes: int) -> Sums:
+    """By class: sums of scores, counts by view; and how often two views are both there."""
+    xp = array_namespace(Z)
+    members = _members(classes, n_classes, Z)
+    seen = xp.astype(block.observed, Z.dtype)
+    n_rows, n_views, n_scores = Z.shape
     # Scores of missing views are zero and add nothing to the sums.
-    sums = np.einsum("ic,ivk->cvk", members, Z, optimize=True)
-    overall = Z.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)[:, None]
-    return np.asarray((sums + overall) / (counts + 1)[:, :, None])
+    scores = _double(members.T) @ _double(xp.reshape(Z, (n_rows, n_views * n_scores)))
+    known = seen * xp.sum(members, axis=1, keepdims=True)
+    return {
+        "scores": xp.reshape(scores, (n_classes, n_views, n_scores)),
+        "counts": _double(members.T) @ _double(seen),
+        "pairs": _double(known.T) @ _double(known),
+    }
+
+
+def residual_sums(block: MendBlock, Z: Array, classes: Array, means: np.ndarray) -> Sums:
+    """Products of what is left of the scores without the ``means`` of their class.
+
+    The means are (n_classes, n_views, n_classes), the products those of all views side by side.
+    """
+    xp = array_namespace(Z)
+    members = _members(classes, len(means), Z)
+    centres = members @ beside(means.reshape(len(means), -1), Z)
+    there = xp.astype(block.observed & (classes >= 0)[:, None], Z.dtype)
+    # Missing residuals are zero, so one product sums over the samples of every pair of views.
+    residuals = (Z - xp.reshape(centres, Z.shape)) * there[:, :, None]
+    flat = _double(xp.reshape(residuals, (Z.shape[0], -1)))
+    return {"products": flat.T @ flat}
+
+
+def _members(classes: Array, n_classes: int, like: Array) -> Array:
+    xp = array_namespace(like)
+    numbers = xp.arange(n_classes, device=like.device)
+    return xp.astype(classes[:, None] == numbers, like.dtype)
+
+
+def _double(X: Array) -> Array:
+    xp = array_namespace(X)
+    return xp.astype(X, xp.float64, copy=False)
+
+
+# ------------------------------------------------------------------ between the passes
+
+
+def _class_means(scores: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Means (n_classes, n_views, n_classes), drawn towards that of all by one pseudo-sample."""
+    overall = scores.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)[:, None]
+    return np.asarray((scores + overall) / (counts + 1)[:, :, None])
+
+
+def _discriminant(gaussian: ViewGaussian, views: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``D`` (n_views * n_classes, n_classes) and ``d`` (n_classes,): log shares are ``z D + d``.
+
+    For class ``c`` of mean ``m_c`` that is ``<z - m_c / 2, C^{-1} m_c>`` plus the log prior, with
+    the covariance ``C`` of the ``views`` that are there; ``|z|^2`` is the same for all classes.
+    """
+    n_classes, width = gaussian.means.shape
+    columns = np.flatnonzero(np.repeat(views, width // len(views)))
+    values, vectors = scipy.linalg.eigh(gaussian.covariance[np.ix_(columns, columns)])
+    means = gaussian.means[:, columns]
+    solved = (means @ vectors / np.maximum(values, gaussian.floor)) @ vectors.T
+    directions = np.zeros((width, n_classes))
+    directions[columns] = solved.T
+    return directions, np.log(gaussian.prior) - np.einsum("ck,ck->c", means, solved) / 2
+
+
+def _codes(observed: Array) -> Array:
+    """An integer (n_rows,) per pattern; equal for equal rows alone."""
+    xp = array_namespace(observed)
+    n_rows, n_views = observed.shape
+    codes = xp.zeros(n_rows, dtype=xp.int64, device=observed.device)
+    for start in range(0, n_views, MOST_BITS // 2):
+        bits = xp.astype(observed[:, start : start + MOST_BITS // 2], xp.int64)
+        powers = 2 ** xp.arange(bits.shape[1], dtype=xp.int64, device=observed.device)
+        # Numbers of the patterns so far leave room for those of the next views.
+        codes = xp.unique_inverse(codes)[1] if start else codes
+        codes = codes * 2 ** (MOST_BITS // 2) + xp.sum(bits * powers, axis=1)
+    return codes

@@ -1,0 +1,30 @@
+"""Between rows and what follows from sums of them: small arrays to and from where the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from viewmend.backend.namespace import Array, array_namespace, fetched
+
+
+def on_host(sums: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Sums by name as NumPy arrays of float64; those of a GPU in one transfer."""
+    arrays = fetched(list(sums.values()))
+    return {
+        name: np.asarray(array, dtype=np.float64)
+        for name, array in zip(sums, arrays, strict=True)
+    }
+
+
+def beside(values: Any, rows: Array) -> Array:
+    """Small ``values`` as an array of the library, the device and the type of ``rows``."""
+    return array_namespace(rows).asarray(values, dtype=rows.dtype, device=rows.device)
+
+
+def total(X: Array, axis: int | tuple[int, ...] | None = 0) -> Array:
+    """Sum in double precision."""
+    xp = array_namespace(X)
+    return xp.sum(X, axis=axis, dtype=xp.float64)
