@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from viewmend.baselines.base import BaselineClassifier, Grid, Solution
 from viewmend.core.common.class_shares import class_weights
 from viewmend.core.common.linear_systems import block_cg
+from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.common.simplex import project_simplex
 from viewmend.core.graphs.neighbours import EDGE_WEIGHTS, union_graph
 from viewmend.core.graphs.spreading import joined_to_label, laplacian, normalise_graph
@@ -221,7 +222,7 @@ def volume_offsets(U: np.ndarray, prior: np.ndarray) -> np.ndarray:
     ``b`` are the dual variables of the sizes, found by `class_weights` to within a sample or so of
     the sizes asked. The paper scales columns instead, for which no such optimality holds.
     """
-    return np.log(class_weights(np.exp(U - U.max(axis=1, keepdims=True)), prior))
+    return np.log(class_weights(RowsInMemory(), np.exp(U - U.max(axis=1, keepdims=True)), prior))
 
 
 def poisson_mbo(

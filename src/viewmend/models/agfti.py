@@ -28,10 +28,7 @@ from viewmend.models.agfti_geometry import (
     COMPATIBLE_ROWS,
     IMPUTATIONS,
     AnchorGeometry,
-    check_device,
     check_graph_size,
-    input_device,
-    on_host,
 )
 from viewmend.models.agfti_problem import (
     hold_outs,
@@ -45,6 +42,7 @@ from viewmend.models.agfti_problem import (
 from viewmend.models.apart import warn_of_unreachable
 from viewmend.models.base import WITHOUT_EFFECT, TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
+from viewmend.models.devices import check_device, input_device, on_host
 from viewmend.models.explanation import Explanation, explain_propagated
 from viewmend.models.fitted_state import AGFTIState
 from viewmend.models.inductive import InductiveMixin

@@ -23,6 +23,7 @@ from viewmend.core.agfti.induction import Induction
 from viewmend.core.agfti.propagation import damping_diagonals, propagate_labels
 from viewmend.core.common.class_shares import class_weights
 from viewmend.core.common.held_out import held_out_samples
+from viewmend.core.common.rows import RowsInMemory
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import DataWarning
 from viewmend.models.agfti_geometry import AnchorGeometry
@@ -130,7 +131,7 @@ def make_state(
 def prior_weights(class_prior: ClassPrior, labels: Labels, soft: np.ndarray) -> np.ndarray | float:
     """Weights (n_classes,) with which the soft labels meet a prior; 1 where there is none."""
     prior = check_class_prior(class_prior, labels)
-    return 1.0 if prior is None else class_weights(soft, prior)
+    return 1.0 if prior is None else class_weights(RowsInMemory(), soft, prior)
 
 
 def hold_outs(

@@ -15,7 +15,7 @@ from viewmend.data.labels import Labels
 from viewmend.models.agfti_problem import final_diagonals
 from viewmend.models.decisions import decide
 from viewmend.models.fitted_state import FittedAGFTI, FittedMend
-from viewmend.models.mend_problem import make_labelling
+from viewmend.models.mend_problem import known_prior
 
 __all__ = ["Explanation", "explain_mended", "explain_propagated"]
 
@@ -136,8 +136,9 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     for array in (influence, parts, view_shares):
         array[apart] = 0
     fitted = Labels(model.classes_, state.label_codes[state.order])
-    prior = make_labelling(model.class_prior, fitted, np.arange(len(state.order))).prior
-    return _explanation(model, rows, influence, view_shares, parts, prior)
+    prior = known_prior(model.class_prior, fitted)
+    unjoined = fitted.shares() if prior is None else prior
+    return _explanation(model, rows, influence, view_shares, parts, unjoined)
 
 
 def _set_apart(model: ExplainedModel, rows: np.ndarray) -> np.ndarray:

@@ -7,20 +7,27 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
+from numpy.typing import DTypeLike
 
+from viewmend.backend.namespace import to_numpy, torch_device
 from viewmend.backend.threads import limited_threads, serial_blas
+from viewmend.backend.torch_gpu import mover_to
 from viewmend.callbacks.notify import kept_or_made, starting_point
 from viewmend.core.common.calibration import proven_temperature
 from viewmend.core.common.content_order import canonical_order
-from viewmend.core.graphs.spreading import joined_to_label
-from viewmend.core.mend.geometry import MendGeometry, Tell, build_geometry, view_graphs
+from viewmend.core.common.records import converted
+from viewmend.core.common.rows import RowsInMemory
+from viewmend.core.graphs.graph import in_order_of_fit
+from viewmend.core.graphs.spreading import reached_by_labels
+from viewmend.core.mend.geometry import MendGeometry, Tell, build_geometry
 from viewmend.core.mend.held_out import N_FOLDS, scores_without
 from viewmend.core.mend.induction import induce_classes, make_induction
 from viewmend.core.mend.labelling import Labelling
-from viewmend.core.mend.recipe import Mended, MendSettings, final_weights, mend, n_stages
+from viewmend.core.mend.recipe import final_weights, mend, n_stages
 from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.core.mend.resuming import GeometryProblem, MendProblem
+from viewmend.core.mend.samples import MendSamples, samples_of
+from viewmend.core.mend.stage import Mended, MendSettings
 from viewmend.data.cells import DEFAULT, MISSING_CELLS
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
@@ -29,6 +36,7 @@ from viewmend.models.base import WITHOUT_EFFECT, TwoStepClassifier
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.cross_fit import label_folds
 from viewmend.models.decisions import CLASS_WEIGHT, ClassWeight
+from viewmend.models.devices import check_device, input_device, on_host
 from viewmend.models.explanation import Explanation, explain_mended
 from viewmend.models.fitted_state import MendState
 from viewmend.models.inductive import InductiveMixin
@@ -37,6 +45,7 @@ from viewmend.models.mend_problem import (
     make_geometry_settings,
     make_labelling,
     make_settings,
+    ordered_rows,
     representation_names,
     tell_components,
 )
@@ -105,6 +114,10 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     dtype : {"float64", "float32"}, default="float64"
         Of the views as they are kept; one that float32 cannot hold stays float64. Representations
         and kernels are float32 in any case.
+    device : {None, "auto", "cpu", "cuda"}, default=None
+        Where the fit and ``predict`` run. None: NumPy, or PyTorch where the views are tensors, on
+        their device. "cpu", "cuda": PyTorch there. "auto": a GPU if there is one, else NumPy. Input
+        is checked on the host, and fitted attributes are NumPy arrays.
     random_state : int, numpy Generator or None, default=0
         Of the landmarks.
     n_jobs : int, optional
@@ -141,7 +154,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         Trust in each graph by view and representation, the largest one.
     graph_ : sparse array (n_samples, n_samples)
         The graph that the labels last spread over.
-    history_ : tuple of viewmend.core.mend.recipe.StageRecord
+    history_ : tuple of viewmend.core.mend.stage.StageRecord
     n_iter_ : int
         Stages.
     status_ : str
@@ -186,10 +199,12 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         "kernel_width",
         "random_state",
         "dtype",
+        "device",
     )
     search_limits: ClassVar = {"n_rounds": 1}
     _dense_columns = DENSE_COLUMNS
-    _without_effect_on_rounds = WITHOUT_EFFECT | {"n_rounds"}
+    _without_effect_on_rounds = WITHOUT_EFFECT | {"device", "n_rounds"}
+    _input_device: str | None = None
 
     _rules: ClassVar[dict[str, Rule]] = {
         "representations": AnyOf(OneOf("all"), Each(OneOf(*REPRESENTATIONS))),
@@ -207,6 +222,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         "class_weight": CLASS_WEIGHT,
         "missing_cells": OneOf(*MISSING_CELLS),
         "dtype": OneOf("float64", "float32"),
+        "device": OneOf(None, "auto", "cpu", "cuda"),
         "n_jobs": AnyOf(OneOf(None, -1), Integer(1)),
         "verbose": AnyOf(Integer(0), OneOf(True, False)),
     }
@@ -230,6 +246,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         missing_cells: str = DEFAULT,
         view_sizes: Sequence[int] | None = None,
         dtype: str = "float64",
+        device: str | None = None,
         random_state: Seed = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -251,9 +268,20 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         self.missing_cells = missing_cells
         self.view_sizes = view_sizes
         self.dtype = dtype
+        self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _check_fit(
+        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
+    ) -> tuple[MultiViewData, Labels]:
+        X, self._input_device = on_host(X)
+        check_device(self.device, self._input_device)
+        return super()._check_fit(X, on_host(y)[0], on_host(mask)[0], dtype)
+
+    def _check_predict(self, X: Any, mask: Any) -> MultiViewData:
+        return super()._check_predict(on_host(X)[0], on_host(mask)[0])
 
     def build_geometry(
         self, data: MultiViewData, labels: Labels
@@ -263,33 +291,56 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         check_room(self, data, settings)
         tell_components(data)
         order = canonical_order(data.views, data.observed, labels.codes)
-        views, observed = tuple(view[order] for view in data.views), data.observed[order]
+        device = check_device(self.device, self._input_device)
+        views, observed = ordered_rows(data, order), data.observed[order]
+        make = partial(build_geometry, views, observed, settings, mover_to(device), self.tell_stage)
+        if device is not None:
+            return order, make()
         problem = GeometryProblem(views, observed, settings)
-        make = partial(build_geometry, views, observed, settings, self.tell_stage)
         return order, kept_or_made(self._all_callbacks(), problem, make)
 
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
         order, ordered = geometry
-        labelling, settings = make_labelling(self.class_prior, labels, order), make_settings(self)
+        settings = make_settings(self)
+        to_device = mover_to(torch_device(ordered.observed))
+        labelling = make_labelling(self.class_prior, labels, order, to_device)
         self.tell_stage("graphs")
-        graphs = view_graphs(ordered, labels.n_classes, settings.neighbours)
-        problem = MendProblem(ordered, labelling.Y, labelling.prior, labelling.trust)
-        callbacks = self._all_callbacks()
-        start: Any = starting_point(callbacks, problem)
-        with serial_blas():
-            mended = mend(graphs, ordered, labelling, settings, callbacks, start)
+        samples = samples_of(RowsInMemory(), ordered, labels.n_classes, settings.neighbours)
+        mended = self._mended(samples, ordered, labelling, settings)
         stage, inverse_order = mended.stage, np.argsort(order)
-        for_new = make_induction(graphs, ordered, stage, stage.shares, settings)
-        state = MendState(labels.codes, labels.shares(), final_weights(stage), for_new, order)
-        self._store_graph(mended, inverse_order)
-        self.off_graph_ = ~joined_to_label(self.graph_, labels.labelled)
-        hold_out = partial(
-            cross_fitted_scores, graphs, ordered, labelling, settings, self.tell_stage
+        for_new = make_induction(samples, ordered, stage, stage.shares, settings)
+        state = MendState(
+            labels.codes,
+            labels.shares(),
+            final_weights(stage),
+            converted(for_new, to_numpy),
+            order,
         )
-        scores, scored = stage.P[inverse_order], np.asarray(stage.P[inverse_order].any(axis=1))
+        self._store_graph(mended, order)
+        reached = to_numpy(reached_by_labels(stage.graph.parts, samples.in_graph(labelling.Y)))
+        self.off_graph_ = ~reached[inverse_order]
+        hold_out = partial(cross_fitted_scores, samples, labelling, settings, self.tell_stage)
+        P = to_numpy(stage.P)[inverse_order].astype(np.float64)
+        scored = np.asarray(P.any(axis=1))
         self._store_calibrated(
-            scores * state.class_weights, labels, scored, state, {CROSS_FIT: hold_out}
+            P * state.class_weights, labels, scored, state, {CROSS_FIT: hold_out}
         )
+
+    def _mended(
+        self,
+        samples: MendSamples,
+        geometry: MendGeometry,
+        labelling: Labelling,
+        settings: MendSettings,
+    ) -> Mended:
+        """The recipe, from its beginning or from where a callback says that it stopped."""
+        callbacks = self._all_callbacks()
+        problem = MendProblem(geometry, labelling.Y, labelling.prior, labelling.trust)
+        start: Any = starting_point(callbacks, problem)
+        if start is not None:
+            start = start.converted(mover_to(torch_device(geometry.observed)))
+        with serial_blas():
+            return mend(samples, labelling, settings, callbacks, start)
 
     def _max_rounds(self) -> int:
         return n_stages(make_settings(self))
@@ -297,22 +348,22 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     def _temperature(self, shares: np.ndarray, codes: np.ndarray) -> float:
         return proven_temperature(shares, codes)
 
-    def _score_new(self, data: MultiViewData, _X: Any) -> np.ndarray:
+    def _score_new(self, data: MultiViewData, X: Any) -> np.ndarray:
         """One step of the recipe, with the samples of fit held as they are."""
-        state = self.fitted_state_
+        state, to_device = self.fitted_state_, mover_to(check_device(self.device, input_device(X)))
         with limited_threads(self.n_jobs):
-            scores = induce_classes(state.induction, data.views, data.observed)
-        return scores * state.class_weights
+            fit = converted(state.induction, to_device)
+            scores = induce_classes(fit, list(map(to_device, data.views)), to_device(data.observed))
+        return to_numpy(scores) * state.class_weights
 
     def _explained(self, rows: np.ndarray) -> Explanation:
         return explain_mended(self, rows)
 
-    def _store_graph(self, mended: Mended, inverse_order: np.ndarray) -> None:
+    def _store_graph(self, mended: Mended, order: np.ndarray) -> None:
         """Symbols become words again, and the samples come back in the order of fit."""
         stage = mended.stage
         self.class_prior_ = stage.shares
-        self.graph_ = stage.W[inverse_order][:, inverse_order]
-        self.graph_.sort_indices()
+        self.graph_ = in_order_of_fit(stage.graph.parts, order)
         self.graph_weights_ = self._named_weights(stage.graph_weights)
         self.history_ = mended.history
         self.n_iter_ = len(mended.history)
@@ -331,23 +382,20 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
 
 
 def cross_fitted_scores(
-    graphs: Sequence[csr_array],
-    geometry: MendGeometry,
-    labelling: Labelling,
-    settings: MendSettings,
-    tell: Tell,
+    samples: MendSamples, labelling: Labelling, settings: MendSettings, tell: Tell
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores of labelled samples by runs that do not see their labels, and their codes.
 
     Scores are (n_held_out, n_classes), codes (n_held_out,); classes of a single label are left out.
     """
-    codes = np.where(labelling.Y.any(axis=1), np.argmax(labelling.Y, axis=1), -1)
-    if labelling.Y.sum(axis=0).max() < 2:
-        return np.empty((0, labelling.Y.shape[1])), np.empty(0, dtype=np.int64)
+    Y = to_numpy(labelling.Y)
+    codes = np.where(Y.any(axis=1), np.argmax(Y, axis=1), -1)
+    if Y.sum(axis=0).max() < 2:
+        return np.empty((0, Y.shape[1])), np.empty(0, dtype=np.int64)
     folds = label_folds(codes, np.arange(len(codes)), N_FOLDS)
     scores = []
     with serial_blas():
         for turn, fold in enumerate(folds):
             tell(f"calibration {turn + 1} of {len(folds)}", turn, len(folds))
-            scores.append(scores_without(fold, graphs, geometry, labelling, settings))
-    return np.concatenate(scores), codes[np.concatenate(folds)]
+            scores.append(to_numpy(scores_without(fold, samples, labelling, settings)))
+    return np.concatenate(scores).astype(np.float64), codes[np.concatenate(folds)]

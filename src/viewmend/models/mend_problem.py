@@ -10,10 +10,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from viewmend.core.mend.components import MOST
-from viewmend.core.mend.geometry import GeometrySettings, NeighbourRule
+from viewmend.core.mend.geometry import GeometrySettings, NeighbourRule, ToDevice
 from viewmend.core.mend.labelling import Labelling
-from viewmend.core.mend.recipe import MendSettings
 from viewmend.core.mend.representations import REPRESENTATIONS
+from viewmend.core.mend.stage import MendSettings
 from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import view_title
 from viewmend.data.labels import Labels, check_class_prior
@@ -104,12 +104,21 @@ def representation_names(representations: str | Sequence[str]) -> tuple[str, ...
     return tuple(REPRESENTATIONS if isinstance(representations, str) else representations)
 
 
-def make_labelling(class_prior: ClassPrior, labels: Labels, order: np.ndarray) -> Labelling:
-    """Labels and class shares of samples that are taken in another ``order`` (n_samples,).
+def ordered_rows(data: MultiViewData, order: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The views in another ``order`` (n_samples,) of the samples."""
+    return tuple(view[order] for view in data.views)
 
-    Where there is no prior, or "auto", the shares of the labels are a start, and are learned.
-    """
-    auto = isinstance(class_prior, str) and class_prior == "auto"
-    prior = check_class_prior(None if auto else class_prior, labels)
-    Y = labels.one_hot()[order]
+
+def make_labelling(
+    class_prior: ClassPrior, labels: Labels, order: np.ndarray, to_device: ToDevice
+) -> Labelling:
+    """Labels and class shares of samples that are taken in another ``order`` (n_samples,)."""
+    prior = known_prior(class_prior, labels)
+    Y = to_device(labels.one_hot(np.float32)[order])
     return Labelling(Y, labels.shares(), trust=None) if prior is None else Labelling(Y, prior)
+
+
+def known_prior(class_prior: ClassPrior, labels: Labels) -> np.ndarray | None:
+    """Class shares (n_classes,) as they are given; None where they are to be learned."""
+    auto = isinstance(class_prior, str) and class_prior == "auto"
+    return check_class_prior(None if auto else class_prior, labels)

@@ -15,7 +15,7 @@ import numpy as np
 
 from viewmend.core.common.calibration import COLDEST, HOTTEST, Calibration
 from viewmend.core.mend.consistency import check_graph, check_induction
-from viewmend.core.mend.recipe import MendSettings
+from viewmend.core.mend.stage import MendSettings
 from viewmend.data.column_names import columns_of_fit
 from viewmend.data.origin import Origin
 from viewmend.exceptions import InvalidParameterError

@@ -16,8 +16,8 @@ from viewmend.core.mend.components import SparseComponents
 from viewmend.core.mend.geometry import NeighbourRule
 from viewmend.core.mend.homophily import homophily_weights
 from viewmend.core.mend.induction import FittedEvidence, FittedView, MendInduction, ViewRegression
-from viewmend.core.mend.recipe import MendSettings, StageRecord
 from viewmend.core.mend.representations import Representation
+from viewmend.core.mend.stage import MendSettings, StageRecord
 from viewmend.core.mend.view_gaussian import ViewGaussian
 from viewmend.data.categories import Categories
 from viewmend.data.cells import CellFill

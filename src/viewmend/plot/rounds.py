@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.core import Round
-from viewmend.core.mend.recipe import StageRecord
+from viewmend.core.mend.stage import StageRecord
 from viewmend.exceptions import InvalidParameterError
 from viewmend.plot.style import (
     GREY,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from viewmend.core import Round
-from viewmend.core.mend.recipe import StageRecord
+from viewmend.core.mend.stage import StageRecord
 from viewmend.inspection import Inspection
 from viewmend.parameters import short
 from viewmend.plot.bars import plot_weight_bars

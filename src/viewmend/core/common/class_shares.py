@@ -25,6 +25,9 @@ LEAST_SHARE = 1e-12
 # Shares are met when no class is further off than this; on the way to a larger sharpness, than the
 # second, a part of its share.
 SHARE_TOLERANCE, ROUGH_TOLERANCE = 1e-7, 0.1
+# Soft classes are made sharper, by this factor at a time and so often at most, until the shares of
+# the largest classes are off by less than this part of a share, or by two samples.
+SHARPER, MOST_SHARPER, CLOSE = 8.0, 3, 0.02
 # Steps of Newton's method at most, per sharpness: as a rule three suffice.
 MOST_STEPS = 40
 # Times that the centre of the log shares is looked for, from the column means on, at most.
@@ -98,6 +101,7 @@ def class_weights(
     for sharpness in sharpnesses[:-1]:
         b = _meet(rows, logs, prior, b, sharpness, rough)
     b = _meet(rows, logs, prior, b, sharpnesses[-1], SHARE_TOLERANCE)
+    b = _sharpened(rows, logs, prior, b, sharpnesses[-1])
     # A common factor of all weights changes no class.
     return np.exp(b - b.mean())
 
@@ -152,6 +156,14 @@ def closeness_sums(logs: Array, shared: tuple[np.ndarray, float]) -> Sums:
         "closeness": total(closeness),
         "log_size": total(xp.log(xp.clip(sizes, least, None)), axis=None),
     }
+
+
+def largest_sums(logs: Array, b: np.ndarray) -> Sums:
+    """How many rows have their largest share in each class, (n_classes,), after the shift ``b``."""
+    xp = array_namespace(logs)
+    classes = xp.argmax(logs + beside(b, logs), axis=1)
+    members = classes[:, None] == xp.arange(logs.shape[1], device=logs.device)
+    return {"largest": total(members)}
 
 
 def dual_sums(logs: Array, shared: tuple[np.ndarray, float]) -> Sums:
@@ -241,6 +253,20 @@ def _meet(
             # Nothing is left but rounding.
             break
     return b if here is None else here.b
+
+
+def _sharpened(
+    rows: Rows, logs: Column, prior: np.ndarray, b: np.ndarray, sharpness: float
+) -> np.ndarray:
+    """The shift ``b`` for soft classes so sharp that the largest come in the shares ``prior``."""
+    for _ in range(MOST_SHARPER):
+        counts = on_host(rows.sums(largest_sums, logs, shared=b))["largest"]
+        n_rows = counts.sum()
+        if (np.abs(counts - n_rows * prior) <= np.maximum(CLOSE * n_rows * prior, 2)).all():
+            break
+        sharpness *= SHARPER
+        b = _meet(rows, logs, prior, b, sharpness, SHARE_TOLERANCE)
+    return b
 
 
 def _lengths(step: np.ndarray) -> tuple[float, ...]:

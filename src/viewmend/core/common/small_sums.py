@@ -14,8 +14,7 @@ def on_host(sums: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Sums by name as NumPy arrays of float64; those of a GPU in one transfer."""
     arrays = fetched(list(sums.values()))
     return {
-        name: np.asarray(array, dtype=np.float64)
-        for name, array in zip(sums, arrays, strict=True)
+        name: np.asarray(array, dtype=np.float64) for name, array in zip(sums, arrays, strict=True)
     }
 
 

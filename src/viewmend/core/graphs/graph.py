@@ -216,6 +216,15 @@ def symmetric_graph(edges: Edges, n: int) -> Graph:
     return union_of([edges], [rows], n).weighted([1.0])
 
 
+def in_order_of_fit(parts: Sequence[tuple[float, Graph]], order: np.ndarray) -> csr_array:
+    """The sum of some graphs on the host, whose sample ``i`` is sample ``order[i]`` there."""
+    total = sum(scale * graph.to_scipy() for scale, graph in parts)
+    inverse = np.argsort(order)
+    graph = csr_array(total)[inverse][:, inverse]
+    graph.sort_indices()
+    return graph
+
+
 def _check_union(edges: Sequence[Edges], rows: Sequence[Array], n_samples: int) -> None:
     if not edges or len(edges) != len(rows):
         msg = f"a union needs one array of rows per graph, got {len(rows)} for {len(edges)} graphs"

@@ -368,3 +368,28 @@ def _cell_blocks(near: np.ndarray, n_enough: int) -> Iterator[SearchBlock]:
         for start in range(0, queries.size, BLOCK_QUERIES):
             part = queries[start : start + BLOCK_QUERIES]
             yield part, rows if rows.size > n_enough else everything
+
+
+@dataclass(frozen=True, eq=False)
+class Pivot:
+    """Rows of fit."""
+
+    n_rows: int
+
+
+def make_pivot(representations: Mapping[str, object], X: np.ndarray) -> Pivot:
+    """Shim."""
+    return Pivot(len(X))
+
+
+def nearest_points(points: np.ndarray, k: int, *, queries: np.ndarray | None = None) -> Neighbours:
+    """Shim."""
+    if queries is None:
+        return neighbour_search({"points": points}, k)["points"]
+    return nearest_rows(points, k, queries=queries)
+
+
+def nearest_of_new(new, k, pivot, mapped):
+    """Shim."""
+    every = np.arange(pivot.n_rows)
+    return {name: nearest_rows(mapped(name, every), k, queries=X) for name, X in new.items()}

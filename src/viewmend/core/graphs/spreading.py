@@ -135,6 +135,14 @@ def _reached(parts: Sequence[tuple[float, Graph]], Y: Array) -> Array:
     return reached
 
 
+def reached_by_labels(parts: Sequence[tuple[float, Graph]], Y: Array) -> Array:
+    """Samples (n_samples,) of bool that a path joins to some label of ``Y``."""
+    xp = array_namespace(Y)
+    some = xp.astype(xp.any(Y > 0, axis=1, keepdims=True), xp.float32)
+    reached = _reached(parts, some)
+    return xp.broadcast_to(reached > 0, some.shape)[:, 0]
+
+
 def joined_to_label(graph: csr_array, labelled: np.ndarray) -> np.ndarray:
     """Nodes (n_nodes,) of bool that a path of the graph joins to some labelled node."""
     _, component = connected_components(graph, directed=False)

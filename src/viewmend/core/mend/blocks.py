@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewmend.backend.namespace import Array
-from viewmend.core.graphs.graph import Edges
+from viewmend.core.graphs.nearest import Neighbours
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +22,21 @@ class ViewRows:
 
 
 @dataclass(frozen=True, eq=False)
+class OutsideRows:
+    """Rows of a block that are not in the graph sample, and their neighbours there.
+
+    ``rows`` (n_outside,) are their positions in the block, ``views`` (n_outside_v,) each those that
+    a view has. ``near`` has one entry per view and representation, those of a view next to each
+    other: the neighbours among the rows of the graph sample that the view has, by their numbers in
+    the graph sample.
+    """
+
+    rows: Array
+    views: tuple[Array, ...]
+    near: tuple[Neighbours, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class MendBlock:
     """Some rows: which views they have, and how they hang on the graph sample.
 
@@ -32,12 +47,11 @@ class MendBlock:
     place : array (n_rows,) of int or None
         The number of a row in the graph sample, -1 if it is not in it. None where the block is the
         sample, in its order.
-    edges : tuple of Edges or None
-        Of every graph, the edges from the rows that its view has to rows of the sample; None where
-        the block is the sample.
+    outside : OutsideRows or None
+        The rows without a place; None where the block is the sample.
     """
 
     observed: Array
     views: tuple[ViewRows, ...]
     place: Array | None = None
-    edges: tuple[Edges, ...] | None = None
+    outside: OutsideRows | None = None

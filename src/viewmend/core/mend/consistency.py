@@ -11,13 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from viewmend.core.graphs.graph import Graph
+from viewmend.core.mend.blocks import MendBlock, ViewRows
 from viewmend.core.mend.components import SparseComponents
 from viewmend.core.mend.evidence import Evidence
 from viewmend.core.mend.geometry import MendGeometry, MendView
 from viewmend.core.mend.induction import FittedView, MendInduction, ViewRegression
-from viewmend.core.mend.loo_ridge import LEAST_R2
-from viewmend.core.mend.recipe import Stage
+from viewmend.core.mend.loo_ridge import LEAST_R2, RIDGES
 from viewmend.core.mend.representations import FIRST, Representation
+from viewmend.core.mend.stage import Stage, SummedGraph
 from viewmend.core.mend.view_gaussian import ViewGaussian
 from viewmend.storage.errors import (
     expect,
@@ -41,11 +43,18 @@ MOST_SHARE = 1 + 1e-6
 
 def check_geometry(geometry: MendGeometry, n_samples: int, n_columns: Sequence[int]) -> None:
     """Raise a ModelFileError unless it is one of that many samples and columns of the views."""
-    views, observed = geometry.views, geometry.observed
+    views, observed, block = geometry.views, geometry.observed, geometry.blocks
     expect_shape("observed", observed, n_samples, len(n_columns), kinds="b")
-    expect(len(views) == len(n_columns), "views", f"{len(n_columns)}", len(views))
-    for view, seen, columns in zip(views, observed.T, n_columns, strict=True):
-        _check_view(view, np.flatnonzero(seen), columns)
+    expect(isinstance(block, MendBlock), "blocks", "one block", type(block).__name__)
+    expect(block.place is None and block.outside is None, "blocks", "all samples", block.place)
+    same = np.array_equal(block.observed, observed)
+    expect(same, "observed of the block", "that of the samples", block.observed)
+    for what, parts in (("views", views), ("views of the block", block.views)):
+        expect(len(parts) == len(n_columns), what, f"{len(n_columns)}", len(parts))
+    for v, columns in enumerate(n_columns):
+        rows = np.flatnonzero(observed[:, v])
+        _check_view(views[v], rows, columns)
+        _check_features(block.views[v], rows, len(views[v].spectrum))
 
 
 def check_stage(stage: Stage, geometry: MendGeometry, n_classes: int) -> None:
@@ -55,15 +64,41 @@ def check_stage(stage: Stage, geometry: MendGeometry, n_classes: int) -> None:
     expect_floats("F", stage.F, n, n_classes, low=0)
     expect_shape("classes", stage.classes, n, kinds="i")
     expect_indices("classes", stage.classes, -1, n_classes)
-    n_graphs = sum(len(view.representations) for view in views)
-    expect_floats("graph_weights", stage.graph_weights, n_graphs, low=0)
     expect_floats("shares", stage.shares, n_classes, low=TINY, high=MOST_SHARE)
-    check_graph("W", stage.W, n)
-    expect_float("consensus_scale", stage.consensus_scale, 0)
-    if stage.A is not None:
-        expect_floats("A", stage.A, n, n_classes, low=0)
-    if stage.evidence is not None:
-        _check_evidence(stage.evidence, views, n, n_classes)
+    expect_floats("class_weights", stage.class_weights, n_classes, low=TINY, high=1 / TINY)
+    _check_summed(stage.graph, views, n, n_classes)
+    if stage.guide is not None:
+        expect_floats("A", stage.guide.A, n, n_classes, low=0)
+        expect_shape("classes of the guide", stage.guide.classes, n, kinds="i")
+        expect_indices("classes of the guide", stage.guide.classes, -1, n_classes)
+
+
+def _check_summed(
+    graph: SummedGraph, views: tuple[MendView, ...], n_samples: int, n_classes: int
+) -> None:
+    n_graphs = sum(len(view.representations) for view in views)
+    expect_floats("weights", graph.weights, n_graphs, low=0)
+    _check_edges("trusted", graph.trusted, n_samples)
+    known = (graph.evidence is None) == (graph.consensus is None)
+    expect(known, "consensus", "one where there is evidence", graph.consensus)
+    expect_float("consensus_scale", graph.consensus_scale, 0)
+    if graph.consensus is not None:
+        _check_edges("consensus", graph.consensus.graph, n_samples)
+        expect_floats("points", graph.consensus.points, n_samples, n_classes)
+    if graph.evidence is not None:
+        _check_evidence(graph.evidence, views, n_samples, n_classes)
+
+
+def _check_edges(what: str, graph: Graph, n_samples: int) -> None:
+    """Raise unless compiled code can go through the edges of a graph between that many samples."""
+    n_edges = len(np.atleast_1d(graph.indices))
+    expect_shape("indptr", graph.indptr, n_samples + 1, kinds="i")
+    rises = graph.indptr[0] == 0 and graph.indptr[-1] == n_edges
+    expect(rises and (np.diff(graph.indptr) >= 0).all(), "indptr", "rising to the edges", n_edges)
+    expect(graph.n_columns == n_samples, f"columns of {what}", str(n_samples), graph.n_columns)
+    expect_shape("indices", graph.indices, n_edges, kinds="i")
+    expect_indices("indices", graph.indices, 0, n_samples)
+    expect_floats(what, graph.data, n_edges, low=0, high=MOST_OF_EDGES)
 
 
 def check_induction(
@@ -145,19 +180,19 @@ def _check_regression(
 
 def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
     widths = _check_rows(view, rows, n_columns)
-    names, features = list(widths), view.features
+    names, kernel = list(widths), view.kernel
     for what, table in (
         ("neighbours", view.neighbours),
-        ("landmarks", features.map.landmarks),
-        ("scales", features.map.scales),
+        ("landmarks", kernel.landmarks),
+        ("scales", kernel.scales),
     ):
         expect(names and list(table) == names, what, f"of {names}", list(table))
-    n_landmarks, n_features = len(np.atleast_1d(features.map.centre)), np.size(features.spectrum)
-    expect_shape("rows of landmarks", features.map.rows, n_landmarks, kinds="i")
-    expect_indices("rows of landmarks", features.map.rows, 0, len(rows))
+    n_landmarks, n_features = len(np.atleast_1d(kernel.centre)), np.size(view.spectrum)
+    expect_shape("rows of landmarks", kernel.rows, n_landmarks, kinds="i")
+    expect_indices("rows of landmarks", kernel.rows, 0, len(rows))
     for name in names:
-        expect_floats("landmarks", features.map.landmarks[name], n_landmarks, widths[name])
-        expect_float("scales", features.map.scales[name], *KERNEL_SCALES)
+        expect_floats("landmarks", kernel.landmarks[name], n_landmarks, widths[name])
+        expect_float("scales", kernel.scales[name], *KERNEL_SCALES)
         near = view.neighbours[name]
         n_near = near.indices.shape[-1] if near.indices.ndim else 0
         expect_shape("neighbours", near.indices, len(rows), n_near, kinds="i")
@@ -165,10 +200,16 @@ def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
         expect_floats(
             "squared_distances", near.squared_distances, len(rows), n_near, low=0, high=SINGLE
         )
-    expect_floats("centre", features.map.centre, n_landmarks)
-    expect_floats("linear", features.map.linear, n_landmarks, n_features)
-    expect_floats("spectrum", features.spectrum, n_features, low=0)
-    expect_floats("Phi", features.Phi, len(rows), n_features)
+    expect_floats("centre", kernel.centre, n_landmarks)
+    expect_floats("linear", kernel.linear, n_landmarks, n_features)
+    expect_floats("spectrum", view.spectrum, n_features, low=0)
+
+
+def _check_features(view: ViewRows, rows: np.ndarray, n_features: int) -> None:
+    expect_shape("rows", view.rows, len(rows), kinds="i")
+    expect((view.rows == rows).all(), "rows of the block", "those observed", view.rows)
+    expect_floats("Phi", view.Phi, len(rows), n_features)
+    expect_floats("leverages", view.leverages, len(rows), len(RIDGES), low=0)
 
 
 def _check_representation(representation: Representation, X: np.ndarray) -> int:
@@ -194,10 +235,10 @@ def _check_evidence(
     evidence: Evidence, views: tuple[MendView, ...], n_samples: int, n_classes: int
 ) -> None:
     expect_floats("P of the evidence", evidence.P, n_samples, n_classes, low=0, high=MOST_SHARE)
+    expect_floats("Z", evidence.Z, n_samples, len(views), n_classes)
     expect(len(evidence.fits) == len(views), "fits", f"of {len(views)} views", len(evidence.fits))
     for fit, view in zip(evidence.fits, views, strict=True):
-        expect_floats("scores", fit.scores, len(view.rows), n_classes)
-        expect_floats("coefficients", fit.coefficients, len(view.features.spectrum), n_classes)
+        expect_floats("coefficients", fit.coefficients, len(view.spectrum), n_classes)
         expect_floats("intercept", fit.intercept, n_classes)
         expect_float("r2", fit.r2, LEAST_R2, 1)
     _check_gaussian(evidence.gaussian, len(views), n_classes)

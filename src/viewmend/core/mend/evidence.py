@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.rows import Column, Rows
 from viewmend.core.common.small_sums import beside
-from viewmend.core.graphs.nearest import neighbour_search
-from viewmend.core.graphs.neighbours import graph_from_neighbours
 from viewmend.core.mend.blocks import MendBlock
 from viewmend.core.mend.loo_ridge import RidgeFit, regress_views
 from viewmend.core.mend.view_gaussian import ViewGaussian, fit_view_gaussian, log_posterior
@@ -106,16 +103,6 @@ def evidence_shares(
     # Half the sum of two logarithms is the logarithm of the geometric mean.
     logs = (SHARPNESS * mean + log_posterior(gaussian, Z, observed) / TEMPERATURE) / 2
     return normalise_rows(xp.exp(logs - xp.max(logs, axis=1, keepdims=True)))
-
-
-def consensus_graph(P: np.ndarray, k: int) -> csr_array:
-    """Neighbour graph of the evidence, which has all samples, whatever views they miss.
-
-    Class shares ``P`` (n_samples, n_classes) are compared by Hellinger's distance.
-    """
-    # One more than k: the weights are relative to the distance of the next neighbour.
-    near = neighbour_search({"evidence": hellinger_points(P)}, k + 1)["evidence"]
-    return graph_from_neighbours(near, k)
 
 
 def hellinger_points(P: Array) -> Array:

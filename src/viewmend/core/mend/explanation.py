@@ -6,14 +6,14 @@ So both can be split into parts exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 import scipy.linalg
 from scipy.sparse import csr_array
 
+from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.held_out import unit_columns
+from viewmend.core.graphs.graph import GraphUnion
 from viewmend.core.graphs.spreading import spread_labels
 from viewmend.core.mend.evidence import SHARPNESS, TEMPERATURE
 from viewmend.core.mend.view_gaussian import ViewGaussian, observed_patterns
@@ -27,15 +27,16 @@ def spreading_influence(
     return spread_labels(W, unit_columns(rows, W.shape[0]), spreading)[labelled].T
 
 
-def view_degrees(graphs: Iterable[csr_array], weights: np.ndarray, n_views: int) -> np.ndarray:
+def view_degrees(graphs: GraphUnion, weights: np.ndarray, n_views: int) -> Array:
     """Weight (n_samples, n_views) of the edges that each view gives to the samples.
 
-    There is one graph (n_samples, n_samples) with a weight per view and representation, those of a
-    view next to each other.
+    There is one graph with a weight per view and representation, those of a view next to each
+    other.
     """
-    # Graphs of a view are next to each other, so that a reshape groups them.
-    degrees = np.stack([graph.sum(axis=1) for graph in graphs], axis=1) * weights
-    return np.asarray(degrees.reshape(len(degrees), n_views, -1).sum(axis=2))
+    degrees = graphs.degrees()
+    xp = array_namespace(degrees)
+    scaled = degrees * xp.asarray(weights, dtype=degrees.dtype, device=degrees.device)[:, None]
+    return xp.sum(xp.reshape(scaled, (n_views, -1, graphs.n_samples)), axis=1).T
 
 
 def evidence_parts(

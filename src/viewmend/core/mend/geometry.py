@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from viewmend.backend.threads import parallel_map
+from viewmend.backend.namespace import Array, to_numpy
 from viewmend.core.common.content_order import bottom_rows
+from viewmend.core.common.rows import Column
+from viewmend.core.graphs.graph import GraphUnion, edges_of, union_of
 from viewmend.core.graphs.nearest import Neighbours, neighbour_search
-from viewmend.core.graphs.neighbours import graph_from_neighbours, scatter_graph
+from viewmend.core.mend.blocks import MendBlock, ViewRows
 from viewmend.core.mend.components import SparseComponents, as_dense_rows, fit_components
-from viewmend.core.mend.kernel_features import KernelFeatures, kernel_features
+from viewmend.core.mend.kernel_features import KernelMap, kernel_features
+from viewmend.core.mend.loo_ridge import leverages_of
 from viewmend.core.mend.representations import REPRESENTATIONS, Representation, represent
 
 # Called as ``tell(name, done, total)`` when a part of the work begins.
 Tell = Callable[[str, int, int | None], None]
+
+
+# Copies an array to where the work is to be done.
+ToDevice = Callable[[np.ndarray], Array]
+
+
+def _left_there(array: np.ndarray) -> Array:
+    """For work in NumPy."""
+    return array
 
 
 def _tell_nobody(_name: str, _done: int, _total: int | None) -> None:
@@ -65,36 +77,42 @@ class GeometrySettings:
 
 @dataclass(frozen=True, eq=False)
 class MendView:
-    """One view, as far as it is observed.
+    """One view of the samples of the graph, as far as it is observed.
 
     Row ``i`` of ``X`` (n_observed, n_features) belongs to sample ``rows[i]``. Neighbours are
     searched among the rows of ``X``, in each representation. Of a sparse view, ``X`` has the
-    ``components``.
+    ``components``. The features of the kernel have the Gram matrix ``spectrum`` (n_features,).
     """
 
-    X: np.ndarray
-    rows: np.ndarray
+    X: Array
+    rows: Array
     representations: Mapping[str, Representation]
     neighbours: Mapping[str, Neighbours]
-    features: KernelFeatures
+    kernel: KernelMap
+    spectrum: np.ndarray
     components: SparseComponents | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class MendGeometry:
-    """The views, and which sample has which: ``observed`` (n_samples, n_views) of bool."""
+    """The views, and which sample of the graph has which: ``observed`` (n_samples, n_views).
+
+    ``blocks`` is a column of `MendBlock` of all samples, those outside the graph among them.
+    """
 
     views: tuple[MendView, ...]
-    observed: np.ndarray
+    observed: Array
+    blocks: Column
 
 
 def build_geometry(
     views: Sequence[np.ndarray | csr_array],
     observed: np.ndarray,
     settings: GeometrySettings,
+    to_device: ToDevice = _left_there,
     tell: Tell = _tell_nobody,
 ) -> MendGeometry:
-    """Representations, neighbours and kernel features of every view.
+    """Representations, neighbours and kernel features of every view, with all samples in the graph.
 
     Parameters
     ----------
@@ -102,58 +120,44 @@ def build_geometry(
         Components stand for those that are sparse.
     observed : array (n_samples, n_views) of bool
     settings : GeometrySettings
+    to_device : callable, optional
+        Copies an array to where the work is to be done.
     tell : callable, optional
         Called as ``tell(name, done, total)`` when a part of the work begins.
     """
-    rows = [np.flatnonzero(column) for column in observed.T]
-    # A missing row takes part in nothing: each view is reduced to the rows it has.
-    given = [X_v[rows_v] for X_v, rows_v in zip(views, rows, strict=True)]
-    components = parallel_map(lambda X: fit_components(X) if issparse(X) else None, given)
-    seen = parallel_map(lambda pair: as_dense_rows(*pair), zip(given, components, strict=True))
-
-    def fit(X: np.ndarray) -> dict[str, Representation]:
-        return represent(X, settings.representations)
-
-    def expand(v: int) -> KernelFeatures:
-        landmarks = bottom_rows(seen[v], settings.n_landmarks, settings.seed)
-        return kernel_features(mapped[v], landmarks, settings.kernel_width)
-
-    tell("representations", 0, None)
-    fitted = parallel_map(fit, seen)
-    mapped = parallel_map(_apply, zip(fitted, seen, strict=True))
-    near = _neighbours(mapped, settings.most_neighbours + 1, tell)
-    tell("kernel features", 0, None)
-    features = parallel_map(expand, range(len(seen)))
-    parts = (seen, rows, fitted, near, features, components)
-    return MendGeometry(tuple(map(MendView, *parts)), observed)
+    seen: list[MendView] = []
+    features: list[ViewRows] = []
+    for v, X_v in enumerate(views):
+        tell(f"neighbours and features of view {v + 1} of {len(views)}", v, len(views))
+        # A missing row takes part in nothing: each view is reduced to the rows it has.
+        rows = np.flatnonzero(observed[:, v])
+        given = X_v[rows]
+        components = fit_components(given) if issparse(given) else None
+        X = to_device(as_dense_rows(given, components))
+        view, view_rows = _fitted_view(X, to_device(rows), settings)
+        seen.append(replace(view, components=components))
+        features.append(view_rows)
+    observed = to_device(observed)
+    return MendGeometry(tuple(seen), observed, MendBlock(observed, tuple(features)))
 
 
-def _neighbours(
-    mapped: Sequence[Mapping[str, np.ndarray]], k: int, tell: Tell
-) -> list[dict[str, Neighbours]]:
-    """The search in every representation of every view, one by one: it runs on all threads."""
-    near: list[dict[str, Neighbours]] = [{} for _ in mapped]
-    jobs = [(v, name) for v, mapped_v in enumerate(mapped) for name in mapped_v]
-    for done, (v, name) in enumerate(jobs):
-        tell(f"neighbours of view {v + 1} of {len(mapped)}", done, len(jobs))
-        near[v] |= neighbour_search({name: mapped[v][name]}, k)
-    return near
+def _fitted_view(X: Array, rows: Array, settings: GeometrySettings) -> tuple[MendView, ViewRows]:
+    """All that is made of the rows ``X`` (n_observed, n_features) that a view has."""
+    fitted = represent(X, settings.representations)
+    mapped = {name: representation(X) for name, representation in fitted.items()}
+    near = neighbour_search(mapped, settings.most_neighbours + 1)
+    landmarks = bottom_rows(to_numpy(X), settings.n_landmarks, settings.seed)
+    features = kernel_features(mapped, landmarks, settings.kernel_width)
+    leverages = leverages_of(features.Phi, features.spectrum, X.shape[0])
+    view = MendView(X, rows, fitted, near, features.map, features.spectrum)
+    return view, ViewRows(rows, features.Phi, leverages)
 
 
-def _apply(
-    fitted_and_rows: tuple[Mapping[str, Representation], np.ndarray],
-) -> dict[str, np.ndarray]:
-    fitted, X = fitted_and_rows
-    return {name: representation(X) for name, representation in fitted.items()}
-
-
-def view_graphs(geometry: MendGeometry, n_classes: int, rule: NeighbourRule) -> list[csr_array]:
-    """One graph between all samples per view and representation, in this order."""
-    n_samples = len(geometry.observed)
-    return [
-        scatter_graph(
-            graph_from_neighbours(near, rule(len(view.rows), n_classes)), view.rows, n_samples
-        )
-        for view in geometry.views
-        for near in view.neighbours.values()
-    ]
+def view_graphs(geometry: MendGeometry, n_classes: int, rule: NeighbourRule) -> GraphUnion:
+    """One graph between the samples per view and representation, in this order."""
+    edges, rows = [], []
+    for view in geometry.views:
+        k = rule(view.rows.shape[0], n_classes)
+        edges += [edges_of(near, k) for near in view.neighbours.values()]
+        rows += [view.rows] * len(view.neighbours)
+    return union_of(edges, rows, geometry.observed.shape[0])

@@ -7,15 +7,15 @@ is found, that way found nine of ten held-out labels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from viewmend.core.mend.geometry import MendGeometry
+from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.mend.labelling import Labelling
-from viewmend.core.mend.recipe import MendSettings, final_weights, stages
+from viewmend.core.mend.recipe import final_weights, stages
+from viewmend.core.mend.samples import MendSamples
+from viewmend.core.mend.stage import MendSettings
 
 # Parts that the labels are dealt into, and rounds of the run without each of them: together less
 # than half of a fit, and as good for a temperature as more of either.
@@ -24,19 +24,19 @@ N_ROUNDS = 2
 
 
 def scores_without(
-    held_out: np.ndarray,
-    graphs: Sequence[csr_array],
-    geometry: MendGeometry,
-    labelling: Labelling,
-    settings: MendSettings,
-) -> np.ndarray:
+    held_out: np.ndarray, samples: MendSamples, labelling: Labelling, settings: MendSettings
+) -> Array:
     """Scores of the samples ``held_out`` (n_held_out,) by a run that does not see their labels.
 
     The class shares of the labelling are kept, lest a class that lost a label be rarer than others.
-    Other parameters as in `viewmend.core.mend.recipe.mend`. Returns (n_held_out, n_classes).
+    All samples are in memory. Other parameters as in `viewmend.core.mend.recipe.mend`. Returns
+    (n_held_out, n_classes).
     """
-    Y = labelling.Y.copy()
-    Y[held_out] = 0
+    xp = array_namespace(labelling.Y)
+    Y = xp.asarray(labelling.Y, copy=True)
+    rows = xp.asarray(held_out, device=Y.device)
+    Y[rows, :] = 0
     short = replace(settings, n_rounds=min(N_ROUNDS, settings.n_rounds))
-    *_, last = stages(graphs, geometry, replace(labelling, Y=Y), short)
-    return (last.P * final_weights(last))[held_out]
+    *_, last = stages(samples, replace(labelling, Y=Y), short)
+    weights = xp.asarray(final_weights(last), dtype=last.P.dtype, device=Y.device)
+    return last.P[rows] * weights

@@ -3,71 +3,111 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
+
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
+from viewmend.core.graphs.graph import Edges, Graph, GraphUnion
 
 # Edges worked on at a time, so that the gathered rows stay small.
-BLOCK = 2**17
+BLOCK = 2**20
+
+# A graph as the sum of several, each with a factor.
+Parts = Sequence[tuple[float, Graph]]
 
 
-def homophily(graph: csr_array, classes: np.ndarray) -> float:
-    """Share of the weight of a graph that joins samples of one class; -1 is not a class."""
-    graph = graph.tocoo()
-    # Unknown classes are equal to each other, but agree on nothing.
-    same = (classes[graph.row] == classes[graph.col]) & (classes[graph.row] >= 0)
-    total = float(graph.data.sum())
-    return float(graph.data[same].sum()) / total if total > 0 else 0.0
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """What guided the edges of a graph: see `guide_edges`.
+
+    ``classes`` (n_samples,) are those of the samples, -1 where unknown, and ``A`` (n_samples,
+    n_classes) their class affinities.
+    """
+
+    classes: Array
+    A: Array
+    floor: float
+    power: float
 
 
-def homophily_weights(graphs: Sequence[csr_array], classes: np.ndarray, power: float) -> np.ndarray:
+def homophily_weights(graphs: GraphUnion, classes: Array, power: float) -> np.ndarray:
     """``(q_g / max q)^power`` for the homophily ``q_g`` of each graph, (n_graphs,).
 
     These take the role of AGF-TI's view weights ``alpha``: a graph that contradicts the current
-    classes counts for less. Where no graph has any edge within a class, all weights are one.
+    classes (n_samples,) counts for less. Where no graph has any edge within a class, all weights
+    are one.
     """
-    shares = np.array([homophily(graph, classes) for graph in graphs])
+    shares = to_numpy(graphs.homophily(classes))
     best = shares.max()
-    return np.asarray((shares / best) ** power) if best > 0 else np.ones(len(graphs))
+    return np.asarray((shares / best) ** power) if best > 0 else np.ones(len(shares))
 
 
-def class_affinities(W: csr_array, classes: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def class_affinities(parts: Parts, classes: Array, Y: Array) -> Array:
     """Share (n_samples, n_classes) of every class among the neighbours of a sample.
 
     Labelled samples, which have a one-hot row in ``Y``, keep it; see `neighbour_shares`.
     """
-    return np.where(Y.any(axis=1, keepdims=True), Y, neighbour_shares(W, classes, Y.shape[1]))
+    xp = array_namespace(Y)
+    labelled = xp.any(Y > 0, axis=1, keepdims=True)
+    return xp.where(labelled, Y, neighbour_shares(parts, classes, Y.shape[1]))
 
 
-def neighbour_shares(W: csr_array, classes: np.ndarray, n_classes: int) -> np.ndarray:
+def neighbour_shares(parts: Parts, classes: Array, n_classes: int) -> Array:
     """Share of every class among the weights of a row, (n_rows, n_classes).
 
-    ``W`` (n_rows, n_samples) holds edges to samples of ``classes`` (n_samples,), -1 if unknown.
+    The graphs (n_rows, n_samples) hold edges to samples of ``classes`` (n_samples,), -1 if unknown.
     """
-    degrees = W.sum(axis=1)[:, None]
-    votes = W @ (classes[:, None] == np.arange(n_classes)).astype(W.dtype)
-    return np.divide(votes, degrees, out=np.zeros_like(votes), where=degrees > 0)
+    xp = array_namespace(classes)
+    dtype = parts[0][1].data.dtype
+    members = classes[:, None] == xp.arange(n_classes, device=classes.device)
+    votes = sum(scale * graph.multiply(xp.astype(members, dtype)) for scale, graph in parts)
+    degrees = xp.astype(row_sums(parts), dtype)[:, None]
+    return xp.where(degrees > 0, votes / xp.where(degrees > 0, degrees, 1), 0.0)
 
 
-def guide_edges(
-    W: csr_array, A: np.ndarray, B: np.ndarray, floor: float, power: float
-) -> csr_array:
-    """``W_ij (floor + <a_i, b_j>)^power``: edges between samples of unlike affinities fade.
+def row_sums(parts: Parts) -> Array:
+    """Degrees (n_rows,) of the sum of some graphs."""
+    return sum(scale * graph.row_sums() for scale, graph in parts)
 
-    It takes the role of AGF-TI's label-guided update of its graph, in multiplicative form. ``A``
-    (n_rows, n_classes) and ``B`` (n_columns, n_classes) are those of `class_affinities`, the same
-    for a graph between samples.
+
+def total_weight(parts: Parts) -> float:
+    """Sum of all weights."""
+    return float(sum(float(row_sums([part]).sum()) for part in parts))
+
+
+def guide_edges(graph: Graph, guide: Guide) -> Graph:
+    """``W_ij (floor + <a_i, a_j>)^power``: edges between samples of unlike affinities fade.
+
+    It takes the role of AGF-TI's label-guided update of its graph, in multiplicative form.
     """
     # The floor keeps edges between samples that nothing is known of.
-    scale = (floor + edge_agreement(W, A, B)) ** power
-    return csr_array((W.data * scale, W.indices, W.indptr), shape=W.shape)
+    scale = (guide.floor + edge_agreement(graph, guide.A)) ** guide.power
+    xp = array_namespace(guide.A)
+    return graph.reweighted(graph.data * xp.astype(scale, graph.data.dtype))
 
 
-def edge_agreement(W: csr_array, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """``<a_i, b_j>`` for every stored entry of a graph, in the order of ``W.data``."""
-    rows = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-    agreement = np.empty(W.nnz)
-    for start in range(0, W.nnz, BLOCK):
+def guide_directed(edges: Edges, A: Array, B: Array, guide: Guide) -> Edges:
+    """The same for edges from rows of affinities ``A`` to others of affinities ``B``."""
+    xp = array_namespace(A)
+    agreement = [xp.sum(A * B[edges.indices[:, t]], axis=1) for t in range(edges.indices.shape[1])]
+    factor = (guide.floor + xp.stack(agreement, axis=1)) ** guide.power
+    return Edges(edges.indices, edges.weights * xp.astype(factor, edges.weights.dtype))
+
+
+def guide_union(graphs: GraphUnion, guide: Guide) -> GraphUnion:
+    """Every graph with its edges guided; the agreement of two samples is that of the same two."""
+    pairs = zip(graphs.edges, (guide.A[rows] for rows in graphs.rows), strict=True)
+    return replace(graphs, edges=tuple(guide_directed(edges, A, A, guide) for edges, A in pairs))
+
+
+def edge_agreement(graph: Graph, A: Array) -> Array:
+    """``<a_i, a_j>`` for every stored entry of a graph, in the order of its data."""
+    xp = array_namespace(A)
+    every_row = xp.arange(graph.shape[0], device=A.device)
+    rows = xp.repeat(every_row, graph.indptr[1:] - graph.indptr[:-1])
+    agreement = xp.empty((rows.shape[0],), dtype=A.dtype, device=A.device)
+    for start in range(0, rows.shape[0], BLOCK):
         edges = slice(start, start + BLOCK)
-        agreement[edges] = np.einsum("ij,ij->i", A[rows[edges]], B[W.indices[edges]])
+        agreement[edges] = xp.sum(A[rows[edges]] * A[graph.indices[edges]], axis=1)
     return agreement

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from viewmend.core.graphs.nearest import nearest_rows
-from viewmend.core.graphs.neighbours import edges_to_neighbours
+from viewmend.backend.namespace import Array, array_namespace
+from viewmend.core.graphs.graph import Edges, edges_of
+from viewmend.core.graphs.nearest import Pivot, make_pivot, nearest_of_new, nearest_points
 from viewmend.core.mend.components import SparseComponents, as_dense_rows
 from viewmend.core.mend.evidence import combine, evidence_shares, hellinger_points
 from viewmend.core.mend.explanation import view_degrees
 from viewmend.core.mend.geometry import MendGeometry, MendView
-from viewmend.core.mend.homophily import guide_edges, neighbour_shares
+from viewmend.core.mend.homophily import Guide, guide_union, row_sums
+from viewmend.core.mend.joining import JoinedRows, guided, spread_to, stacked
 from viewmend.core.mend.kernel_features import mean_kernel
-from viewmend.core.mend.loo_ridge import LeaveOneOut
-from viewmend.core.mend.recipe import MendSettings, Stage
+from viewmend.core.mend.loo_ridge import RidgeFit
 from viewmend.core.mend.representations import Representation
+from viewmend.core.mend.samples import (
+    MendSamples,
+    column_mass,
+    scaled_columns,
+)
+from viewmend.core.mend.stage import MendSettings, Stage
 from viewmend.core.mend.view_gaussian import ViewGaussian
 
 
@@ -45,11 +54,20 @@ class ViewRegression:
 class FittedView:
     """What new samples are compared with in a view: parts of a `MendView`, and its regression."""
 
-    X: np.ndarray
-    rows: np.ndarray
+    X: Array
+    rows: Array
     representations: Mapping[str, Representation]
     components: SparseComponents | None
     regression: ViewRegression | None
+
+    @cached_property
+    def pivot(self) -> Pivot:
+        """What finds the rows that may be near, made when a prediction first asks for it."""
+        return make_pivot(self.representations, self.X)
+
+    def mapped(self, name: str, rows: Array) -> Array:
+        """Some rows in a representation, made when they are asked for: all would fill memory."""
+        return self.representations[name](self.X[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,87 +115,85 @@ class NewSamples:
 
 
 def make_induction(
-    graphs: Sequence[csr_array],
+    samples: MendSamples,
     geometry: MendGeometry,
     stage: Stage,
     prior: np.ndarray,
     settings: MendSettings,
 ) -> MendInduction:
-    """What is left of a fit once it has ended; ``graphs`` are those of `view_graphs`."""
-    n_views = len(geometry.views)
-    if stage.A is not None:
-        A, floor, power = stage.A, settings.edge_floor, settings.edge_power
-        graphs = [guide_edges(graph, A, A, floor, power) for graph in graphs]
-    fits = [None] * n_views if stage.evidence is None else stage.evidence.fits
-    evidence = None
+    """What is left of a fit once it has ended."""
+    graphs, evidence = samples.graphs, None
+    if stage.guide is not None:
+        graphs = guide_union(graphs, stage.guide)
+    fits: Sequence[Any] = [None] * len(geometry.views)
     if stage.evidence is not None:
-        evidence = FittedEvidence(stage.evidence.P, stage.evidence.gaussian, stage.consensus_scale)
+        Z = samples.in_graph(stage.evidence.Z)
+        scores = [Z[view.rows, v] for v, view in enumerate(geometry.views)]
+        fits = list(zip(stage.evidence.fits, scores, strict=True))
+        P = samples.in_graph(stage.evidence.P)
+        evidence = FittedEvidence(P, stage.evidence.gaussian, stage.graph.consensus_scale)
     return MendInduction(
         views=tuple(map(_fitted_view, geometry.views, fits)),
         observed=geometry.observed,
         F=stage.F,
-        classes=stage.classes,
-        A=stage.A,
+        classes=samples.in_graph(stage.classes),
+        A=None if stage.guide is None else stage.guide.A,
         graph_weights=stage.graph_weights,
-        degrees=np.asarray(stage.W.sum(axis=1)),
-        view_degrees=view_degrees(graphs, stage.graph_weights, n_views),
+        degrees=row_sums(stage.graph.parts),
+        view_degrees=view_degrees(graphs, stage.graph_weights, len(geometry.views)),
         evidence=evidence,
         prior=prior,
         settings=settings,
     )
 
 
-def _fitted_view(view: MendView, fit: LeaveOneOut | None) -> FittedView:
-    regression, kernel = None, view.features.map
-    if fit is not None:
+def _fitted_view(view: MendView, fit_and_scores: tuple[RidgeFit, Array] | None) -> FittedView:
+    regression, kernel = None, view.kernel
+    if fit_and_scores is not None:
+        fit, scores = fit_and_scores
         # Features (k - centre) linear and scores of these are one linear map of the kernel.
         regression = ViewRegression(
             kernel.rows,
             kernel.scales,
             kernel.centre,
-            kernel.linear @ fit.coefficients.astype(np.float64),
+            kernel.linear @ fit.coefficients,
             fit.intercept,
-            fit.scores,
+            scores,
             fit.weight,
         )
     return FittedView(view.X, view.rows, view.representations, view.components, regression)
 
 
 def induce_classes(
-    fit: MendInduction, views: Sequence[np.ndarray | csr_array], observed: np.ndarray
-) -> np.ndarray:
+    fit: MendInduction, views: Sequence[Array | csr_array], observed: Array
+) -> Array:
     """Scores (n_new, n_classes) of new samples, from any subset of the views, on the scale of fit.
 
     A new sample is joined to its nearest samples of fit, in every representation of every view it
     has and in the evidence. Its soft labels are those that spreading gives an unlabelled sample
-    with these edges, ``f = sum_j w_j F_j / d_j^{1/2}``, up to a factor. The samples of fit do not
-    change.
+    with these edges. The samples of fit do not change.
     """
     new = represent_new(fit.views, views, observed)
-    W = view_edges(fit, new)
+    joined = view_edges(fit, new)
     if fit.evidence is None:
-        return spread_to(fit, W)
+        return spread_to_new(fit, joined)
     evidence = new_evidence(fit.views, fit.evidence, new)
-    consensus = consensus_edges(fit.evidence.P, evidence, fit.settings)
-    W = csr_array(W + fit.evidence.consensus_scale * consensus)
-    return combine(spread_to(fit, W), evidence, fit.prior, fit.settings.evidence_power)
+    joined = join_by_evidence(fit, joined, evidence)
+    return combine(spread_to_new(fit, joined), evidence, fit.prior, fit.settings.evidence_power)
 
 
-def view_edges(fit: MendInduction, new: NewSamples) -> csr_array:
-    """Weighted sum over views and representations of the edges to samples of fit."""
-    n_new, n_samples = len(new.observed), len(fit.observed)
-    # In the order of `view_graphs`: views, and within a view its representations.
-    weights = iter(fit.graph_weights)
-    total = csr_array((n_new, n_samples))
-    for view, mapped, rows in zip(fit.views, new.mapped, new.rows, strict=True):
+def view_edges(fit: MendInduction, new: NewSamples) -> JoinedRows:
+    """Edges to samples of fit in every representation of every view."""
+    # In the order of the graphs: views, and within a view its representations.
+    edges, rows = [], []
+    for view, mapped, seen in zip(fit.views, new.mapped, new.rows, strict=True):
         k = fit.settings.neighbours(len(view.rows), len(fit.prior))
-        for name, representation in view.representations.items():
-            near = nearest_rows(representation(view.X), k + 1, queries=mapped[name])
-            edges = edges_to_neighbours(near, k, len(view.rows)).tocoo()
-            where = (rows[edges.row], view.rows[edges.col])
-            among_all = csr_array((edges.data, where), shape=(n_new, n_samples))
-            total = total + next(weights) * among_all
-    return csr_array(total)
+        near = nearest_of_new(mapped, k + 1, view.pivot, view.mapped)
+        for name in view.representations:
+            found = edges_of(near[name], k)
+            edges.append(Edges(view.rows[found.indices], found.weights))
+            rows.append(seen)
+    return stacked(edges, rows, fit.graph_weights, len(new.observed))
 
 
 def new_evidence(
@@ -196,28 +212,25 @@ def new_evidence(
     return evidence_shares(Z, new.observed, weights, evidence.gaussian)
 
 
-def consensus_edges(P: np.ndarray, new_P: np.ndarray, settings: MendSettings) -> csr_array:
-    """Edges from new samples to those of fit with the most similar evidence, (n_new, n_samples)."""
-    k = settings.neighbours(*P.shape)
-    near = nearest_rows(hellinger_points(P), k + 1, queries=hellinger_points(new_P))
-    edges = edges_to_neighbours(near, k, len(P))
-    # In what order SciPy adds depends on whether all rows happen to be sorted: without this, the
-    # last bits of one sample would depend on the others.
-    edges.sort_indices()
-    return edges
+def join_by_evidence(fit: MendInduction, joined: JoinedRows, evidence: Array) -> JoinedRows:
+    """Add edges to the samples of fit with the most similar evidence (n_samples, n_classes)."""
+    assert fit.evidence is not None, "asked for where there is evidence"
+    points, k = hellinger_points(fit.evidence.P), fit.settings.neighbours(*fit.evidence.P.shape)
+    near = nearest_points(points, k + 1, queries=hellinger_points(evidence))
+    xp = array_namespace(points)
+    rows = xp.arange(joined.n_rows, device=points.device)
+    return joined.with_edges(edges_of(near, k), rows, fit.evidence.consensus_scale)
 
 
-def spread_to(fit: MendInduction, W: csr_array) -> np.ndarray:
-    """Soft labels over edges (n_new, n_samples), guided as those of fit were, columns scaled."""
+def spread_to_new(fit: MendInduction, joined: JoinedRows) -> Array:
+    """Soft labels over the edges, guided as those of fit were, columns scaled as there."""
+    settings = fit.settings
     if fit.A is not None:
-        A = neighbour_shares(W, fit.classes, len(fit.prior))
-        W = guide_edges(W, A, fit.A, fit.settings.edge_floor, fit.settings.edge_power)
-    # The factor d^{-1/2} of the new sample itself is left out: it scales its row, no more.
-    degrees = fit.degrees[:, None]
-    scaled = np.divide(fit.F, np.sqrt(degrees), out=np.zeros_like(fit.F), where=degrees > 0)
+        guide = Guide(fit.classes, fit.A, settings.edge_floor, settings.edge_power)
+        joined = guided(joined, guide)
     # The column sums of fit, not of the new samples: their scores must not depend on each other.
-    mass = fit.F.sum(axis=0)
-    return np.asarray(W @ np.divide(scaled, mass, out=np.zeros_like(scaled), where=mass > 0))
+    mass = column_mass(fit.F, None)["mass"]
+    return scaled_columns(spread_to(joined, fit.F, fit.degrees), mass)
 
 
 def represent_new(

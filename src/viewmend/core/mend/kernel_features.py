@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from viewmend.backend import dispatch
+from viewmend.backend.namespace import Array, array_namespace, is_numpy, to_numpy
+from viewmend.backend.threads import for_each, row_blocks, serial_blas
+from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.scaling import far_centre
+from viewmend.core.common.small_sums import beside, on_host, total
+from viewmend.core.mend.loo_ridge import RIDGES, leverages_of
 
 # Eigenvalues of the landmark kernel below this share of the largest are rounding errors of float32.
 RANK_TOLERANCE = 1e-6
-# Rows worked on at a time.
-BLOCK = 8192
+# Features of which the least ridge leaves less than this share are left out.
+LEAST_SHRINKAGE = 1e-3
+# Entries of the kernel worked on at a time: in NumPy, as many as a cache holds; and elsewhere.
+PIECE, LARGE_PIECE = 1 << 18, 1 << 26
+# Rows whose products are summed in float32, before they are added to sums in float64.
+GRAM_ROWS = 1024
+# Partial sums over the rows: enough for many threads, few enough to cost no memory.
+N_PARTS = 8
+
+# Representations of some rows by name, each (n_rows, n_components_r).
+Points = Mapping[str, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,132 +36,276 @@ class KernelMap:
     """The map from the representations of a sample to its features, also of new samples.
 
     With ``k(x, y)`` the mean over the representations ``r`` of ``exp(-|x_r - y_r|^2 / s_r)`` and
-    ``k_x`` its values at the landmarks, the features are ``(k_x - centre) linear``. The landmarks
-    are ``rows`` (n_landmarks,) of the fit. ``landmarks`` (n_landmarks, n_components_r) and
-    ``scales``, the ``s_r``, are by representation; ``centre`` is (n_landmarks,) and ``linear``
-    (n_landmarks, n_features).
+    ``k_x`` its values at the landmarks, the features are ``(k_x - centre) linear``. Over the rows
+    of the fit they sum to zero and are orthogonal.
+
+    Attributes
+    ----------
+    landmarks : mapping of str to array (n_landmarks, n_components_r)
+        By representation.
+    scales : mapping of str to float
+        The ``s_r``.
+    centre : array (n_landmarks,)
+    linear : array (n_landmarks, n_features)
+    spectrum : array (n_features,)
+        Squared lengths of the features over the rows of the fit, ascending.
+    n_rows : int
+        Of the fit.
     """
 
-    rows: np.ndarray
-    landmarks: Mapping[str, np.ndarray]
+    landmarks: Mapping[str, Array]
     scales: Mapping[str, float]
     centre: np.ndarray
     linear: np.ndarray
+    spectrum: np.ndarray
+    n_rows: int
 
-    def __call__(self, representations: Mapping[str, np.ndarray]) -> np.ndarray:
+    def __call__(self, points: Points) -> Array:
         """Features (n_rows, n_features) of float32."""
-        K = mean_kernel(representations, self.landmarks, self.scales)
-        return ((K - self.centre) @ self.linear).astype(np.float32)
+        return self.features(mean_kernel(points, self.landmarks, self.scales))
+
+    def features(self, K: Array) -> Array:
+        """Features (n_rows, n_features) of rows with kernels ``K`` (n_rows, n_landmarks)."""
+        return (K - beside(self.centre, K)) @ beside(self.linear, K)
 
 
 @dataclass(frozen=True, eq=False)
-class KernelFeatures:
-    """Features of the observed rows of a view, on the axes of their own covariance.
+class Features:
+    """Kernel features ``Phi`` (n_rows, n_features) of some rows, and their leverages.
 
-    Columns of ``Phi`` (n_rows, n_features) sum to zero and are orthogonal; ``spectrum``
-    (n_features,) has their squared lengths, ascending.
+    The latter are (n_rows, n_ridges), in the fit of all rows of the view with each of `RIDGES`.
     """
 
-    Phi: np.ndarray
-    spectrum: np.ndarray
-    map: KernelMap
+    Phi: Array
+    leverages: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A kernel at landmarks, as in `KernelMap`, before it has axes.
+
+    ``represent`` makes the representations of a block of rows; None where the block has them.
+    ``centre`` (n_landmarks,) is near the mean of its values.
+    """
+
+    landmarks: Mapping[str, Array]
+    scales: Mapping[str, float]
+    centre: np.ndarray
+    represent: Callable[[Any], Points] | None
 
 
 def kernel_features(
-    representations: Mapping[str, np.ndarray], landmarks: np.ndarray, width: float
-) -> KernelFeatures:
+    rows: Rows,
+    blocks: Column,
+    landmarks: Points,
+    width: float,
+    represent: Callable[[Any], Points] | None = None,
+) -> tuple[KernelMap, Column]:
     """Centred Nyström features, rotated so that their Gram matrix is diagonal.
 
     ``s_r`` is the mean squared distance between rows and landmarks over ``width``: the smaller
-    ``width``, the wider the kernel. The landmarks (n_landmarks,) are rows of the representations
-    (n_rows, n_components_r).
+    ``width``, the wider the kernel.
+
+    Parameters
+    ----------
+    rows : Rows
+    blocks : column
+        Representations by name of the rows of a view, each (n_rows, n_components_r), or what
+        ``represent`` makes these of.
+    landmarks : mapping of str to array (n_landmarks, n_components_r)
+        Rows of the representations.
+    width : float
+    represent : callable, optional
+        Called with some rows of a block.
+
+    Returns
+    -------
+    KernelMap
+    column of Features
     """
     # Nyström: with K (n, m) between rows and landmarks and K_m (m, m) among these, the features
     # K K_m^{-1/2} have inner products K K_m^{-1} K^T, which approximate the kernel of all rows.
-    points = {name: X[landmarks] for name, X in representations.items()}
-    scales = {name: _scale(X, points[name], width) for name, X in representations.items()}
-    K = mean_kernel(representations, points, scales)
-    whitening = _inverse_root(K[landmarks].astype(np.float64))
-    axes = rotated_axes(K, whitening)
-    return KernelFeatures(
-        axes(K), axes.spectrum, KernelMap(landmarks, points, scales, axes.centre, axes.rotation)
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Axes:
-    """``(phi - centre) rotation``: columns without mean, and orthogonal.
-
-    ``rotation`` is (n_features, n_axes); ``spectrum`` (n_axes,) has the squared lengths of the
-    columns, ascending.
-    """
-
-    centre: np.ndarray
-    rotation: np.ndarray
-    spectrum: np.ndarray
-
-    def __call__(self, Phi: np.ndarray) -> np.ndarray:
-        centred = Phi - self.centre.astype(Phi.dtype)
-        return np.asarray(centred @ self.rotation.astype(Phi.dtype))
-
-
-def rotated_axes(Phi: np.ndarray, whitening: np.ndarray | None = None) -> Axes:
-    """Principal axes of ``Phi whitening``, for ``Phi`` (n_rows, n_features).
-
-    ``whitening`` (n_features, n_axes) is the identity by default.
-    """
-    centre = Phi.mean(axis=0, dtype=np.float64)
-    # In double precision, because the ridge is compared with the small eigenvalues.
-    gram = _gram(Phi - centre.astype(Phi.dtype))
-    if whitening is None:
-        spectrum, rotation = scipy.linalg.eigh(gram)
-    else:
-        # Whitened features are never formed: only their Gram matrix and the combined rotation.
-        spectrum, rotation = scipy.linalg.eigh(whitening.T @ gram @ whitening)
-        rotation = whitening @ rotation
-    return Axes(centre, rotation, np.maximum(spectrum, 0))
+    sums = on_host(rows.sums(scale_sums, blocks, shared=(represent, tuple(landmarks))))
+    scales = {name: _scale(name, points, sums, width) for name, points in landmarks.items()}
+    among = to_numpy(mean_kernel(landmarks, landmarks, scales)).astype(np.float64)
+    kernel = Kernel(landmarks, scales, among.mean(axis=0), represent)
+    K, products = rows.both(kernel_rows, blocks, shared=kernel)
+    axes = _rotated_axes(kernel, among, on_host(products))
+    return axes, rows.map(feature_rows, K, shared=axes)
 
 
 def mean_kernel(
-    representations: Mapping[str, np.ndarray],
-    landmarks: Mapping[str, np.ndarray],
-    scales: Mapping[str, float],
-) -> np.ndarray:
-    """Mean over the representations of Gaussian kernels, (n_rows, n_landmarks)."""
-    n_rows = len(next(iter(representations.values())))
-    total = np.zeros((n_rows, len(next(iter(landmarks.values())))), dtype=np.float32)
-    for name, X in representations.items():
+    points: Points, landmarks: Points, scales: Mapping[str, float], out: Array | None = None
+) -> Array:
+    """Mean over the representations of Gaussian kernels, (n_rows, n_landmarks) of float32."""
+    some = next(iter(points.values()))
+    xp = array_namespace(some)
+    n_landmarks = len(next(iter(landmarks.values())))
+    if out is None:
+        out = xp.empty((len(some), n_landmarks), dtype=xp.float32, device=some.device)
+    sides = {name: _Landmarks.of(landmarks[name], scales[name], X) for name, X in points.items()}
+    size = PIECE if is_numpy(xp) else LARGE_PIECE
+    for part in row_blocks(len(some), n_landmarks, size):
+        total_kernel = sum(sides[name].kernel(X[part]) for name, X in points.items())
+        out[part] = total_kernel / len(points)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Landmarks:
+    """Landmarks of a representation, ready for products with rows.
+
+    ``-|x - l|^2 / s`` is ``x (2 l / s) - |x|^2 / s - |l|^2 / s``.
+    """
+
+    centre: Array | None
+    doubled: Array
+    squares: Array
+    scale: float
+
+    @classmethod
+    def of(cls, points: Array, scale: float, like: Array) -> _Landmarks:
+        points = beside(points, like)
+        xp = array_namespace(points)
+        centre = far_centre(points)
+        points = points if centre is None else points - centre
+        squares = xp.sum(points * points, axis=1) / scale
+        return cls(centre, (points * (2 / scale)).T, squares, scale)
+
+    def kernel(self, X: Array) -> Array:
+        xp = array_namespace(X)
+        X = X if self.centre is None else X - self.centre
         # In place: these arrays are the largest of a fit.
-        centre = far_centre(landmarks[name])
-        kernel = dispatch.squared_distances(X, landmarks[name], centre)
-        kernel /= -scales[name]
-        total += np.exp(kernel, out=kernel)
-    total /= len(representations)
-    return total
+        powers = X @ self.doubled
+        powers -= xp.sum(X * X, axis=1, keepdims=True) / self.scale
+        powers -= self.squares
+        # Rounding may take a distance below zero where rows are equal.
+        return xp.exp(xp.clip(powers, None, 0.0))
 
 
-def _scale(X: np.ndarray, landmarks: np.ndarray, width: float) -> float:
+# ------------------------------------------------------------------ tasks
+
+
+def scale_sums(block: Any, shared: tuple[Callable[[Any], Points] | None, tuple[str, ...]]) -> Sums:
+    """By representation: number of rows, their sum and the sum of their squares."""
+    represent, names = shared
+    sums: dict[str, Any] = {}
+    for points in _pieces(block, represent):
+        for name in names:
+            X = points[name]
+            X = array_namespace(X).astype(X, array_namespace(X).float64)
+            add = {"n": len(X), "total": total(X), "squares": total(X * X, axis=None)}
+            for what, number in add.items():
+                key = f"{what} {name}"
+                sums[key] = sums[key] + number if key in sums else number
+    return sums
+
+
+def kernel_rows(block: Any, kernel: Kernel) -> tuple[Array, Sums]:
+    """The kernel ``K`` of the rows, and sums over rows of it, and of its products.
+
+    Both less the centre of the kernel, so that products lose no digits to a common part.
+    """
+    some = next(iter(block.values())) if kernel.represent is None else block
+    xp = array_namespace(some)
+    shape = (len(some), len(kernel.centre))
+    K = xp.empty(shape, dtype=xp.float32, device=some.device)
+    centre = beside(kernel.centre, K)
+
+    def work(parts: list[slice]) -> Sums:
+        gram = xp.zeros((shape[1], shape[1]), dtype=xp.float64, device=K.device)
+        sums = xp.zeros(shape[1], dtype=xp.float64, device=K.device)
+        for part in parts:
+            points = _piece(block, part, kernel.represent)
+            mean_kernel(points, kernel.landmarks, kernel.scales, K[part])
+            gaps = K[part] - centre
+            # Of a matrix and its transpose, half is computed.
+            gram += gaps.T @ gaps
+            sums += total(gaps)
+        return {"gram": gram, "total": sums}
+
+    done = for_each(work, _dealt(shape[0]), xp)
+    return K, {"n": shape[0], **{what: sum(each[what] for each in done) for what in done[0]}}
+
+
+def feature_rows(K: Array, kernel: KernelMap) -> Features:
+    """Features and leverages of rows with kernels ``K`` (n_rows, n_landmarks)."""
+    xp = array_namespace(K)
+    n_rows = len(K)
+    Phi = xp.empty((n_rows, len(kernel.spectrum)), dtype=K.dtype, device=K.device)
+    leverages = xp.empty((n_rows, len(RIDGES)), dtype=K.dtype, device=K.device)
+
+    def work(parts: list[slice]) -> None:
+        for part in parts:
+            Phi[part] = kernel.features(K[part])
+            leverages[part] = leverages_of(Phi[part], kernel.spectrum, kernel.n_rows)
+
+    for_each(work, _dealt(n_rows), xp)
+    return Features(Phi, leverages)
+
+
+def _dealt(n_rows: int) -> list[list[slice]]:
+    """Blocks of `GRAM_ROWS` rows, dealt into `N_PARTS` hands, whatever the number of threads."""
+    parts = row_blocks(n_rows, 1, GRAM_ROWS)
+    return [parts[i::N_PARTS] for i in range(min(N_PARTS, len(parts)))]
+
+
+def _pieces(block: Any, represent: Callable[[Any], Points] | None) -> Iterator[Points]:
+    n_rows = len(block if represent is not None else next(iter(block.values())))
+    return (_piece(block, part, represent) for part in row_blocks(n_rows, 1, GRAM_ROWS))
+
+
+def _piece(block: Any, part: slice, represent: Callable[[Any], Points] | None) -> Points:
+    """Representations of some rows of a block."""
+    if represent is not None:
+        return represent(block[part])
+    return {name: X[part] for name, X in block.items()}
+
+
+# ------------------------------------------------------------------ between the passes
+
+
+def _scale(name: str, landmarks: Array, sums: dict[str, np.ndarray], width: float) -> float:
     """Mean of ``|x - l|^2`` over rows and landmarks, over ``width``, without the distances."""
     # mean |x - l|^2 = mean |x|^2 + mean |l|^2 - 2 <mean x, mean l>.
-    rows, points = X.astype(np.float64), landmarks.astype(np.float64)
-    squares = np.einsum("ij,ij->", rows, rows) / len(X)
-    squares += np.einsum("ij,ij->", points, points) / len(landmarks)
-    mean = float(squares - 2 * rows.mean(axis=0) @ points.mean(axis=0))
+    n_rows = max(float(sums[f"n {name}"]), 1.0)
+    points = to_numpy(landmarks).astype(np.float64)
+    squares = float(sums[f"squares {name}"]) / n_rows
+    squares += np.einsum("ij,ij->", points, points) / len(points)
+    mean = float(squares - 2 * sums[f"total {name}"] / n_rows @ points.mean(axis=0))
     # Rows that are all equal have no scale; any number does.
     return mean / width if mean > 0 else 1.0
 
 
+def _rotated_axes(kernel: Kernel, among: np.ndarray, sums: dict[str, np.ndarray]) -> KernelMap:
+    """The map to principal axes of the whitened kernel, without those that no ridge lets count.
+
+    ``among`` (n_landmarks, n_landmarks) is the kernel of the landmarks, ``sums`` those of
+    `kernel_rows`.
+    """
+    n_rows = float(sums["n"])
+    mean = sums["total"] / n_rows
+    gram = sums["gram"] - n_rows * np.outer(mean, mean)
+    # On one thread, as everywhere: the digits must not depend on their number.
+    with serial_blas():
+        whitening = _inverse_root(among)
+        # Whitened features are never formed: only their Gram matrix and the combined rotation.
+        spectrum, rotation = scipy.linalg.eigh(whitening.T @ gram @ whitening, driver="evd")
+        counts = spectrum > LEAST_SHRINKAGE * n_rows * min(RIDGES)
+        # One at least, also of rows that are all equal.
+        counts[-1:] = True
+        linear = whitening @ rotation[:, counts]
+    spectrum = np.maximum(spectrum[counts], 0)
+    centre = kernel.centre + mean
+    return KernelMap(kernel.landmarks, kernel.scales, centre, linear, spectrum, int(n_rows))
+
+
 def _inverse_root(K: np.ndarray) -> np.ndarray:
     """``R`` (m, rank) with ``R R^T`` the pseudo-inverse of a kernel matrix (m, m)."""
-    values, vectors = scipy.linalg.eigh((K + K.T) / 2)
+    values, vectors = scipy.linalg.eigh((K + K.T) / 2, driver="evd")
     in_rank = values > RANK_TOLERANCE * values[-1]
     return np.asarray(vectors[:, in_rank] / np.sqrt(values[in_rank]))
 
 
-def _gram(K: np.ndarray) -> np.ndarray:
-    """``K^T K`` in double precision, without a copy of ``K`` in it."""
-    gram = np.zeros((K.shape[1], K.shape[1]))
-    for start in range(0, len(K), BLOCK):
-        block = K[start : start + BLOCK].astype(np.float64)
-        gram += block.T @ block
-    return gram
+# Until the geometry is written against rows.
+KernelFeatures = Features

@@ -9,198 +9,53 @@ its class. The evidence also joins samples that share no view: Mend uses it wher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from viewmend.backend.namespace import Array
 from viewmend.callbacks.notify import reason_to_stop
-from viewmend.core.common.class_shares import class_weights, normalise_columns
-from viewmend.core.graphs.spreading import spread_labels, weighted_sum
-from viewmend.core.mend.evidence import Evidence, combine, consensus_graph, gather_evidence
-from viewmend.core.mend.geometry import MendGeometry, NeighbourRule
-from viewmend.core.mend.homophily import class_affinities, guide_edges, homophily_weights
+from viewmend.core.common.rows import Column
+from viewmend.core.graphs.spreading import spread_over
+from viewmend.core.mend.evidence import Evidence, combined_rows, gather_evidence
+from viewmend.core.mend.homophily import Guide, class_affinities, row_sums, total_weight
 from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.samples import (
+    MendSamples,
+    Source,
+    change,
+    column_mass,
+    find_consensus,
+    scaled_columns,
+    soft_labels,
+)
+from viewmend.core.mend.stage import (
+    Mended,
+    MendProgress,
+    MendSettings,
+    Stage,
+    StageRecord,
+    SummedGraph,
+)
 
 # Passes of label-guided spreading before there is evidence.
 GUIDED_PASSES = 2
 FIRST_STAGE = "neighbours"
 
 
-@dataclass(frozen=True)
-class MendSettings:
-    """Constants of the recipe; the same for all data.
-
-    Attributes
-    ----------
-    neighbours : NeighbourRule
-        How many neighbours a sample has in a graph.
-    spreading : float
-        How far labels travel.
-    weigh : callable
-        ``(graphs, classes, homophily_power) -> weights`` (n_graphs,) of the graphs.
-    homophily_power : float
-    edge_floor, edge_power : float
-        Of the label-guided edges; with power zero, no edge is guided.
-    n_rounds : int
-        Rounds with the evidence of the views.
-    consensus_weight : float
-        Mass of the consensus graph relative to that of all view graphs.
-    evidence_power : float
-        Power of the evidence in its product with the scores of the graphs.
-    """
-
-    neighbours: NeighbourRule = field(default_factory=NeighbourRule)
-    spreading: float = 0.99
-    weigh: Callable[[Sequence[csr_array], np.ndarray, float], np.ndarray] = homophily_weights
-    homophily_power: float = 2.0
-    edge_floor: float = 0.05
-    edge_power: float = 0.0
-    n_rounds: int = 8
-    consensus_weight: float = 0.5
-    evidence_power: float = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """The state after one stage of the recipe.
-
-    Attributes
-    ----------
-    name : str
-        "neighbours", "homophily", "guided" or "evidence".
-    P : array (n_samples, n_classes)
-        Scores; zero rows for samples that no label reaches.
-    classes : array (n_samples,) of int
-        Classes in the shares of the prior; -1 where there is no score.
-    W : sparse array (n_samples, n_samples)
-        The graph that the labels spread over.
-    F : array (n_samples, n_classes)
-        Soft labels on it, before columns were scaled.
-    A : array (n_samples, n_classes) or None
-        Class affinities that guided its edges, if any did.
-    graph_weights : array (n_graphs,)
-    shares : array (n_classes,)
-        Class shares aimed at.
-    trust : float
-        In the prior, as the first stage settled it.
-    evidence : Evidence or None
-    consensus_scale : float
-        Factor of the consensus graph of the evidence within ``W``.
-    """
-
-    name: str
-    P: np.ndarray
-    classes: np.ndarray
-    W: csr_array
-    F: np.ndarray
-    A: np.ndarray | None
-    graph_weights: np.ndarray
-    shares: np.ndarray
-    trust: float
-    evidence: Evidence | None = None
-    consensus_scale: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class SummedGraph:
-    """A symmetric graph ``W`` between all samples, and what it is the sum of.
-
-    The graphs of views and representations, times their ``weights`` (n_graphs,), and the consensus
-    graph of the evidence, times its scale, if there is any.
-    """
-
-    W: csr_array
-    weights: np.ndarray
-    evidence: Evidence | None = None
-    consensus_scale: float = 0.0
-
-
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Soft labels ``F`` (n_samples, n_classes), spread over the graph ``W``.
+    """Labels spread over a graph, whose edges something may have guided.
 
-    ``W`` is ``graph.W``, with edges guided by the class affinities ``A`` (n_samples, n_classes) if
-    there are any.
+    ``F`` (n_samples, n_classes) are the soft labels of the samples of the graph, ``soft`` those of
+    all samples, as a column.
     """
 
     graph: SummedGraph
-    A: np.ndarray | None
-    W: csr_array
-    F: np.ndarray
-
-    @property
-    def scores(self) -> np.ndarray:
-        """``F`` with columns scaled to sum one, (n_samples, n_classes).
-
-        The mass of a class grows with its number of labels, which need not match its size.
-        """
-        return normalise_columns(self.F)
-
-
-@dataclass(frozen=True)
-class StageRecord:
-    """What one stage did.
-
-    Attributes
-    ----------
-    iteration : int
-        Counted from 1.
-    name : str
-    change : float
-        Share of the samples whose class it changed.
-    graph_weights : tuple of float
-        One per view and representation.
-    view_r2 : tuple of float
-        Share of the targets' variance that each view explains; empty before there is evidence.
-    """
-
-    iteration: int
-    name: str
-    change: float
-    graph_weights: tuple[float, ...]
-    view_r2: tuple[float, ...] = ()
-
-    def summary(self) -> str:
-        """One line."""
-        explained = " ".join(f"{r2:.3f}" for r2 in self.view_r2)
-        line = f"stage {self.iteration}  {self.name:<10s}  changed {self.change:6.1%}"
-        return f"{line}  explained {explained}" if explained else line
-
-
-@dataclass(frozen=True, eq=False)
-class MendProgress:
-    """How far the recipe has come: the last stage, which is all it needs to go on, and the record.
-
-    There is at least one stage.
-    """
-
-    state: Stage
-    history: tuple[StageRecord, ...]
-
-    def converted(self, _convert: Callable[[Any], Any]) -> MendProgress:
-        """The same: the recipe knows arrays of one library."""
-        return self
-
-
-@dataclass(frozen=True, eq=False)
-class Mended:
-    """The end of the recipe.
-
-    Attributes
-    ----------
-    stage : Stage
-        The last one.
-    history : tuple of StageRecord
-    status : str
-        "done", or "stopped" or another word of the callback that stopped it.
-    """
-
-    stage: Stage
-    history: tuple[StageRecord, ...]
-    status: str
+    guide: Guide | None
+    F: Array
+    soft: Column
 
 
 # Called after each stage with what it did and its state; True, or a word for the status, stops.
@@ -208,8 +63,7 @@ Callback = Callable[[StageRecord, Stage], bool | str | None]
 
 
 def mend(
-    graphs: Sequence[csr_array],
-    geometry: MendGeometry,
+    samples: MendSamples,
     labelling: Labelling,
     settings: MendSettings,
     callbacks: Iterable[Callback] = (),
@@ -219,10 +73,8 @@ def mend(
 
     Parameters
     ----------
-    graphs : sequence of sparse array (n_samples, n_samples)
-        From `view_graphs`, and any others.
-    geometry : MendGeometry
-        What else is known without labels.
+    samples : MendSamples
+        What is known without labels, wherever it is.
     labelling : Labelling
     settings : MendSettings
     callbacks : iterable of callable
@@ -236,8 +88,8 @@ def mend(
     """
     watchers = tuple(callbacks)
     progress, stop = start, None
-    for stage in stages(graphs, geometry, labelling, settings, start):
-        progress = _with_stage(progress, stage)
+    for stage in stages(samples, labelling, settings, start):
+        progress = _with_stage(samples, progress, stage)
         stop = reason_to_stop(watchers, progress.history[-1], stage)
         if stop:
             break
@@ -246,8 +98,7 @@ def mend(
 
 
 def stages(
-    graphs: Sequence[csr_array],
-    geometry: MendGeometry,
+    samples: MendSamples,
     labelling: Labelling,
     settings: MendSettings,
     start: MendProgress | None = None,
@@ -258,101 +109,143 @@ def stages(
     """
     done = () if start is None else start.history
     left = _stage_names(settings)[len(done) :]
-    stage = first_stage(graphs, labelling, settings) if start is None else start.state
+    stage = first_stage(samples, labelling, settings) if start is None else start.state
     if start is None:
         yield stage
 
+    rows, power = samples.rows, settings.evidence_power
     labelling = replace(labelling, trust=stage.trust)
-    trusted = sum_graphs(graphs, _judged_weights(graphs, stage, settings))
+    trusted = sum_graphs(samples, _judged_weights(samples, stage, settings))
     for _ in range(left.count("homophily")):
-        yield (stage := classify("homophily", spread(trusted, labelling.Y, settings), labelling))
+        plain = spread(samples, trusted, labelling, settings, stage)
+        yield (stage := classify("homophily", samples, plain, labelling, stage))
 
     for _ in range(left.count("guided")):
         # Every pass starts from the same graph: guiding guided edges would square their weights.
-        guided = spread(trusted, labelling.Y, settings, guide=stage.classes)
-        yield (stage := classify("guided", guided, labelling))
+        guided = spread(samples, trusted, labelling, settings, stage)
+        yield (stage := classify("guided", samples, guided, labelling, stage))
 
     for _ in range(left.count("evidence")):
         # Scores -> targets -> regressions -> evidence -> graph and scores of the next round.
-        targets = labelling.targets(stage.P)
-        evidence = gather_evidence(geometry, targets, stage.classes, stage.shares)
-        joined = join_consensus(trusted, evidence, settings)
-        guided = spread(joined, labelling.Y, settings, guide=stage.classes)
-        yield (stage := classify("evidence", guided, labelling, settings.evidence_power))
+        targets = labelling.targets(rows, stage.P, stage.shares)
+        evidence = regressed(samples, targets, stage)
+        joined = join_consensus(samples, trusted, evidence, settings)
+        guided = spread(samples, joined, labelling, settings, stage)
+        yield (stage := classify("evidence", samples, guided, labelling, stage, power))
 
 
-def first_stage(graphs: Sequence[csr_array], labelling: Labelling, settings: MendSettings) -> Stage:
+def first_stage(samples: MendSamples, labelling: Labelling, settings: MendSettings) -> Stage:
     """Spread labels over all graphs alike, and settle the trust in the prior.
 
     That is done here, once, because only these scores are not yet shaped by the prior that they
     judge.
     """
-    equal = spread(sum_graphs(graphs, np.ones(len(graphs))), labelling.Y, settings)
-    return classify(FIRST_STAGE, equal, labelling.settled(equal.scores))
+    alike = sum_graphs(samples, np.ones(len(samples.graphs.edges)))
+    equal = spread(samples, alike, labelling, settings)
+    scores = column_scores(samples, equal)
+    return classify(FIRST_STAGE, samples, equal, labelling.settled(samples.rows, scores))
 
 
-def _judged_weights(
-    graphs: Sequence[csr_array], stage: Stage, settings: MendSettings
-) -> np.ndarray:
+def _judged_weights(samples: MendSamples, stage: Stage, settings: MendSettings) -> np.ndarray:
     """Weights (n_graphs,) by the classes of the first stage, which stay to the end."""
     if stage.name != FIRST_STAGE:
         return stage.graph_weights
-    return settings.weigh(graphs, stage.classes, settings.homophily_power)
+    classes = samples.in_graph(stage.classes)
+    return settings.weigh(samples.graphs, classes, settings.homophily_power)
 
 
-def sum_graphs(graphs: Sequence[csr_array], weights: np.ndarray) -> SummedGraph:
+def sum_graphs(samples: MendSamples, weights: np.ndarray) -> SummedGraph:
     """``sum_g weights_g graphs_g``, with its weights (n_graphs,)."""
-    return SummedGraph(weighted_sum(weights, graphs), weights)
+    return SummedGraph(samples.graphs.weighted(weights), weights)
 
 
-def join_consensus(graph: SummedGraph, evidence: Evidence, settings: MendSettings) -> SummedGraph:
+def regressed(samples: MendSamples, targets: Column, stage: Stage) -> Evidence:
+    """Evidence of the views, by regression of soft targets (n_samples, n_classes) on each."""
+    blocks, spectra = samples.blocks, samples.spectra
+    return gather_evidence(samples.rows, blocks, spectra, targets, stage.classes, stage.shares)
+
+
+def join_consensus(
+    samples: MendSamples, graph: SummedGraph, evidence: Evidence, settings: MendSettings
+) -> SummedGraph:
     """Add the consensus graph of the evidence, scaled to its share of the mass."""
-    consensus = consensus_graph(evidence.P, settings.neighbours(*evidence.P.shape))
-    scale = settings.consensus_weight * float(graph.W.sum() / consensus.sum())
-    W = csr_array(graph.W + scale * consensus)
-    return SummedGraph(W, graph.weights, evidence, scale)
+    consensus = find_consensus(samples, evidence.P, settings.neighbours)
+    mass = total_weight(graph.parts) / total_weight([(1.0, consensus.graph)])
+    scale = settings.consensus_weight * mass
+    return replace(graph, evidence=evidence, consensus=consensus, consensus_scale=scale)
 
 
 def spread(
-    graph: SummedGraph, Y: np.ndarray, settings: MendSettings, guide: np.ndarray | None = None
+    samples: MendSamples,
+    graph: SummedGraph,
+    labelling: Labelling,
+    settings: MendSettings,
+    before: Stage | None = None,
 ) -> Spread:
-    """Spread the labels ``Y``, over edges that agree with the classes ``guide`` if these are given.
+    """Spread the labels over a graph, and from there to samples outside it.
 
-    They are the classes (n_samples,) of the stage before, -1 where unknown; not read if the edge
-    power is zero.
+    Edges are guided by the classes of the stage before, unless that is the first or the edge power
+    is zero; its soft labels are what the solver starts from.
     """
-    A, W = None, graph.W
-    if guide is not None and settings.edge_power != 0:
-        A = class_affinities(W, guide, Y)
-        W = guide_edges(W, A, A, settings.edge_floor, settings.edge_power)
-    return Spread(graph, A, W, spread_labels(W, Y, settings.spreading))
+    Y, guide = samples.in_graph(labelling.Y), None
+    if before is not None and before.name != FIRST_STAGE and settings.edge_power != 0:
+        classes = samples.in_graph(before.classes)
+        A = class_affinities(graph.parts, classes, Y)
+        guide = Guide(classes, A, settings.edge_floor, settings.edge_power)
+        graph = graph.guided(guide)
+    start = None if before is None else before.F
+    F = spread_over(graph.parts, Y, settings.spreading, start)
+    source = Source(F, row_sums(graph.parts), graph, guide, settings.spreading)
+    soft = samples.map(soft_labels, *_columns(graph.evidence), shared=source)
+    return Spread(graph, guide, F, soft)
 
 
-def classify(name: str, labels: Spread, labelling: Labelling, evidence_power: float = 0.0) -> Stage:
-    """The stage that spread labels, and the evidence of their graph if it has any, lead to."""
-    graph, P = labels.graph, labels.scores
+def _columns(evidence: Evidence | None) -> tuple[Column, ...]:
+    return () if evidence is None else (evidence.P,)
+
+
+def column_scores(samples: MendSamples, labels: Spread) -> Column:
+    """Soft labels with columns scaled to sum one, (n_samples, n_classes).
+
+    The mass of a class grows with its number of labels, which need not match its size.
+    """
+    rows = samples.rows
+    mass = rows.sums(column_mass, labels.soft, shared=None)["mass"]
+    return rows.map(scaled_columns, labels.soft, shared=mass)
+
+
+def classify(
+    name: str,
+    samples: MendSamples,
+    labels: Spread,
+    labelling: Labelling,
+    before: Stage | None = None,
+    evidence_power: float = 0.0,
+) -> Stage:
+    """The stage that spread labels, and the evidence of their graph if it has any, lead to.
+
+    The class weights of the stage before are where those of this one are looked for.
+    """
+    rows, graph, P = samples.rows, labels.graph, column_scores(samples, labels)
     if graph.evidence is not None:
-        P = combine(P, graph.evidence.P, labelling.prior, evidence_power)
+        P = rows.map(combined_rows, P, graph.evidence.P, shared=(labelling.prior, evidence_power))
+    found = labelling.assign(rows, P, None if before is None else before.class_weights)
     return Stage(
         name=name,
         P=P,
-        classes=labelling.classes(P),
-        W=labels.W,
+        classes=found.classes,
+        graph=graph,
         F=labels.F,
-        A=labels.A,
-        graph_weights=graph.weights,
-        shares=labelling.shares(P),
+        guide=labels.guide,
+        shares=found.shares,
+        class_weights=found.weights,
         trust=labelling.settled_trust,
-        evidence=graph.evidence,
-        consensus_scale=graph.consensus_scale,
     )
 
 
 def final_weights(stage: Stage) -> np.ndarray:
     """Of the classes in the scores, (n_classes,): ones with evidence, which balances them well."""
-    if stage.evidence is None:
-        return class_weights(stage.P, stage.shares)
-    return np.ones(len(stage.shares))
+    return stage.class_weights if stage.evidence is None else np.ones(len(stage.shares))
 
 
 def n_stages(settings: MendSettings) -> int:
@@ -366,15 +259,13 @@ def _stage_names(settings: MendSettings) -> list[str]:
     return [FIRST_STAGE, "homophily", *["guided"] * n_guided, *["evidence"] * settings.n_rounds]
 
 
-def _with_stage(before: MendProgress | None, stage: Stage) -> MendProgress:
+def _with_stage(samples: MendSamples, before: MendProgress | None, stage: Stage) -> MendProgress:
     """One stage further."""
     history = () if before is None else before.history
-    # Before the first stage no class is known, so that all of them count as changed.
-    classes_before = -1 if before is None else before.state.classes
     record = StageRecord(
         iteration=len(history) + 1,
         name=stage.name,
-        change=float(np.mean(stage.classes != classes_before)),
+        change=change(samples, None if before is None else before.state.classes, stage.classes),
         graph_weights=tuple(float(weight) for weight in stage.graph_weights),
         view_r2=() if stage.evidence is None else tuple(fit.r2 for fit in stage.evidence.fits),
     )

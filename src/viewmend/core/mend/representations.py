@@ -7,14 +7,18 @@ the observed rows, so that new samples can be mapped too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
 
+from viewmend.backend.namespace import Array, array_namespace, is_numpy
+from viewmend.backend.threads import for_each, row_blocks
 from viewmend.core.common.content_order import bottom_rows
-from viewmend.core.common.scaling import unit_rows
+from viewmend.core.common.rows import Column, Rows, Sums
+from viewmend.core.common.scaling import unit_rows as unit_rows_in_numpy
+from viewmend.core.common.small_sums import beside, on_host, total
 
 # Share of the variance that principal components keep, and how many they are at least and at most.
 VARIANCE = 0.95
@@ -27,18 +31,38 @@ FARTHEST = 1e15
 CLOSE, EQUAL = 2.0**-8, 1e-13
 # Rows that principal components are computed from at most: beyond, the components hardly change.
 PCA_ROWS = 4096
+# Entries of a view worked on at a time: in NumPy, as many as a cache holds; and elsewhere.
+PIECE, LARGE_PIECE = 1 << 18, 1 << 26
 
 
-def signed_root(X: np.ndarray) -> np.ndarray:
+def unit_rows(X: Array) -> Array:
+    """Rows scaled to unit Euclidean length; zero rows stay zero."""
+    xp = array_namespace(X)
+    if is_numpy(xp):
+        return unit_rows_in_numpy(X)
+    # Largest entries of one first: their squares neither overflow nor vanish.
+    peaks = xp.max(xp.abs(X), axis=1, keepdims=True)
+    X = X / xp.where(peaks > 0, peaks, xp.ones_like(peaks))
+    lengths = xp.sqrt(xp.sum(X * X, axis=1, keepdims=True))
+    return X / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+
+
+def signed_root(X: Array) -> Array:
     """``sign(x) |x|^{1/2}``; with rows scaled to unit length, Hellinger's distance of counts."""
-    return np.sign(X) * np.sqrt(np.abs(X))
+    xp = array_namespace(X)
+    return xp.sign(X) * xp.sqrt(xp.abs(X))
 
 
-FIRST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+def _double(X: Array) -> Array:
+    xp = array_namespace(X)
+    return xp.astype(X, xp.float64, copy=False)
+
+
+FIRST: dict[str, Callable[[Array], Array]] = {
     "as given": lambda X: X,
     "unit": unit_rows,
     "root": signed_root,
-    "unit root": lambda X: unit_rows(signed_root(X).astype(np.float64, copy=False)),
+    "unit root": lambda X: unit_rows(_double(signed_root(X))),
 }
 
 
@@ -56,84 +80,160 @@ class Representation:
     linear: np.ndarray
     unit: bool
 
-    def __call__(self, X: np.ndarray) -> np.ndarray:
+    def __call__(self, X: Array) -> Array:
         """Rows (n_rows, n_components) of float32."""
-        centred = FIRST[self.first](X) - self.centre
+        xp = array_namespace(X)
+        width = self.linear.shape[1] if self.linear.ndim == 2 else X.shape[1]
+        mapped = xp.empty((X.shape[0], width), dtype=xp.float32, device=X.device)
+
+        def work(part: slice) -> None:
+            mapped[part] = xp.astype(self._mapped(X[part]), xp.float32)
+
+        for_each(work, _parts(X), xp)
+        return mapped
+
+    def _mapped(self, X: Array) -> Array:
+        xp = array_namespace(X)
+        centred = FIRST[self.first](X)
+        centred = centred - beside(self.centre, centred)
+        linear = beside(self.linear, centred)
         # In float32 a row far from those of the fit may overflow; it is cut to size below.
         with np.errstate(over="ignore"):
-            mapped = centred @ self.linear if self.linear.ndim == 2 else centred * self.linear
-        np.clip(mapped, -FARTHEST, FARTHEST, out=mapped)
-        return (unit_rows(mapped) if self.unit else mapped).astype(np.float32)
+            mapped = centred @ linear if self.linear.ndim == 2 else centred * linear
+        mapped = xp.clip(mapped, -FARTHEST, FARTHEST)
+        return unit_rows(mapped) if self.unit else mapped
 
 
-def unit(X: np.ndarray) -> Representation:
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """``mean`` and ``deviations`` (n_features,) of ``f(x)``, the row ``first`` of ``FIRST``."""
+
+    first: str
+    mean: np.ndarray
+    deviations: np.ndarray
+
+    def moved_near_zero(self) -> Representation:
+        """``f(x)``, less the mean of the rows if they lie close together and far from the origin.
+
+        No distance changes by that, but float32 would round such rows to nearly the same one.
+        """
+        spread, length = np.linalg.norm(self.deviations), np.linalg.norm(self.mean)
+        centre = self.mean if EQUAL * length < spread < CLOSE * length else np.zeros(())
+        return Representation(self.first, centre, np.ones(()), unit=False)
+
+
+def unit(moments: Moments, _sample: np.ndarray) -> Representation:
     """Rows of unit length: only their direction counts."""
-    return _moved_near_zero("unit", X)
+    return moments.moved_near_zero()
 
 
-def standard(X: np.ndarray) -> Representation:
+def standard(moments: Moments, _sample: np.ndarray) -> Representation:
     """Columns of mean 0 and deviation 1; constant columns become zero."""
-    deviations = X.std(axis=0)
+    deviations = moments.deviations
     # A deviation of rounding errors alone is none.
-    varies = deviations > 1e-12 * np.abs(X).max(axis=0)
+    varies = deviations > 1e-12 * np.hypot(moments.mean, deviations)
     scale = np.where(varies, 1 / np.where(varies, deviations, 1), 0)
-    return Representation("as given", X.mean(axis=0), scale, unit=False)
+    return Representation("as given", moments.mean, scale, unit=False)
 
 
-def standard_unit(X: np.ndarray) -> Representation:
+def standard_unit(moments: Moments, sample: np.ndarray) -> Representation:
     """`standard`, then rows of unit length."""
-    return replace(standard(X), unit=True)
+    return replace(standard(moments, sample), unit=True)
 
 
-def centred_unit(X: np.ndarray) -> Representation:
+def centred_unit(moments: Moments, _sample: np.ndarray) -> Representation:
     """Rows of unit length, less their mean, and of unit length again: a correlation."""
-    return Representation("unit", unit_rows(X).mean(axis=0), np.ones(()), unit=True)
+    return Representation("unit", moments.mean, np.ones(()), unit=True)
 
 
-def hellinger(X: np.ndarray) -> Representation:
-    """Signed square roots, rows of unit length: large entries count for less."""
-    return _moved_near_zero("unit root", X)
-
-
-def half_whitened(X: np.ndarray) -> Representation:
+def half_whitened(_moments: Moments, sample: np.ndarray) -> Representation:
     """Principal components of `centred_unit` before its last step, each over ``sd^{1/2}``.
 
     Between plain principal components, which the largest few rule, and whitened ones, in which
     noise counts as much as signal.
     """
-    sample = X if len(X) <= PCA_ROWS else X[bottom_rows(X, PCA_ROWS)]
-    rows = unit_rows(sample)
+    rows = unit_rows(sample.astype(np.float64))
     centre = rows.mean(axis=0)
     deviations, components = _principal_components(rows - centre)
     return Representation("unit", centre, components / np.sqrt(deviations), unit=True)
 
 
-REPRESENTATIONS: dict[str, Callable[[np.ndarray], Representation]] = {
-    "unit": unit,
-    "standard": standard,
-    "standard_unit": standard_unit,
-    "centred_unit": centred_unit,
-    "hellinger": hellinger,
-    "half_whitened": half_whitened,
+@dataclass(frozen=True)
+class Rule:
+    """How a representation follows from moments of ``f(x)``, ``first``, and a sample of rows."""
+
+    first: str
+    fit: Callable[[Moments, np.ndarray], Representation]
+
+
+REPRESENTATIONS: dict[str, Rule] = {
+    "unit": Rule("unit", unit),
+    "standard": Rule("as given", standard),
+    "standard_unit": Rule("as given", standard_unit),
+    "centred_unit": Rule("unit", centred_unit),
+    # Signed square roots, rows of unit length: large entries count for less.
+    "hellinger": Rule("unit root", unit),
+    "half_whitened": Rule("unit", half_whitened),
 }
 
 
-def represent(X: np.ndarray, names: Iterable[str]) -> dict[str, Representation]:
-    """Representations by name, fitted to the observed rows (n_observed, n_features) of a view."""
-    return {name: REPRESENTATIONS[name](X) for name in names}
+def represent(
+    rows: Rows, X: Column, names: Iterable[str], sample: np.ndarray
+) -> dict[str, Representation]:
+    """Representations by name, fitted to the observed rows of a view.
 
-
-def _moved_near_zero(first: str, X: np.ndarray) -> Representation:
-    """``f(x)``, less the mean of the rows if they lie close together and far from the origin.
-
-    No distance changes by that, but float32 would round such rows to nearly the same one.
+    Parameters
+    ----------
+    rows : Rows
+    X : column of array (n_observed, n_features)
+    names : iterable of str
+        Keys of `REPRESENTATIONS`.
+    sample : array (n_sampled, n_features)
+        Some of the rows on the host, as those of `component_rows`.
     """
-    rows = FIRST[first](X)
-    centre = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
-    spread = np.abs(rows - centre).max()
-    length = np.linalg.norm(centre)
-    centre = centre if EQUAL * length < spread < CLOSE * length else np.zeros(())
-    return Representation(first, centre, np.ones(()), unit=False)
+    rules = {name: REPRESENTATIONS[name] for name in names}
+    moments = fit_moments(rows, X, sorted({rule.first for rule in rules.values()}))
+    return {name: rule.fit(moments[rule.first], sample) for name, rule in rules.items()}
+
+
+def fit_moments(rows: Rows, X: Column, firsts: Iterable[str]) -> dict[str, Moments]:
+    """Moments of some ``f(x)``, keys of ``FIRST``, in two passes over the rows."""
+    zeros: dict[str, np.ndarray] = {first: np.zeros(()) for first in firsts}
+    sums = on_host(rows.sums(moment_sums, X, shared=zeros))
+    n_rows = max(float(sums["n"]), 1.0)
+    means = {first: sums[f"gaps {first}"] / n_rows for first in zeros}
+    # Squares of differences from the mean: those of the rows would lose the digits that differ.
+    sums = on_host(rows.sums(moment_sums, X, shared=means))
+    return {
+        first: Moments(first, mean, np.sqrt(sums[f"squares {first}"] / n_rows))
+        for first, mean in means.items()
+    }
+
+
+def moment_sums(X: Array, centres: Mapping[str, np.ndarray]) -> Sums:
+    """Task: number of rows, sums of ``f(x)`` less a centre, and of squares of that, by ``f``."""
+    xp = array_namespace(X)
+
+    def work(part: slice) -> Sums:
+        sums = {"n": xp.asarray(float(X[part].shape[0]), device=X.device)}
+        for first, centre in centres.items():
+            values = _double(FIRST[first](X[part]))
+            gaps = values - beside(centre, values)
+            sums |= {f"gaps {first}": total(gaps), f"squares {first}": total(gaps * gaps)}
+        return sums
+
+    done = for_each(work, _parts(X), xp)
+    return {name: sum(each[name] for each in done) for name in done[0]}
+
+
+def component_rows(X: np.ndarray) -> np.ndarray:
+    """Rows that principal components are computed from, chosen by their content."""
+    return X if len(X) <= PCA_ROWS else X[bottom_rows(X, PCA_ROWS)]
+
+
+def _parts(X: Array) -> list[slice]:
+    size = PIECE if is_numpy(array_namespace(X)) else LARGE_PIECE
+    return row_blocks(X.shape[0], X.shape[1], size)
 
 
 def _principal_components(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

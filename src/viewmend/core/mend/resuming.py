@@ -9,15 +9,18 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from viewmend.core.graphs.graph import Graph
 from viewmend.core.graphs.nearest import Neighbours
+from viewmend.core.mend.blocks import MendBlock, ViewRows
 from viewmend.core.mend.components import SparseComponents
 from viewmend.core.mend.consistency import check_geometry, check_stage
 from viewmend.core.mend.evidence import Evidence
 from viewmend.core.mend.geometry import GeometrySettings, MendGeometry, MendView
-from viewmend.core.mend.kernel_features import KernelFeatures, KernelMap
-from viewmend.core.mend.loo_ridge import LeaveOneOut
-from viewmend.core.mend.recipe import MendProgress, Stage, StageRecord
+from viewmend.core.mend.homophily import Guide
+from viewmend.core.mend.kernel_features import KernelMap
+from viewmend.core.mend.loo_ridge import RidgeFit
 from viewmend.core.mend.representations import Representation
+from viewmend.core.mend.stage import Consensus, MendProgress, Stage, StageRecord, SummedGraph
 from viewmend.core.mend.view_gaussian import ViewGaussian
 
 
@@ -31,13 +34,14 @@ class GeometryProblem:
 
     saved_type: ClassVar = MendGeometry
     saved_records: ClassVar = (
-        KernelFeatures,
         KernelMap,
+        MendBlock,
         MendGeometry,
         MendView,
         Neighbours,
         Representation,
         SparseComponents,
+        ViewRows,
     )
     given_by_user: ClassVar[Mapping[str, str]] = {
         "views": "the views",
@@ -64,11 +68,15 @@ class MendProblem:
 
     saved_type: ClassVar = MendProgress
     saved_records: ClassVar = (
+        Consensus,
         Evidence,
-        LeaveOneOut,
+        Graph,
+        Guide,
         MendProgress,
+        RidgeFit,
         Stage,
         StageRecord,
+        SummedGraph,
         ViewGaussian,
     )
     given_by_user: ClassVar[Mapping[str, str]] = {

@@ -10,7 +10,7 @@ import scipy.linalg
 
 from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.core.common.rows import Column, Rows, Sums
-from viewmend.core.common.small_sums import beside, on_host, total
+from viewmend.core.common.small_sums import beside, on_host
 from viewmend.core.mend.blocks import MendBlock
 
 # Pseudo-counts that draw the covariance between two views, known from the samples that have both,

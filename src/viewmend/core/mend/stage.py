@@ -1,0 +1,208 @@
+"""What the recipe of `MendClassifier` is told, and what it knows after a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from viewmend.backend.namespace import Array
+from viewmend.core.common.records import converted
+from viewmend.core.common.rows import Column
+from viewmend.core.graphs.graph import Graph, GraphUnion
+from viewmend.core.mend.evidence import Evidence
+from viewmend.core.mend.geometry import NeighbourRule
+from viewmend.core.mend.homophily import Guide, guide_edges, homophily_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """The graph between samples of similar evidence, whatever views they miss.
+
+    ``points`` (n_samples, n_classes) are what samples were compared by, ``k`` is how many
+    neighbours each has.
+    """
+
+    graph: Graph
+    points: Array
+    k: int
+
+
+@dataclass(frozen=True)
+class MendSettings:
+    """Constants of the recipe; the same for all data.
+
+    Attributes
+    ----------
+    neighbours : NeighbourRule
+        How many neighbours a sample has in a graph.
+    spreading : float
+        How far labels travel.
+    weigh : callable
+        ``(graphs, classes, homophily_power) -> weights`` (n_graphs,) of the graphs.
+    homophily_power : float
+    edge_floor, edge_power : float
+        Of the label-guided edges; with power zero, no edge is guided.
+    n_rounds : int
+        Rounds with the evidence of the views.
+    consensus_weight : float
+        Mass of the consensus graph relative to that of all view graphs.
+    evidence_power : float
+        Power of the evidence in its product with the scores of the graphs.
+    """
+
+    neighbours: NeighbourRule = field(default_factory=NeighbourRule)
+    spreading: float = 0.99
+    weigh: Callable[[GraphUnion, Array, float], np.ndarray] = homophily_weights
+    homophily_power: float = 2.0
+    edge_floor: float = 0.05
+    edge_power: float = 0.0
+    n_rounds: int = 8
+    consensus_weight: float = 0.5
+    evidence_power: float = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class SummedGraph:
+    """A symmetric graph between the samples, and what it is the sum of.
+
+    ``trusted`` is the sum of the graphs of views and representations, times their ``weights``
+    (n_graphs,). The consensus graph of the evidence, if there is any, comes with its scale.
+    """
+
+    trusted: Graph
+    weights: np.ndarray
+    evidence: Evidence | None = None
+    consensus: Consensus | None = None
+    consensus_scale: float = 0.0
+
+    @property
+    def parts(self) -> tuple[tuple[float, Graph], ...]:
+        """What is added up, each with its factor."""
+        trusted = (1.0, self.trusted)
+        if self.consensus is None:
+            return (trusted,)
+        return trusted, (self.consensus_scale, self.consensus.graph)
+
+    def guided(self, guide: Guide) -> SummedGraph:
+        """The same, of which edges between samples of unlike affinities have faded."""
+        trusted = guide_edges(self.trusted, guide)
+        if self.consensus is None:
+            return replace(self, trusted=trusted)
+        consensus = replace(self.consensus, graph=guide_edges(self.consensus.graph, guide))
+        return replace(self, trusted=trusted, consensus=consensus)
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """The state after one stage of the recipe.
+
+    Columns have a row per sample, arrays one per sample of the graph; where all samples are in the
+    graph, both are the same.
+
+    Attributes
+    ----------
+    name : str
+        "neighbours", "homophily", "guided" or "evidence".
+    P : column (n_samples, n_classes)
+        Scores; zero rows for samples that no label reaches.
+    classes : column (n_samples,) of int
+        Classes in the shares of the prior; -1 where there is no score.
+    graph : SummedGraph
+        The graph that the labels spread over, its edges guided if any are; it has the evidence.
+    F : array (n_samples, n_classes)
+        Soft labels on it, before columns were scaled.
+    guide : Guide or None
+        What guided its edges, if anything did.
+    shares : array (n_classes,)
+        Class shares aimed at.
+    class_weights : array (n_classes,)
+        Factors of the scores that give the classes these shares.
+    trust : float
+        In the prior, as the first stage settled it.
+    """
+
+    name: str
+    P: Column
+    classes: Column
+    graph: SummedGraph
+    F: Array
+    guide: Guide | None
+    shares: np.ndarray
+    class_weights: np.ndarray
+    trust: float
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """Of the views, if there is any yet."""
+        return self.graph.evidence
+
+    @property
+    def graph_weights(self) -> np.ndarray:
+        """Of views and representations, (n_graphs,)."""
+        return self.graph.weights
+
+
+@dataclass(frozen=True)
+class StageRecord:
+    """What one stage did.
+
+    Attributes
+    ----------
+    iteration : int
+        Counted from 1.
+    name : str
+    change : float
+        Share of the samples whose class it changed.
+    graph_weights : tuple of float
+        One per view and representation.
+    view_r2 : tuple of float
+        Share of the targets' variance that each view explains; empty before there is evidence.
+    """
+
+    iteration: int
+    name: str
+    change: float
+    graph_weights: tuple[float, ...]
+    view_r2: tuple[float, ...] = ()
+
+    def summary(self) -> str:
+        """One line."""
+        explained = " ".join(f"{r2:.3f}" for r2 in self.view_r2)
+        line = f"stage {self.iteration}  {self.name:<10s}  changed {self.change:6.1%}"
+        return f"{line}  explained {explained}" if explained else line
+
+
+@dataclass(frozen=True, eq=False)
+class MendProgress:
+    """How far the recipe has come: the last stage, which is all it needs to go on, and the record.
+
+    There is at least one stage.
+    """
+
+    state: Stage
+    history: tuple[StageRecord, ...]
+
+    def converted(self, convert: Callable[[Any], Any]) -> MendProgress:
+        """The same with arrays of another library, by a function of one array."""
+        return replace(self, state=converted(self.state, convert))
+
+
+@dataclass(frozen=True, eq=False)
+class Mended:
+    """The end of the recipe.
+
+    Attributes
+    ----------
+    stage : Stage
+        The last one.
+    history : tuple of StageRecord
+    status : str
+        "done", or "stopped" or another word of the callback that stopped it.
+    """
+
+    stage: Stage
+    history: tuple[StageRecord, ...]
+    status: str

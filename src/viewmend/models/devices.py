@@ -1,0 +1,60 @@
+"""Where an estimator computes, and input that lies on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from viewmend.backend.namespace import to_numpy, torch_device
+from viewmend.backend.torch_gpu import cuda_is_there, import_torch
+from viewmend.data.input_arrays import as_dense
+from viewmend.exceptions import InvalidParameterError
+
+
+def input_device(X: Any) -> str | None:
+    """Device of the first PyTorch tensor of the input; None where it has none."""
+    entries = X.values() if isinstance(X, Mapping) else X if isinstance(X, (list, tuple)) else (X,)
+    return next(filter(None, map(torch_device, entries)), None)
+
+
+def on_host(X: Any) -> tuple[Any, str | None]:
+    """Input with NumPy arrays in place of PyTorch tensors, and the device of the first of these.
+
+    Input that is no array, list, tuple or dict, or has no tensors, comes back as it is, with None.
+    """
+    device = input_device(X)
+    if device is None:
+        return X, None
+    if isinstance(X, Mapping):
+        return {name: _numpy_of_tensor(entry) for name, entry in X.items()}, device
+    if isinstance(X, (list, tuple)):
+        return [_numpy_of_tensor(entry) for entry in X], device
+    return _numpy_of_tensor(X), device
+
+
+def _numpy_of_tensor(thing: Any) -> Any:
+    if torch_device(thing) is None:
+        return thing
+    # Of floats there are some that NumPy does not know.
+    return as_dense(thing, "a tensor") if thing.is_floating_point() else to_numpy(thing)
+
+
+def check_device(device: str | None, of_input: str | None) -> str | None:
+    """Device to compute on, by PyTorch's name; None for NumPy.
+
+    Where the input lies decides if ``device`` is None. An error if PyTorch or a GPU is asked for
+    and not there.
+    """
+    if device is None:
+        return of_input
+    if device == "auto":
+        # The compiled kernels of NumPy are faster than PyTorch without a GPU.
+        return "cuda" if cuda_is_there() else None
+    import_torch()
+    if device == "cuda" and not cuda_is_there():
+        msg = (
+            "device must be one that PyTorch finds, got 'cuda' and no GPU; set device='auto' to "
+            "use a GPU where there is one, or device=None for NumPy"
+        )
+        raise InvalidParameterError(msg)
+    return device
