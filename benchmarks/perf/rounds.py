@@ -39,18 +39,16 @@ __all__ = ["STEPS", "main", "our_run", "plain_run", "ratio", "scaled_seconds"]
 DTYPES = ("float64", "float32")
 
 # Functions of Algorithm 2 by step.
-NAMES = {
-    "start": ("initialise",),
-    "impute": ("impute_graphs",),
-    "fuse": ("fuse_graphs",),
-    "propagate": ("_propagate",),
-    "shrink": ("shrink_graphs",),
-    "align": ("align_anchors",),
-    "multiplier": ("ascend_multiplier",),
-    "report": ("_round", "_changes", "objective_sums"),
-}
 STEPS: dict[str, list[Target]] = {
-    step: [(admm, name) for name in names] for step, names in NAMES.items()
+    "start": [(admm, "initialise")],
+    "impute": [(admm.RoundsInMemory, "impute")],
+    "fuse": [(admm.RoundsInMemory, "fuse")],
+    "propagate": [(admm.RoundsInMemory, "propagate")],
+    "shrink": [(admm.RoundsInMemory, "shrink")],
+    "align": [(admm.RoundsInMemory, "align")],
+    "multiplier": [(admm.RoundsInMemory, "ascend")],
+    "report": [(admm.RoundsInMemory, "sums")]
+    + [(admm, name) for name in ("sample_sums", "anchor_loss", "largest_change", "_told")],
 }
 
 # Rounds after which all arrays of a solve have been allocated.

@@ -79,8 +79,8 @@ def path(tmp_path):
     ("mode", "module", "name"),
     [
         # In round 18, when some of its arrays are new and some are not.
-        ("graph", "viewmend.core.agfti.admm", "shrink_graphs"),
-        ("fourier", "viewmend.core.agfti.admm", "shrink_graphs"),
+        ("graph", "viewmend.core.agfti.admm", "shifted_graphs"),
+        ("fourier", "viewmend.core.agfti.admm", "shifted_graphs"),
         # When the file of round 18 is written and has not taken its place.
         ("graph", "os", "replace"),
     ],

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from viewmend.core.agfti.alignment import align_anchors, align_products
-from viewmend.core.agfti.fusion import Game, evaluate, fuse
+from viewmend.backend import dispatch
+from viewmend.core.agfti.alignment import align_products
+from viewmend.core.agfti.fusion import Game, agreements, aligned_graphs, evaluate, fuse
 from viewmend.core.agfti.graph_fourier import (
     graph_spectrum,
     prox_graph_norm,
@@ -21,7 +22,6 @@ from viewmend.core.agfti.graph_fourier import (
 from viewmend.core.agfti.propagation import (
     LabelSums,
     anchor_labels,
-    inverse_roots,
     label_sums,
     propagate_labels,
     sample_labels,
@@ -57,8 +57,7 @@ def test_labels_from_sums_over_any_blocks(seed, cut):
     Y = np.eye(3)[rng.integers(3, size=40)] * (B > 1)[:, None]
     parts = [label_sums(P[rows], Y[rows], B[rows]) for rows in blocks(cut)]
     sums = LabelSums(*(sum(getattr(p, of) for p in parts) for of in ("degrees", "gram", "pulled")))
-    Q = anchor_labels(sums, np.ones(6))
-    scaled_Q = inverse_roots(sums.degrees)[:, None] * Q
+    Q, scaled_Q = anchor_labels(sums, np.ones(6))
     F = np.concatenate([sample_labels(P[r], Y[r], B[r], scaled_Q) for r in blocks(cut)])
     expected_F, expected_Q = propagate_labels(P, Y, B, np.ones(6))
     assert_allclose(Q, expected_Q, atol=1e-12)
@@ -72,11 +71,11 @@ def test_the_tensor_step_from_sums_over_any_blocks(seed, cut, tau):
     Y, U = rng.normal(size=(3, 40, 5)), graph_spectrum(simplex(rng, 40, 5), 4).U
     parts = [wave_sums(U[rows], Y[:, rows]) for rows in blocks(cut)]
     Y_hat, gram = (sum(column) for column in zip(*parts, strict=True))
-    shrunk = shrink_waves(Y_hat, gram, tau * 40**-0.5)
+    shrunk = shrink_waves(Y_hat, gram, tau, 40)
     G = np.concatenate([restored(U[r], Y[:, r], shrunk) for r in blocks(cut)], axis=1)
     expected, norm = prox_graph_norm(U, Y, tau)
     assert_allclose(G, expected, atol=1e-10)
-    assert_allclose(40**-0.5 * shrunk.norm, norm, atol=1e-10)
+    assert_allclose(shrunk.norm, norm, atol=1e-10)
 
 
 @settings(max_examples=20, deadline=None)
@@ -116,9 +115,9 @@ def test_alignment_from_sums_of_products():
     rng = np.random.default_rng(0)
     Z, P = simplex(rng, 2, 40, 5), simplex(rng, 40, 5)
     C = sum(np.swapaxes(Z[:, rows], 1, 2) @ P[rows] for rows in blocks([7, 21]))
-    (T, agreed), (expected, value) = align_products(C), align_anchors(Z, P)
-    assert_allclose(T, expected, atol=1e-10)
-    assert_allclose(agreed, value, rtol=1e-12)
+    T, agreed = align_products(C)
+    assert_allclose(T, align_products(dispatch.cross_products(Z, P))[0], atol=1e-10)
+    assert_allclose(agreed, agreements(aligned_graphs(Z, T), P), rtol=1e-12)
 
 
 def test_sums_of_blocks_are_added_but_for_changes_and_joins():

@@ -4,9 +4,8 @@ Every formula is one of `viewmend.core`, called with some rows instead of all of
 passes over the blocks as often as it needs sums of them::
 
     evaluate_weights   sums of Algorithm 1 for weights alpha (per Newton step after the first)
-    settle             P for the final weights; sums for Q and T
-    spread             F; sums of the tensor step
-    advance            G, W; Z of the next round; sums of Algorithm 1 at its first weights
+    settle             P for the final weights; sums for Q, T and G
+    advance            F, G, W; Z of the next round; sums of Algorithm 1 at its first weights
 
 Between rounds a block keeps ``Z``, ``P``, ``F`` and, apart because it is large, ``W``. Graphs are
 packed, because rows on the simplex are mostly zeros and blocks wait on disk.
@@ -21,14 +20,21 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import csr_array
 
-from viewmend.backend import dispatch
 from viewmend.core import Problem, State
-from viewmend.core.agfti.admm import impute_graphs, steps_for
-from viewmend.core.agfti.fusion import BestResponse, Game, aligned_graphs, best_response, evaluate
+from viewmend.core.agfti.fusion import BestResponse, aligned_graphs, best_response, evaluate
 from viewmend.core.agfti.graph_fourier import restored, summed_graph, wave_sums
 from viewmend.core.agfti.held_out import rows_without_labels
-from viewmend.core.agfti.objective import sample_gain
-from viewmend.core.agfti.propagation import label_distances, label_sums, sample_labels
+from viewmend.core.agfti.objective import largest_change, sample_sums
+from viewmend.core.agfti.propagation import label_sums, sample_labels
+from viewmend.core.agfti.steps import (
+    Steps,
+    ascend_multiplier,
+    first_graph,
+    fusion_game,
+    impute_graphs,
+    shifted_graphs,
+    steps_for,
+)
 from viewmend.distributed.waves import wave_rows
 
 Sums = dict[str, Any]
@@ -61,16 +67,13 @@ class SharedProblem:
     waves: Any
 
     @property
-    def aligns(self) -> bool:
-        return "alignment" not in self.problem.without
+    def steps(self) -> Steps:
+        """The versions of the updates; but that of the tensor step is `waves`."""
+        return steps_for(self.problem)
 
     @property
     def dtype(self) -> DTypeLike:
         return self.problem.Z.dtype
-
-    def later_eta(self, eta: float) -> float:
-        """The penalty of the next round."""
-        return min(self.problem.eta_growth * eta, self.problem.eta_max)
 
     def problem_of(self, block: RowBlock) -> Problem:
         """The problem of some rows."""
@@ -134,52 +137,52 @@ def unpacked_arrays(name: str, arrays: dict[str, np.ndarray]) -> Packed:
     return matrix, shape
 
 
+def start_graph(block: RowBlock, shared: Shared) -> tuple[RowBlock, Sums]:
+    """``P`` to start from, and the sums that ``Q`` needs of it."""
+    common, current = shared
+    problem = common.problem_of(block)
+    P = first_graph(problem.Z, current.alpha, problem)
+    return replace(block, P=pack(P)), _label_sums(P, problem)
+
+
 def begin(block: RowBlock, shared: Shared) -> tuple[RowBlock, np.ndarray, Sums]:
-    """Start of the first round: ``W = 0``, and ``G`` is zero or the start of ``Z``."""
-    problem = shared[0].problem_of(block)
-    W = np.zeros_like(problem.Z)
-    G = W if shared[0].waves is None else problem.Z
-    block, sums = _open_round(block, problem, (G, W), shared)
-    return block, W, sums
+    """Start of the first round: ``F``, ``W = 0``, and ``G`` is zero or the start of ``Z``."""
+    common, current = shared
+    problem = common.problem_of(block)
+    state = _state_of(block, problem.Z, np.zeros_like(problem.Z), current)
+    _spread(state, block, problem, current)
+    state.G = state.W if common.waves is None else problem.Z
+    return _open_round(block, problem, state, shared)
 
 
 def evaluate_weights(block: RowBlock, shared: Shared) -> Sums:
     """The sums that Algorithm 1 asks for at the weights ``alpha``."""
     common, current = shared
-    return _response_sums(evaluate(_game(block, unpack(block.Z), common, current), current.alpha))
+    state = _state_of(block, unpack(block.Z), None, current)
+    game = fusion_game(state, current.scaled_Q, common.problem, common.steps)
+    return _response_sums(evaluate(game, current.alpha))
 
 
-def settle(block: RowBlock, shared: Shared) -> tuple[RowBlock, Sums]:
-    """``P`` for the weights ``alpha``, and the sums that ``Q`` and ``T`` need of it."""
+def settle(block: RowBlock, W: np.ndarray | None, shared: Shared) -> tuple[RowBlock, Sums]:
+    """``P`` for the weights ``alpha``, and the sums that ``Q``, ``T`` and ``G`` need.
+
+    ``W`` is given where ``G`` needs no more than sums.
+    """
     common, current = shared
     problem = common.problem_of(block)
-    P = best_response(_game(block, problem.Z, common, current), current.alpha)
-    sums = vars(label_sums(P, problem.Y, problem.B_samples)).copy()
-    sums["squares"] = dispatch.inners([(P, P)])[0]
-    if common.aligns:
-        sums["products"] = dispatch.cross_products(problem.Z, P)
-    return replace(block, P=pack(P)), _in_double(sums)
+    state, sums = _state_of(block, problem.Z, W, current), {}
+    if W is not None:
+        U = _waves_of(problem, common)
+        sums["Y_hat"], sums["gram_Y"] = wave_sums(U, shifted_graphs(state))
+    game = fusion_game(state, current.scaled_Q, problem, common.steps)
+    P = best_response(game, current.alpha)
+    sums["products"] = common.steps.products(problem.Z, P)
+    return replace(block, P=pack(P)), _in_double(sums) | _label_sums(P, problem)
 
 
-def spread(block: RowBlock, W: np.ndarray | None, shared: Shared) -> tuple[RowBlock, Sums]:
-    """``F`` from ``Q``; and the sums of the tensor step, where it needs no more than sums."""
-    common, current = shared
-    problem, P = common.problem_of(block), unpack(block.P)
-    F = sample_labels(P, problem.Y, problem.B_samples, current.scaled_Q)
-    F_old = np.zeros_like(F) if block.F is None else block.F
-    sums: Sums = {
-        "change_F": np.abs(F - F_old).max(initial=0.0),
-        "gain": sample_gain(F, P, current.scaled_Q, problem),
-    }
-    if common.waves is not None and W is not None:
-        Y = dispatch.shifted(problem.Z, W, 1 / current.eta)
-        sums["Y_hat"], sums["gram_Y"] = wave_sums(_waves_of(problem, common), Y)
-    return replace(block, F=F), _in_double(sums)
-
-
-def shifted_graphs(block: RowBlock, W: np.ndarray, shared: Shared) -> np.ndarray:
-    """``Z + W / eta``, from where the tensor step starts."""
-    return dispatch.shifted(unpack(block.Z), W, 1 / shared[1].eta)
+def shifted_rows(block: RowBlock, W: np.ndarray, shared: Shared) -> np.ndarray:
+    """``Z + W / eta``, (n_views, n_rows, n_anchors)."""
+    return shifted_graphs(_state_of(block, unpack(block.Z), W, shared[1]))
 
 
 def advance(
@@ -188,33 +191,36 @@ def advance(
     G: np.ndarray | None,
     shared: tuple[SharedProblem, GlobalState, Any],
 ) -> tuple[RowBlock, np.ndarray, Sums]:
-    """End of a round and start of the next: ``G``, ``W``, then missing rows of ``Z``.
+    """End of a round and start of the next: ``F``, ``G``, ``W``, then missing rows of ``Z``.
 
     ``G`` is given where the tensor step is a transform along the rows, and made here from what
     the waves tell otherwise.
     """
     common, current, shrunk = shared
     problem = common.problem_of(block)
-    Z = problem.Z
+    state = _state_of(block, problem.Z, W, current)
+    _spread(state, block, problem, current)
+    sums = {
+        "of_samples": sample_sums(state.F, state.P, current.scaled_Q, problem),
+        "change_F": largest_change(state.F, block.F),
+    }
     if G is None:
-        U = _waves_of(problem, common)
-        Y = dispatch.shifted(Z, W, 1 / current.eta)
-        G = restored(U, Y, shrunk, out=Y)
-    W, (along_W, squared_gap) = dispatch.ascend(W, Z, G, current.eta)
-    later = replace(current, eta=common.later_eta(current.eta))
-    block, sums = _open_round(block, problem, (G, W), (common, later))
-    return block, W, sums | {"along_W": along_W, "squared_gap": squared_gap}
+        Y = shifted_graphs(state)
+        G = restored(_waves_of(problem, common), Y, shrunk, out=Y)
+    state.G = G
+    sums["gap"] = ascend_multiplier(state, problem, common.steps)
+    block, W, answered = _open_round(block, problem, state, (common, current))
+    return block, W, answered | _in_double(sums)
 
 
 def final_sums(block: RowBlock, common: SharedProblem) -> Sums:
     """What the labels to give out need of the finished graph, and which anchors it joins."""
-    problem, P = common.problem_of(block), unpack(block.P)
+    P = unpack(block.P)
     touched = (P > 0).astype(np.float32)
-    sums = vars(label_sums(P, problem.Y, problem.B_samples)).copy()
-    sums["joined"] = touched.T @ touched > 0
-    sums["labelled"] = touched[block.codes >= 0].sum(axis=0)
-    sums["free"] = P[block.codes < 0].sum(axis=0)
-    return _in_double(sums)
+    sums = {"labelled": touched[block.codes >= 0], "free": P[block.codes < 0]}
+    sums = {name: rows.sum(axis=0) for name, rows in sums.items()}
+    of_labels = _label_sums(P, common.problem_of(block))
+    return _in_double(sums) | of_labels | {"joined": touched.T @ touched > 0}
 
 
 def final_labels(
@@ -248,34 +254,38 @@ def view_rows(block: RowBlock) -> np.ndarray:
     return unpack(block.Z)
 
 
+def _state_of(block: RowBlock, Z: np.ndarray, W: np.ndarray | None, current: GlobalState) -> State:
+    """The variables of some rows, with ``F`` of the last round and neither ``P`` nor ``G``."""
+    told = current.alpha, block.F, current.Q, current.T
+    return State(Z, None, *told, None, W, current.eta)
+
+
+def _spread(state: State, block: RowBlock, problem: Problem, current: GlobalState) -> None:
+    """``F`` from the ``P`` of the block and the labels of the anchors."""
+    state.P = unpack(block.P)
+    state.F = sample_labels(state.P, problem.Y, problem.B_samples, current.scaled_Q)
+
+
 def _open_round(
-    block: RowBlock,
-    problem: Problem,
-    tensors: tuple[np.ndarray, np.ndarray],
-    shared: Shared,
-) -> tuple[RowBlock, Sums]:
+    block: RowBlock, problem: Problem, state: State, shared: Shared
+) -> tuple[RowBlock, np.ndarray, Sums]:
     """Missing rows of ``Z`` (Eq. update_Z_v), and the first answer of Algorithm 1 to them."""
     common, current = shared
-    Z, P = problem.Z.copy(), unpack(block.P)
-    state = State(Z, P, current.alpha, block.F, current.Q, current.T, *tensors, current.eta)
-    impute_graphs(state, problem, steps_for(common.problem))
-    response = evaluate(_game(block, Z, common, current), current.alpha)
-    return replace(block, Z=pack(Z)), _response_sums(response)
-
-
-def _game(block: RowBlock, Z: np.ndarray, common: SharedProblem, current: GlobalState) -> Game:
-    """Algorithm 1 on some rows; before the first labels, with ``H = 0``."""
-    problem = common.problem
-    A = steps_for(problem).rotate(Z, current.T, None)
-    if block.P is None:
-        H = np.zeros(Z.shape[1:], dtype=Z.dtype)
-    else:
-        H = label_distances(block.F, current.scaled_Q)
-    return Game(A, H, problem.lam, problem.beta)
+    state.Z = state.Z.copy()
+    impute_graphs(state, problem, common.steps)
+    # Its memory may be that of W or of another task.
+    state.G = None
+    game = fusion_game(state, current.scaled_Q, problem, common.steps)
+    answered = _response_sums(evaluate(game, current.alpha))
+    return replace(block, Z=pack(state.Z), F=state.F), state.W, answered
 
 
 def _response_sums(response: BestResponse) -> Sums:
     return {name: getattr(response, name) for name in RESPONSE}
+
+
+def _label_sums(P: np.ndarray, problem: Problem) -> Sums:
+    return _in_double(vars(label_sums(P, problem.Y, problem.B_samples)))
 
 
 def _waves_of(problem: Problem, common: SharedProblem) -> np.ndarray:
@@ -286,7 +296,4 @@ def _waves_of(problem: Problem, common: SharedProblem) -> np.ndarray:
 
 def _in_double(sums: Sums) -> Sums:
     """Sums of blocks are added in double precision."""
-    return {
-        name: value if np.asarray(value).dtype == bool else np.asarray(value, dtype=np.float64)
-        for name, value in sums.items()
-    }
+    return {name: np.asarray(value, dtype=np.float64) for name, value in sums.items()}

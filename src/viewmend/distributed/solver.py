@@ -1,23 +1,26 @@
-"""Algorithm 2 over blocks of rows: the client's part, which holds nothing that grows with them."""
+"""Algorithm 2 over blocks of rows: the client's part, which holds nothing that grows with them.
+
+The loop is that of `viewmend.core.agfti.admm`. Here are its steps, as passes over the blocks and
+what the client makes of their sums.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from dask.delayed import Delayed
 
 from viewmend.backend.threads import serial_blas
-from viewmend.callbacks.notify import reason_to_stop
-from viewmend.core.agfti.alignment import align_products
+from viewmend.core.agfti.admm import run_rounds
 from viewmend.core.agfti.fusion import BestResponse, Fusion, Game, fuse
-from viewmend.core.agfti.graph_fourier import Shrunk, shrink_waves
-from viewmend.core.agfti.objective import RoundSums, anchor_loss, named_terms
-from viewmend.core.agfti.propagation import LabelSums, anchor_labels, inverse_roots
-from viewmend.core.agfti.state import Round, has_converged
+from viewmend.core.agfti.graph_fourier import shrink_waves
+from viewmend.core.agfti.objective import RoundSums, anchor_loss, largest_change
+from viewmend.core.agfti.propagation import LabelSums, anchor_labels
+from viewmend.core.agfti.state import Round
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import GlobalState, SharedProblem
 from viewmend.distributed.fourier import shrunk_by_columns
@@ -60,18 +63,11 @@ def solve_blocks(
     Callbacks see a `BlockState` after each round. ``keep`` may save the state between two rounds,
     and let the next go on from what it saved.
     """
-    max_iter, tol = stopping
     with serial_blas():
         state = start if isinstance(start, BlockState) else _initialise(start, common, runner)
-        status, done = None, state.blocks
-        while status is None and len(state.history) < max_iter:
-            runner.round = len(state.history) + 1
-            done, current, state = _round(state, common, sizes, runner)
-            stop = reason_to_stop(callbacks, state.history[-1], state)
-            status = "converged" if has_converged(state.history, tol) else stop
-            if status is None and len(state.history) < max_iter:
-                state = keep(state)
-        return BlockResult(done, current, status or "max_iter", state.history)
+        rounds = RoundsOverBlocks(state, common, sizes, runner, keep)
+        status = run_rounds(rounds, common.problem, stopping, tuple(callbacks))
+        return BlockResult(rounds.done, rounds.state.current, status, rounds.history)
 
 
 def _initialise(blocks: list[Delayed], common: SharedProblem, runner: DaskRows) -> BlockState:
@@ -79,71 +75,138 @@ def _initialise(blocks: list[Delayed], common: SharedProblem, runner: DaskRows) 
     n_views, _, n_anchors = common.problem.Z.shape
     T = np.stack([np.eye(n_anchors, dtype=common.dtype)] * n_views)
     current = GlobalState(np.full(n_views, 1 / n_views), T, None, None, common.problem.eta)
-    blocks, sums = runner.both(tasks.settle, blocks, shared=(common, current))
+    runner.round = 1
+    blocks, sums = runner.both(tasks.start_graph, blocks, shared=(common, current))
     Q, scaled_Q = anchor_labels_of(sums, common)
     current = replace(current, Q=Q, scaled_Q=scaled_Q)
-    blocks, _ = runner.both(tasks.spread, blocks, [None] * len(blocks), shared=(common, current))
     pending = runner.start(tasks.begin, blocks, shared=(common, current), n_results=2)
     blocks, W = pending.results
     return BlockState(blocks, W, current, pending.sums(), ())
 
 
-def _round(
-    state: BlockState, common: SharedProblem, sizes: tuple[int, ...], runner: DaskRows
-) -> tuple[list[Delayed], GlobalState, BlockState]:
-    """One round: its blocks, what the client knows at its end, and the state of the next."""
-    before, W = state.current, state.W
-    fusion, agreed = _fuse(state, common, runner)
-    current = replace(before, alpha=fusion.alpha)
-    blocks, settled = runner.both(tasks.settle, state.blocks, shared=(common, current))
-    Q, scaled_Q = anchor_labels_of(settled, common)
-    current = replace(current, Q=Q, scaled_Q=scaled_Q)
-    blocks, spread = runner.both(tasks.spread, blocks, W, shared=(common, current))
-    shrunk, G, norm_G = _shrink(blocks, W, (common, current), sizes, spread, runner)
-    if common.aligns:
-        T, agreed = align_products(settled["products"].astype(common.dtype))
-        current = replace(current, T=T)
-    pending = runner.start(
-        tasks.advance, blocks, W, G, shared=(common, current, shrunk), n_results=2
-    )
-    # Room for the next W as soon as a block of this one is used.
-    state.W = W = G = []
-    opened = pending.sums()
-    sums = RoundSums(agreed, float(opened["along_W"]), float(opened["squared_gap"]))
-    gain = float(spread["gain"]) - anchor_loss(Q, common.problem.B_anchors)
-    sizes_of_terms = gain, float(settled["squares"]), norm_G
-    terms = named_terms(common.problem, current.alpha, current.eta, sums, sizes_of_terms)
-    done = _report(state, current, fusion, float(spread["change_F"]), terms, sums.squared_gap)
-    later = replace(current, eta=common.later_eta(current.eta))
-    next_blocks, next_W = pending.results
-    history = (*state.history, done)
-    return blocks, current, BlockState(next_blocks, next_W, later, opened, history)
+@dataclass(eq=False)
+class RoundsOverBlocks:
+    """`viewmend.core.agfti.admm.Rounds` whose rows are in blocks on Dask.
+
+    What needs no sums waits for the next pass: ``F``, ``G`` and ``W`` are made in the pass of the
+    ascent, and so are the missing rows of ``Z`` for the next round.
+    """
+
+    state: BlockState
+    common: SharedProblem
+    sizes: tuple[int, ...]
+    runner: DaskRows
+    keep: Callable[[BlockState], BlockState]
+    # Blocks at the end of the last round.
+    done: list[Delayed] = field(init=False)
+    # What the passes of this round summed, and what it is told by.
+    _settled: dict[str, Any] = field(init=False, default_factory=dict)
+    _sums: dict[str, Any] = field(init=False, default_factory=dict)
+    # The tensor step: what every block needs to make G, and G itself where it is made already.
+    _shrunk: tuple[Any, list[Any]] = field(init=False, default=(None, []))
+
+    def __post_init__(self) -> None:
+        self.done = self.state.blocks
+
+    @property
+    def history(self) -> tuple[Round, ...]:
+        """Rounds that are behind the state."""
+        return self.state.history
+
+    @history.setter
+    def history(self, history: tuple[Round, ...]) -> None:
+        self.state.history = history
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """See `Rounds`."""
+        return self.state.current.alpha
+
+    @property
+    def eta(self) -> float:
+        """See `Rounds`."""
+        return self.state.current.eta
+
+    def impute(self, number: int) -> None:
+        """Missing rows were imputed in the last pass; here that may be kept, and gone on from."""
+        if self._sums:
+            self.state = self.keep(self.state)
+        self.runner.round = number
+
+    def fuse(self) -> None:
+        """Passes for Algorithm 1, and one for the ``P`` of its weights."""
+        fusion = _fuse(self.state, self.common, self.runner)
+        self._tell(alpha=fusion.alpha)
+        # Where the tensor step is a transform along the rows, this pass can leave W on disk.
+        by_waves = self.common.waves is not None
+        W: list[Any] = self.state.W if by_waves else [None] * len(self.sizes)
+        shared = self.common, self.state.current
+        self.done, self._settled = self.runner.both(
+            tasks.settle, self.state.blocks, W, shared=shared
+        )
+        self.state.blocks, self._sums = self.done, {"inner": fusion.steps}
+
+    def shrink(self) -> None:
+        """From sums of the waves; or by passes over columns, for a transform along the rows."""
+        common, current = self.common, self.state.current
+        tau = common.problem.rho / current.eta
+        if common.waves is not None:
+            Y_hat = self._settled["Y_hat"].astype(common.dtype)
+            shrunk = shrink_waves(Y_hat, self._settled["gram_Y"], tau, sum(self.sizes))
+            self._shrunk, norm = (shrunk, [None] * len(self.sizes)), shrunk.norm
+        else:
+            Y = self.runner.lazy(
+                tasks.shifted_rows, self.done, self.state.W, shared=(common, current)
+            )
+            G, norm = self.runner.computed(
+                "shrink", *shrunk_by_columns(Y, self.sizes, common.problem.Z, tau)
+            )
+            self._shrunk = None, G
+        self._sums["norm_G"] = norm
+
+    def propagate(self) -> None:
+        """``Q`` from the sums of the last pass."""
+        Q, scaled_Q = anchor_labels_of(self._settled, self.common)
+        self._sums["of_anchors"] = anchor_loss(Q, self.common.problem.B_anchors)
+        self._sums["change_Q"] = largest_change(Q, self.state.current.Q)
+        self._tell(Q=Q, scaled_Q=scaled_Q)
+
+    def align(self) -> None:
+        """``T`` from the sums of the last pass."""
+        products, T = self._settled["products"], self.state.current.T
+        T, self._sums["agreed"] = self.common.steps.align(products, T)
+        self._tell(T=T.astype(self.common.dtype, copy=False))
+
+    def ascend(self) -> None:
+        """One pass for all that waited for this round's sums, and for the start of the next."""
+        state, (shrunk, G) = self.state, self._shrunk
+        pending = self.runner.start(
+            tasks.advance,
+            self.done,
+            state.W,
+            G,
+            shared=(self.common, state.current, shrunk),
+            n_results=2,
+        )
+        # Room for the next W as soon as a block of this one is used.
+        state.W, self._shrunk, G = [], (None, []), []
+        opened = pending.sums()
+        self._sums |= {name: opened[name] for name in ("of_samples", "change_F", "gap")}
+        blocks, W = pending.results
+        later = replace(state.current, eta=self.common.problem.later_eta(state.current.eta))
+        self.state = BlockState(blocks, W, later, opened, state.history)
+
+    def sums(self) -> RoundSums:
+        """See `Rounds`."""
+        return RoundSums(**self._sums)
+
+    def _tell(self, **changes: Any) -> None:
+        """What the next pass tells every block."""
+        self.state.current = replace(self.state.current, **changes)
 
 
-def _report(
-    state: BlockState,
-    current: GlobalState,
-    fusion: Fusion,
-    change_F: float,
-    terms: dict[str, float],
-    squared_gap: float,
-) -> Round:
-    """What a round did, as `viewmend.core` tells it."""
-    before = state.current
-    return Round(
-        iteration=len(state.history) + 1,
-        change_F=change_F,
-        change_Q=float(np.abs(current.Q - before.Q).max()),
-        change_alpha=float(np.abs(current.alpha - before.alpha).max()),
-        alpha=tuple(float(a) for a in current.alpha),
-        objective=terms,
-        primal_residual=squared_gap**0.5,
-        inner=fusion.steps,
-    )
-
-
-def _fuse(state: BlockState, common: SharedProblem, runner: DaskRows) -> tuple[Fusion, np.ndarray]:
-    """Algorithm 1: its weights, and ``<P, A_v>`` at them. ``P`` stays with the rows."""
+def _fuse(state: BlockState, common: SharedProblem, runner: DaskRows) -> Fusion:
+    """Algorithm 1: its weights and steps. ``P`` stays with the rows."""
     problem = common.problem
     nothing = np.empty((0, problem.Z.shape[2]), dtype=common.dtype)
     known = {state.current.alpha.tobytes(): state.answered}
@@ -162,33 +225,11 @@ def _fuse(state: BlockState, common: SharedProblem, runner: DaskRows) -> tuple[F
     fusion = fuse(game, state.current.alpha, problem.inner_tol, problem.inner_max_iter, evaluate)
     # How far P moved would take both graphs of a step in one place.
     steps = tuple(replace(step, P_error=math.nan) for step in fusion.steps)
-    return replace(fusion, steps=steps), known[fusion.alpha.tobytes()]["agreements"]
+    return replace(fusion, steps=steps)
 
 
 def anchor_labels_of(sums: dict[str, Any], common: SharedProblem) -> tuple[np.ndarray, np.ndarray]:
     """``Q`` and ``Lambda^{-1/2} Q`` from the sums over all blocks."""
     names = ("degrees", "gram", "pulled")
     label_sums = LabelSums(*(sums[name].astype(common.dtype) for name in names))
-    Q = anchor_labels(label_sums, common.problem.B_anchors)
-    return Q, inverse_roots(label_sums.degrees)[:, None] * Q
-
-
-def _shrink(
-    blocks: list[Delayed],
-    W: list[Delayed],
-    shared: tuple[SharedProblem, GlobalState],
-    sizes: tuple[int, ...],
-    sums: dict[str, Any],
-    runner: DaskRows,
-) -> tuple[Shrunk | None, list[Any], float]:
-    """The tensor step: what every block needs to make ``G``, or ``G`` itself; its norm."""
-    common, current = shared
-    tau = common.problem.rho / current.eta
-    if common.waves is not None:
-        scale = sum(sizes) ** -0.5
-        Y_hat = sums["Y_hat"].astype(common.dtype)
-        shrunk = shrink_waves(Y_hat, sums["gram_Y"], tau * scale)
-        return shrunk, [None] * len(blocks), float(scale * shrunk.norm)
-    Y = runner.lazy(tasks.shifted_graphs, blocks, W, shared=shared)
-    G, norm = runner.computed("shrink", *shrunk_by_columns(Y, sizes, common.problem.Z, tau))
-    return None, G, norm
+    return anchor_labels(label_sums, common.problem.B_anchors)

@@ -12,11 +12,11 @@ from viewmend.backend.namespace import to_numpy
 from viewmend.backend.threads import limited_threads
 from viewmend.backend.torch_gpu import mover_to
 from viewmend.core import Result
-from viewmend.core.agfti.admm import COMPATIBILITY
 from viewmend.core.agfti.anchors import ANCHOR_METHODS
 from viewmend.core.agfti.induction import induce_labels, induction
 from viewmend.core.agfti.propagation import reachable_samples
 from viewmend.core.agfti.state import ABLATIONS
+from viewmend.core.agfti.steps import COMPATIBILITY
 from viewmend.core.common.scaling import NORMALIZERS
 from viewmend.data.cells import DEFAULT, MISSING_CELLS, learn_fills
 from viewmend.data.container import MultiViewData

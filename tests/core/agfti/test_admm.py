@@ -11,10 +11,10 @@ from viewmend.backend import threads
 from viewmend.backend.namespace import to_numpy
 from viewmend.backend.threads import limited_threads
 from viewmend.core import solve
-from viewmend.core.agfti.admm import COMPATIBILITY
 from viewmend.core.agfti.graph_fourier import graph_spectrum, summed_graph
-from viewmend.core.agfti.objective import anchor_loss, sample_gain
+from viewmend.core.agfti.objective import anchor_loss, sample_sums
 from viewmend.core.agfti.propagation import anchor_scale, propagate_labels
+from viewmend.core.agfti.steps import COMPATIBILITY
 
 ALL = list(COMPATIBILITY)
 
@@ -240,8 +240,8 @@ def test_history_tells_what_happened(make_problem):
         np.testing.assert_array_equal(record.alpha, after[2])
         assert record.inner
     scaled_Q = anchor_scale(result.P)[:, None] * result.Q
-    gain = sample_gain(result.F, result.P, scaled_Q, problem)
-    gain -= anchor_loss(result.Q, problem.B_anchors)
+    smooth, fit, size, _ = sample_sums(result.F, result.P, scaled_Q, problem)
+    gain = 2 * smooth + fit - size - anchor_loss(result.Q, problem.B_anchors)
     assert result.history[-1].objective["propagation"] == gain
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from viewmend.backend import dispatch
 from viewmend.backend.threads import limited_threads
-from viewmend.core.agfti.alignment import align_anchors
+from viewmend.core.agfti.alignment import align_products
 
 
 def graphs(n_anchors, n_samples=300, seed=0):
@@ -17,7 +18,7 @@ def graphs(n_anchors, n_samples=300, seed=0):
 def test_maps_are_orthogonal_and_reach_the_nuclear_norm(n_threads):
     Z, P = graphs(128)
     with limited_threads(n_threads):
-        T, agreed = align_anchors(Z, P)
+        T, agreed = align_products(dispatch.cross_products(Z, P))
     for Z_v, T_v, agreed_v in zip(Z, T, agreed, strict=True):
         np.testing.assert_allclose(T_v.T @ T_v, np.eye(len(T_v)), atol=1e-10)
         aim = Z_v.T @ P
@@ -28,7 +29,7 @@ def test_maps_are_orthogonal_and_reach_the_nuclear_norm(n_threads):
 def test_a_shuffled_copy_is_put_back_in_order():
     Z, _ = graphs(12)
     order = np.random.default_rng(1).permutation(12)
-    T, _ = align_anchors(Z[:1][:, :, order], Z[0])
+    T, _ = align_products(dispatch.cross_products(Z[:1][:, :, order], Z[0]))
     np.testing.assert_allclose(Z[0][:, order] @ T[0], Z[0], atol=1e-10)
 
 
@@ -37,5 +38,5 @@ def test_threads_do_not_change_the_maps():
     maps = []
     for n_threads in (1, 2):
         with limited_threads(n_threads):
-            maps.append(align_anchors(Z, P)[0])
+            maps.append(align_products(dispatch.cross_products(Z, P))[0])
     np.testing.assert_array_equal(*maps)

@@ -2,7 +2,8 @@
 
 ===================  ==================================================================
 `state`              what Algorithm 2 is given, carries from round to round, and returns
-`admm`               Algorithm 2: the updates in the order of the paper
+`admm`               Algorithm 2: the loop, in the order of the paper
+`steps`              its steps on all rows or on some, and their versions
 `fusion`             Algorithm 1: view weights against fused graph
 `propagation`        soft labels of samples and anchors
 `tensor_nuclear`     tensor step of the paper, a Fourier transform along the rows

@@ -1,66 +1,91 @@
-"""Algorithm 2: AGF-TI by the alternating direction method of multipliers."""
+"""Algorithm 2: AGF-TI by the alternating direction method of multipliers.
+
+The loop stands here once. `Rounds` says what it asks of the variables; `RoundsInMemory` has them in
+the arrays of one process, `viewmend.distributed.solver.RoundsOverBlocks` in blocks of rows on Dask.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 
-from viewmend.backend import dispatch
-from viewmend.backend.namespace import Array, array_namespace, fetched
-from viewmend.backend.threads import for_each, serial_blas
+from viewmend.backend.namespace import array_namespace, fetched
+from viewmend.backend.threads import serial_blas
 from viewmend.callbacks.notify import reason_to_stop
-from viewmend.core.agfti import released
-from viewmend.core.agfti.alignment import align_anchors, keep_anchors
-from viewmend.core.agfti.fusion import NOT_FINITE, Fusion, Game, aligned_graphs, best_response, fuse
-from viewmend.core.agfti.graph_fourier import prox_graph_norm
-from viewmend.core.agfti.objective import RoundSums, gain_of, named_terms, objective_sums
-from viewmend.core.agfti.propagation import propagate_labels, soft_label_distances
-from viewmend.core.agfti.state import (
-    InnerStep,
-    Problem,
-    Progress,
-    Result,
-    Round,
-    State,
-    has_converged,
+from viewmend.core.agfti.fusion import NOT_FINITE
+from viewmend.core.agfti.objective import (
+    RoundSums,
+    anchor_loss,
+    largest_change,
+    named_terms,
+    sample_sums,
 )
-from viewmend.core.agfti.tensor_nuclear import prox_tnn
+from viewmend.core.agfti.propagation import (
+    anchor_labels,
+    anchor_scale,
+    label_sums,
+    propagate_labels,
+    sample_labels,
+)
+from viewmend.core.agfti.state import Problem, Progress, Result, Round, State, has_converged
+from viewmend.core.agfti.steps import (
+    Steps,
+    ascend_multiplier,
+    first_graph,
+    fusion_game,
+    impute_graphs,
+    shifted_graphs,
+    steps_for,
+)
 
 # Called after each round with what the round did and the live state; True, or a word for the
 # status, stops the solver.
 Callback = Callable[[Round, State], bool | str | None]
 
 
-@dataclass(frozen=True)
-class Steps:
-    """The updates of Algorithm 2 that have more than one version.
+class Rounds(Protocol):
+    """The variables of Algorithm 2, wherever their rows are. Each of its steps changes some.
 
-    Attributes
-    ----------
-    imputed : (Z_v, aim) -> rows on the simplex
-        For the missing rows of ``Z_v``; ``aim`` are the arguments of `dispatch.aim_rows`.
-    fuse : (game, state, problem) -> Fusion
-    shrink : (Y, tau, out) -> (G, norm of G)
-    align : (Z, P, T) -> (T, <P, Z_v T_v> of every view)
-    rotate : (Z, T, out) -> A
-        Graphs over the fused anchors, ``Z_v T_v``.
-    rotate_back : (P, T_v) -> rows
-        Rows of ``P`` over the anchors of a view, ``P T_v^T``.
-    impute : bool
-        Whether missing rows of ``Z`` are updated at all.
+    Where rows are in blocks, a step may be done together with another one, in one pass over them.
     """
 
-    imputed: Callable[[Array, tuple[Any, ...]], Array]
-    fuse: Callable[[Array, State, Problem], Fusion]
-    shrink: Callable[[Array, float, Array], tuple[Array, Array]]
-    align: Callable[[Array, Array, Array], tuple[Array, Array]]
-    rotate: Callable[[Array, Array, Array], Array]
-    rotate_back: Callable[[Array, Array], Array]
-    impute: bool = True
+    history: tuple[Round, ...]
+
+    @property
+    def state(self) -> Any:
+        """What callbacks see of the variables."""
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """View weights (n_views,)."""
+
+    @property
+    def eta(self) -> float:
+        """The penalty."""
+
+    def impute(self, number: int) -> None:
+        """Round ``number`` begins: missing rows of every ``Z_v`` (Eq. update_Z_v)."""
+
+    def fuse(self) -> None:
+        """``alpha`` and ``P``: Algorithm 1 on the aligned graphs (Eq. min_max_problem)."""
+
+    def shrink(self) -> None:
+        """``G``: proximal step of the tensor norm at ``Z + W / eta`` (Eq. update_G1)."""
+
+    def propagate(self) -> None:
+        """``F`` and ``Q``: label propagation on ``P`` (Eq. update_F_Q)."""
+
+    def align(self) -> None:
+        """``T_v``: rotations of the anchors of every view to those of ``P`` (Eq. update_T)."""
+
+    def ascend(self) -> None:
+        """``W += eta (Z - G)``, then ``eta`` grows."""
+
+    def sums(self) -> RoundSums:
+        """What the round is told by."""
 
 
 def solve(
@@ -96,212 +121,162 @@ def solve(
     Result
     """
     with serial_blas():
+        steps = steps_for(problem, compat)
         start = Progress(initialise(problem), ()) if start is None else start
-        return _run(problem, steps_for(problem, compat), max_iter, tol, tuple(callbacks), start)
+        rounds = RoundsInMemory(start, problem, steps)
+        status = run_rounds(rounds, problem, (max_iter, tol), tuple(callbacks))
+        return rounds.result(status)
 
 
-def _run(
+def run_rounds(
+    rounds: Rounds,
     problem: Problem,
-    steps: Steps,
-    max_iter: int,
-    tol: float,
-    callbacks: tuple[Callback, ...],
-    start: Progress,
-) -> Result:
-    """The rounds of Algorithm 2."""
-    state, history = start.state, list(start.history)
-    status = _converged(history, tol)
-    while status is None and len(history) < max_iter:
-        old = state.F, state.Q, state.alpha, state.eta
-        impute_graphs(state, problem, steps)
-        inner = fuse_graphs(state, problem, steps)
+    stopping: tuple[int, float],
+    callbacks: tuple[Callable[..., bool | str | None], ...],
+) -> str:
+    """The rounds of Algorithm 2 until ``stopping``, (max_iter, tol); the status at their end.
+
+    Of the problem, only the constants are read.
+    """
+    max_iter, tol = stopping
+    status = _converged(rounds.history, tol)
+    while status is None and len(rounds.history) < max_iter:
+        number, before = len(rounds.history) + 1, (rounds.alpha, rounds.eta)
+        rounds.impute(number)
+        rounds.fuse()
         # G, the labels and T do not depend on each other. G comes first: a GPU works on it for
-        # long, and meanwhile the host sends the many small tasks of the labels and the report.
-        shrink_graphs(state, problem, steps)
-        state.F, state.Q = _propagate(state.P, problem)
-        gap = ascend_multiplier(state, problem, steps)
-        sums = objective_sums(state, problem), gap, *_changes(state, *old[:2])
-        state.T, agreed = steps.align(state.Z, state.P, state.T)
-        history.append(_round(len(history) + 1, state, problem, old, inner, (agreed, *sums)))
-        stop = reason_to_stop(callbacks, history[-1], state)
-        status = _converged(history, tol) or stop
-    return _result(state, status or "max_iter", history)
+        # long, and meanwhile the host sends the many small tasks of the labels.
+        rounds.shrink()
+        rounds.propagate()
+        rounds.align()
+        rounds.ascend()
+        told = _told(number, problem, before, rounds.alpha, rounds.sums())
+        rounds.history = (*rounds.history, told)
+        stop = reason_to_stop(callbacks, told, rounds.state)
+        status = _converged(rounds.history, tol) or stop
+    return status or "max_iter"
 
 
 def initialise(problem: Problem) -> State:
     """Start of Algorithm 2: ``T_v = I``, equal weights, ``W = 0``, and ``P`` with ``H = 0``."""
     xp = array_namespace(problem.Z, problem.Y)
-    n_views, n_samples, n_anchors = problem.Z.shape
-    like = {"dtype": problem.Z.dtype, "device": problem.Z.device}
+    n_views, _, n_anchors = problem.Z.shape
     Z = xp.asarray(problem.Z, copy=True)
-    T = xp.stack([xp.eye(n_anchors, **like)] * n_views)
+    T = xp.stack([xp.eye(n_anchors, dtype=Z.dtype, device=Z.device)] * n_views)
     alpha = np.full(n_views, 1 / n_views)
-    no_H = xp.zeros((n_samples, n_anchors), **like)
-    # T is the identity and no label is known yet, so the graphs are aligned as they are.
-    P = best_response(Game(Z, no_H, problem.lam, problem.beta), alpha)
-    F, Q = _propagate(P, problem)
+    P = first_graph(Z, alpha, problem)
+    F, Q = propagate_labels(P, problem.Y, problem.B_samples, problem.B_anchors)
     G = xp.zeros_like(Z) if problem.G is None else xp.asarray(problem.G, copy=True)
     return State(Z, P, alpha, F, Q, T, G, xp.zeros_like(Z), problem.eta)
 
 
-def impute_graphs(state: State, problem: Problem, steps: Steps) -> None:
-    """Missing rows of ``Z_v``: projection of ``G_v - (W_v - lam alpha_v^2 P T_v^T) / eta``.
+class RoundsInMemory:
+    """`Rounds` whose variables are arrays of one library on one device, changed in place."""
 
-    The transpose stands in Eq. (Z_v2) and is lost in Eq. (update_Z_v).
-    """
+    def __init__(self, start: Progress, problem: Problem, steps: Steps) -> None:
+        self.state, self.history = start.state, start.history
+        self.problem, self.steps = problem, steps
+        # Lambda^{-1/2} Q, with the degrees of the P that Q was spread over.
+        self.scaled_Q = anchor_scale(self.state.P)[:, None] * self.state.Q
+        # What the round is told by, where the arrays are.
+        self._sums: dict[str, Any] = {}
 
-    # Observed rows are data and never change; the missing ones are written in place.
-    def impute(missing: tuple[int, Array]) -> None:
-        v, rows = missing
-        Z_v, G_v, W_v, T_v = (array[v, ...] for array in (state.Z, state.G, state.W, state.T))
-        weight = problem.lam * float(state.alpha[v]) ** 2
-        pull = steps.rotate_back(state.P[rows], T_v)
-        Z_v[rows] = steps.imputed(Z_v, (G_v, W_v, rows, pull, weight, state.eta))
+    @property
+    def alpha(self) -> np.ndarray:
+        """See `Rounds`."""
+        return self.state.alpha
 
-    if steps.impute:
-        for_each(impute, problem.missing_rows, array_namespace(state.Z))
+    @property
+    def eta(self) -> float:
+        """See `Rounds`."""
+        return self.state.eta
+
+    def impute(self, _number: int) -> None:
+        """See `Rounds`."""
+        impute_graphs(self.state, self.problem, self.steps)
+
+    def fuse(self) -> None:
+        """See `Rounds`."""
+        game = fusion_game(self.state, self.scaled_Q, self.problem, self.steps)
+        fusion = self.steps.fuse(game, self.state, self.problem)
+        self.state.P, self.state.alpha = fusion.P, fusion.alpha
+        self._sums["inner"] = fusion.steps
+
+    def shrink(self) -> None:
+        """See `Rounds`."""
+        state = self.state
+        if self.steps.impute:
+            # One array for all: G held the aligned graphs, then holds Y, then the new G.
+            Y = shifted_graphs(state)
+            state.G, state.norm_G = self.steps.shrink(Y, self.problem.rho / state.eta, Y)
+        self._sums["norm_G"] = state.norm_G
+
+    def propagate(self) -> None:
+        """See `Rounds`."""
+        state, problem = self.state, self.problem
+        sums = label_sums(state.P, problem.Y, problem.B_samples)
+        Q, self.scaled_Q = anchor_labels(sums, problem.B_anchors)
+        F = sample_labels(state.P, problem.Y, problem.B_samples, self.scaled_Q)
+        self._sums |= {
+            "of_samples": sample_sums(F, state.P, self.scaled_Q, problem),
+            "of_anchors": anchor_loss(Q, problem.B_anchors),
+            "change_F": largest_change(F, state.F),
+            "change_Q": largest_change(Q, state.Q),
+        }
+        state.F, state.Q = F, Q
+
+    def align(self) -> None:
+        """See `Rounds`."""
+        state = self.state
+        products = self.steps.products(state.Z, state.P)
+        state.T, self._sums["agreed"] = self.steps.align(products, state.T)
+
+    def ascend(self) -> None:
+        """See `Rounds`."""
+        state = self.state
+        self._sums["gap"] = ascend_multiplier(state, self.problem, self.steps, out=state.W)
+
+    def sums(self) -> RoundSums:
+        """See `Rounds`; all numbers leave a device in one transfer."""
+        inner = self._sums.pop("inner")
+        moved = [step.P_error for step in inner]
+        numbers = fetched([*self._sums.values(), *moved])
+        named = dict(zip(self._sums, numbers, strict=False))
+        errors = numbers[len(named) :]
+        steps = [replace(s, P_error=float(e)) for s, e in zip(inner, errors, strict=True)]
+        return RoundSums(inner=tuple(steps), **named)
+
+    def result(self, status: str) -> Result:
+        """The variables at the end of the rounds."""
+        of_state = {name: getattr(self.state, name) for name in ("F", "Q", "P", "T", "alpha", "Z")}
+        return Result(
+            **of_state, n_iter=len(self.history), status=status, history=tuple(self.history)
+        )
 
 
-def fuse_graphs(state: State, problem: Problem, steps: Steps) -> tuple[InnerStep, ...]:
-    """``alpha`` and ``P``: Algorithm 1 on the aligned graphs (Eq. min_max_problem); its steps."""
-    # Nothing reads G until the tensor step writes it anew: the aligned graphs may use its memory.
-    A = steps.rotate(state.Z, state.T, state.G if steps.impute else None)
-    fusion = steps.fuse(A, state, problem)
-    state.P, state.alpha = fusion.P, fusion.alpha
-    return fusion.steps
-
-
-def shrink_graphs(state: State, problem: Problem, steps: Steps) -> None:
-    """``G``: proximal step of the tensor norm at ``Z + W / eta`` (Eq. update_G1)."""
-    if steps.impute:
-        # One array for all: G held the aligned graphs, then holds Y, then the new G.
-        Y = dispatch.shifted(state.Z, state.W, 1 / state.eta, out=state.G)
-        state.G, state.norm_G = steps.shrink(Y, problem.rho / state.eta, Y)
-
-
-def ascend_multiplier(state: State, problem: Problem, steps: Steps) -> Array:
-    """``W += eta (Z - G)``, then ``eta`` grows; ``<W, Z - G>`` of the old ``W``, ``|Z - G|^2``."""
-    # Without imputation Z stays as it is, and there is no constraint Z = G to enforce.
-    eta = state.eta if steps.impute else 0.0
-    state.W, gap = dispatch.ascend(state.W, state.Z, state.G, eta, out=state.W)
-    if steps.impute:
-        state.eta = min(problem.eta_growth * state.eta, problem.eta_max)
-    return gap
-
-
-def fuse_adversarially(A: Array, state: State, problem: Problem) -> Fusion:
-    """Algorithm 1 from the weights of the last round."""
-    game = _game(A, state, problem)
-    # The old P was needed for the soft-label distances only; its memory is free from here.
-    state.P = None
-    return fuse(game, state.alpha, problem.inner_tol, problem.inner_max_iter)
-
-
-def fuse_with_fixed_weights(A: Array, state: State, problem: Problem) -> Fusion:
-    """The ablation "without alpha": only ``P`` moves."""
-    return Fusion(best_response(_game(A, state, problem), state.alpha), state.alpha, ())
-
-
-def _propagate(P: Array, problem: Problem) -> tuple[Array, Array]:
-    return propagate_labels(P, problem.Y, problem.B_samples, problem.B_anchors)
-
-
-def _converged(history: list[Round], tol: float) -> str | None:
+def _converged(history: tuple[Round, ...], tol: float) -> str | None:
     return "converged" if has_converged(history, tol) else None
 
 
-def _game(A: Array, state: State, problem: Problem) -> Game:
-    H = soft_label_distances(state.F, state.Q, state.P)
-    return Game(A, H, problem.lam, problem.beta)
-
-
-PAPER = Steps(
-    imputed=lambda _Z_v, aim: dispatch.imputed_rows(*aim),
-    fuse=fuse_adversarially,
-    shrink=prox_tnn,
-    align=lambda Z, P, _T: align_anchors(Z, P),
-    rotate=aligned_graphs,
-    rotate_back=lambda P, T_v: P @ T_v.T,
-)
-RELEASED = replace(
-    PAPER,
-    imputed=released.imputed_rows,
-    fuse=released.fuse,
-    shrink=released.prox_tnn,
-)
-COMPATIBILITY: dict[str | None, Steps] = {None: PAPER, "released": RELEASED}
-
-_ABLATED: dict[str, dict[str, object]] = {
-    "alignment": {
-        "align": keep_anchors,
-        "rotate": lambda Z, _T, _out: Z,
-        "rotate_back": lambda P, _T_v: P,
-    },
-    "weights": {"fuse": fuse_with_fixed_weights},
-    "imputation": {"impute": False},
-}
-
-
-def steps_for(problem: Problem, compat: str | None = None) -> Steps:
-    """The versions of the updates that a problem asks for."""
-    steps = COMPATIBILITY[compat]
-    if problem.U is not None:
-        if compat is not None:
-            msg = f"compat={compat!r} has no graph Fourier basis, got U; pass U=None"
-            raise ValueError(msg)
-        steps = replace(steps, shrink=partial(prox_graph_norm, problem.U))
-    for part in problem.without:
-        steps = replace(steps, **_ABLATED[part])  # type: ignore[arg-type]
-    return steps
-
-
-def _round(
-    iteration: int,
-    state: State,
+def _told(
+    number: int,
     problem: Problem,
-    old: tuple[Array, Array, np.ndarray, float],
-    inner: tuple[InnerStep, ...],
-    sums: tuple[Array, ...],
+    before: tuple[np.ndarray, float],
+    alpha: np.ndarray,
+    sums: RoundSums,
 ) -> Round:
-    """What a round did, of which all numbers leave a device in one transfer."""
-    _, _, alpha_old, eta = old
-    moved = [step.P_error for step in inner]
-    on_device = [*sums, state.norm_G, *moved]
-    agreed, terms, gap, change_F, change_Q, norm_G, *errors = fetched(on_device)
+    """What a round did, from the weights and the penalty ``before`` it."""
     # On PyTorch the solver of the labels reports failure by NaN, without a wait for the GPU.
-    if not np.isfinite(change_F):
+    if not np.isfinite(sums.change_F):
         raise FloatingPointError(NOT_FINITE)
-    gain, (anchors, squares) = gain_of(terms[:3]), terms[3:]
-    sizes = gain - float(anchors), float(squares), float(norm_G)
+    alpha_old, eta = before
     return Round(
-        iteration=iteration,
-        change_F=float(change_F),
-        change_Q=float(change_Q),
-        change_alpha=float(np.abs(state.alpha - alpha_old).max()),
-        alpha=tuple(float(a) for a in state.alpha),
-        objective=named_terms(problem, state.alpha, eta, RoundSums(agreed, *gap.tolist()), sizes),
-        primal_residual=float(gap[1]) ** 0.5,
-        inner=tuple(
-            replace(step, P_error=float(error)) for step, error in zip(inner, errors, strict=True)
-        ),
-    )
-
-
-def _changes(state: State, F_old: Array, Q_old: Array) -> tuple[Array, Array]:
-    """Largest absolute changes of ``F`` and of ``Q``, where they are."""
-    xp = array_namespace(state.F)
-    return xp.max(xp.abs(state.F - F_old)), xp.max(xp.abs(state.Q - Q_old))
-
-
-def _result(state: State, status: str, history: list[Round]) -> Result:
-    return Result(
-        F=state.F,
-        Q=state.Q,
-        P=state.P,
-        T=state.T,
-        alpha=state.alpha,
-        Z=state.Z,
-        n_iter=len(history),
-        status=status,
-        history=tuple(history),
+        iteration=number,
+        change_F=float(sums.change_F),
+        change_Q=float(sums.change_Q),
+        change_alpha=float(np.abs(alpha - alpha_old).max()),
+        alpha=tuple(float(a) for a in alpha),
+        objective=named_terms(problem, alpha, eta, sums),
+        primal_residual=float(sums.gap[1]) ** 0.5,
+        inner=sums.inner,
     )

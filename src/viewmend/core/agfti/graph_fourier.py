@@ -65,8 +65,8 @@ class Shrunk:
     """The tensor step as a map of rows: ``G_i = mixing Y_i + U_i change``.
 
     ``mixing`` (n_views, n_views) acts on the views of every row and is exact outside the span of
-    the waves; ``change`` (n_views, n_frequencies, n_anchors) corrects within it. ``norm`` () is the
-    sum of the singular values after shrinking.
+    the waves; ``change`` (n_views, n_frequencies, n_anchors) corrects within it. ``norm`` () is
+    ``|G|_graph``.
     """
 
     mixing: Array
@@ -169,9 +169,8 @@ def prox_graph_norm(U: Array, Y: Array, tau: float, out: Array = None) -> tuple[
     and may be ``Y`` (n_views, n_samples, n_anchors) itself. The norm () stays on the device, so
     that the host need not wait for it.
     """
-    scale = Y.shape[1] ** -0.5
-    shrunk = shrink_waves(*wave_sums(U, Y), tau * scale)
-    return restored(U, Y, shrunk, out), scale * shrunk.norm
+    shrunk = shrink_waves(*wave_sums(U, Y), tau, Y.shape[1])
+    return restored(U, Y, shrunk, out), shrunk.norm
 
 
 def wave_sums(U: Array, Y: Array) -> tuple[Array, Array]:
@@ -184,14 +183,16 @@ def wave_sums(U: Array, Y: Array) -> tuple[Array, Array]:
     return xp.matrix_transpose(dispatch.cross_products(Y, U)), _gram(Y, xp)
 
 
-def shrink_waves(Y_hat: Array, gram: Array, tau: float) -> Shrunk:
-    """Shrink every frequency and the rest by ``tau``; arguments as `wave_sums` gives them."""
-    xp = array_namespace(Y_hat)
+def shrink_waves(Y_hat: Array, gram: Array, tau: float, n_samples: int) -> Shrunk:
+    """Shrink every frequency and the rest; the first arguments are those that `wave_sums` gives."""
+    xp, scale = array_namespace(Y_hat), n_samples**-0.5
+    tau = tau * scale
     G_hat, norms = dispatch.shrink_slices(Y_hat, tau)
     # Y_rest = Y - U Y_hat is never formed: its Gram matrix is a difference, by orthogonality, and
     # what mixes the views of it mixes those of Y and of Y_hat.
     mixing, norm_rest = shrinkage(gram - _gram(Y_hat, xp), tau)
-    return Shrunk(mixing, G_hat - _mixed(Y_hat, mixing, xp), xp.sum(norms) + norm_rest)
+    norm = scale * (xp.sum(norms) + norm_rest)
+    return Shrunk(mixing, G_hat - _mixed(Y_hat, mixing, xp), norm)
 
 
 def restored(U: Array, Y: Array, shrunk: Shrunk, out: Array = None) -> Array:

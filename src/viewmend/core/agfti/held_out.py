@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from viewmend.core.agfti.fusion import Game, best_response
-from viewmend.core.agfti.propagation import LabelSums, anchor_labels, inverse_roots, label_sums
+from viewmend.core.agfti.propagation import LabelSums, anchor_labels, label_sums
 from viewmend.core.common.class_shares import normalise_rows
 
 
@@ -77,11 +77,10 @@ def labels_without_own(
 ) -> tuple[np.ndarray, np.ndarray]:
     """`propagated_without_own` from sums over all samples, ``free`` over the unlabelled ones."""
     y, B, rows = held_out.Y, held_out.B, held_out.rows
-    scale = inverse_roots(sums.degrees)[:, None]
     # Lambda^{-1/2} C^{-1} S^T applied to the labels' pull (m, c), and to every held-out sample
     # alone (m, n_held_out): column i of G is what the anchors would get from a unit pull of i.
-    Q = scale * anchor_labels(sums, B_anchors)
-    G = scale * anchor_labels(replace(sums, pulled=held_out.P.T), B_anchors)
+    _, Q = anchor_labels(sums, B_anchors)
+    _, G = anchor_labels(replace(sums, pulled=held_out.P.T), B_anchors)
     # The pull of the label B / (1 + B), and the d of the rank-one change of C.
     pull, d = B / (1 + B), 1 / (1 + damping) - 1 / (1 + B)
     # s_i^T C^{-1} s_i: how much of its own pull a sample reads back from the anchors.

@@ -60,8 +60,8 @@ def propagate_labels(P: Array, Y: Array, B_samples: Array, B_anchors: Array) -> 
     Returns ``F`` (n_samples, n_classes) and ``Q`` (n_anchors, n_classes).
     """
     sums = label_sums(P, Y, B_samples)
-    Q = anchor_labels(sums, B_anchors)
-    return sample_labels(P, Y, B_samples, inverse_roots(sums.degrees)[:, None] * Q), Q
+    Q, scaled_Q = anchor_labels(sums, B_anchors)
+    return sample_labels(P, Y, B_samples, scaled_Q), Q
 
 
 def label_sums(P: Array, Y: Array, B_samples: Array) -> LabelSums:
@@ -75,14 +75,15 @@ def label_sums(P: Array, Y: Array, B_samples: Array) -> LabelSums:
     )
 
 
-def anchor_labels(sums: LabelSums, B_anchors: Array) -> Array:
-    """``Q`` (n_anchors, n_classes) of `propagate_labels`."""
+def anchor_labels(sums: LabelSums, B_anchors: Array) -> tuple[Array, Array]:
+    """``Q`` (n_anchors, n_classes) of `propagate_labels`, and ``Lambda^{-1/2} Q``."""
     xp = array_namespace(sums.gram)
     scale = inverse_roots(sums.degrees)
     # I + B_m - S^T (I + B_n)^{-1} S with S = P Lambda^{-1/2}: positive definite for B > 0.
     schur = xp.eye(scale.shape[0], dtype=scale.dtype, device=scale.device) * (1 + B_anchors)
     schur = schur - scale[:, None] * sums.gram * scale[None, :]
-    return dispatch.solve_spd(schur, scale[:, None] * sums.pulled)
+    Q = dispatch.solve_spd(schur, scale[:, None] * sums.pulled)
+    return Q, scale[:, None] * Q
 
 
 def sample_labels(P: Array, Y: Array, B_samples: Array, scaled_Q: Array) -> Array:

@@ -56,15 +56,15 @@ def prox_tnn(Y: Array, tau: float, out: Array = None) -> tuple[Array, Array]:
     return tensor_nuclear.prox_tnn(Y, taus, out)
 
 
-def fuse(A: Array, state: State, problem: Problem) -> Fusion:
-    """Algorithm 1 as released, on the aligned graphs ``A`` (n_views, n_samples, n_anchors).
+def fuse(game: Game, state: State, problem: Problem) -> Fusion:
+    """Algorithm 1 as released.
 
     ``state`` is read for ``P``, ``F``, ``Q`` and ``alpha`` of the last round.
     """
-    alpha = state.alpha
+    A, alpha = game.A, state.alpha
     # Every update of P below uses state.alpha, not the weights of the search: see the second
     # difference at the top.
-    P = _best_response(A, state, problem, state.P)
+    P = project_positive(target(game, alpha), state.P)
     costs = [_cost(A, state, problem, P)(alpha)]
     steps: list[InnerStep] = []
     while True:

@@ -96,6 +96,10 @@ class Problem:
         """(n_samples, n_views) of bool."""
         return ~self.observed
 
+    def later_eta(self, eta: float) -> float:
+        """The penalty of the round after one with ``eta``."""
+        return min(self.eta_growth * eta, self.eta_max)
+
     @cached_property
     def missing_rows(self) -> tuple[tuple[int, Array], ...]:
         """Pairs of a view and a selector of some of its missing rows; together, of all of them.

@@ -19,7 +19,9 @@ def converted(record: Record, convert: Callable[[Any], Any]) -> Record:
 
 def _converted(thing: Any, convert: Callable[[Any], Any]) -> Any:
     if is_dataclass(thing) and not isinstance(thing, type):
-        parts = {each.name: _converted(getattr(thing, each.name), convert) for each in fields(thing)}
+        parts = {
+            each.name: _converted(getattr(thing, each.name), convert) for each in fields(thing)
+        }
         return type(thing)(**parts)
     if isinstance(thing, (tuple, list)):
         return type(thing)(_converted(part, convert) for part in thing)

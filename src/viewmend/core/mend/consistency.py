@@ -54,7 +54,7 @@ def check_geometry(geometry: MendGeometry, n_samples: int, n_columns: Sequence[i
     for v, columns in enumerate(n_columns):
         rows = np.flatnonzero(observed[:, v])
         _check_view(views[v], rows, columns)
-        _check_features(block.views[v], rows, len(views[v].spectrum))
+        _check_features(block.views[v], rows, len(views[v].kernel.spectrum))
 
 
 def check_stage(stage: Stage, geometry: MendGeometry, n_classes: int) -> None:
@@ -187,9 +187,9 @@ def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
         ("scales", kernel.scales),
     ):
         expect(names and list(table) == names, what, f"of {names}", list(table))
-    n_landmarks, n_features = len(np.atleast_1d(kernel.centre)), np.size(view.spectrum)
-    expect_shape("rows of landmarks", kernel.rows, n_landmarks, kinds="i")
-    expect_indices("rows of landmarks", kernel.rows, 0, len(rows))
+    n_landmarks, n_features = len(np.atleast_1d(kernel.centre)), np.size(kernel.spectrum)
+    expect_shape("rows of landmarks", view.landmarks, n_landmarks, kinds="i")
+    expect_indices("rows of landmarks", view.landmarks, 0, len(rows))
     for name in names:
         expect_floats("landmarks", kernel.landmarks[name], n_landmarks, widths[name])
         expect_float("scales", kernel.scales[name], *KERNEL_SCALES)
@@ -202,7 +202,7 @@ def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
         )
     expect_floats("centre", kernel.centre, n_landmarks)
     expect_floats("linear", kernel.linear, n_landmarks, n_features)
-    expect_floats("spectrum", view.spectrum, n_features, low=0)
+    expect_floats("spectrum", kernel.spectrum, n_features, low=0)
 
 
 def _check_features(view: ViewRows, rows: np.ndarray, n_features: int) -> None:
@@ -238,7 +238,7 @@ def _check_evidence(
     expect_floats("Z", evidence.Z, n_samples, len(views), n_classes)
     expect(len(evidence.fits) == len(views), "fits", f"of {len(views)} views", len(evidence.fits))
     for fit, view in zip(evidence.fits, views, strict=True):
-        expect_floats("coefficients", fit.coefficients, len(view.spectrum), n_classes)
+        expect_floats("coefficients", fit.coefficients, len(view.kernel.spectrum), n_classes)
         expect_floats("intercept", fit.intercept, n_classes)
         expect_float("r2", fit.r2, LEAST_R2, 1)
     _check_gaussian(evidence.gaussian, len(views), n_classes)

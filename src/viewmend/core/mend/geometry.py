@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from viewmend.backend.namespace import Array, to_numpy
+from viewmend.backend.namespace import Array, array_namespace, to_numpy
 from viewmend.core.common.content_order import bottom_rows
-from viewmend.core.common.rows import Column
+from viewmend.core.common.rows import Column, Rows, RowsInMemory
 from viewmend.core.graphs.graph import GraphUnion, edges_of, union_of
-from viewmend.core.graphs.nearest import Neighbours, neighbour_search
-from viewmend.core.mend.blocks import MendBlock, ViewRows
+from viewmend.core.graphs.nearest import (
+    Neighbours,
+    Pivot,
+    make_pivot,
+    nearest_of_new,
+    neighbour_search,
+)
+from viewmend.core.mend.blocks import MendBlock, OutsideRows, ViewRows
 from viewmend.core.mend.components import SparseComponents, as_dense_rows, fit_components
 from viewmend.core.mend.kernel_features import KernelMap, kernel_features
-from viewmend.core.mend.loo_ridge import leverages_of
-from viewmend.core.mend.representations import REPRESENTATIONS, Representation, represent
+from viewmend.core.mend.representations import (
+    REPRESENTATIONS,
+    Representation,
+    component_rows,
+    represent,
+)
 
 # Called as ``tell(name, done, total)`` when a part of the work begins.
 Tell = Callable[[str, int, int | None], None]
@@ -75,21 +87,37 @@ class GeometrySettings:
     seed: int = 0
 
 
+class ComparedRows:
+    """Rows ``X`` (n_rows, n_features) that others are compared with, in some representations."""
+
+    X: Array
+    representations: Mapping[str, Representation]
+
+    @cached_property
+    def pivot(self) -> Pivot:
+        """What finds the rows that may be near, made when it is first asked for."""
+        return make_pivot(self.representations, self.X)
+
+    def mapped(self, name: str, rows: Array) -> Array:
+        """Some rows in a representation, made when they are asked for: all would fill memory."""
+        return self.representations[name](self.X[rows])
+
+
 @dataclass(frozen=True, eq=False)
-class MendView:
+class MendView(ComparedRows):
     """One view of the samples of the graph, as far as it is observed.
 
     Row ``i`` of ``X`` (n_observed, n_features) belongs to sample ``rows[i]``. Neighbours are
     searched among the rows of ``X``, in each representation. Of a sparse view, ``X`` has the
-    ``components``. The features of the kernel have the Gram matrix ``spectrum`` (n_features,).
+    ``components``. The ``landmarks`` (n_landmarks,) of the kernel are rows of ``X``.
     """
 
     X: Array
     rows: Array
     representations: Mapping[str, Representation]
     neighbours: Mapping[str, Neighbours]
+    landmarks: Array
     kernel: KernelMap
-    spectrum: np.ndarray
     components: SparseComponents | None = None
 
 
@@ -103,6 +131,19 @@ class MendGeometry:
     views: tuple[MendView, ...]
     observed: Array
     blocks: Column
+
+
+@dataclass(frozen=True, eq=False)
+class RawBlock:
+    """Some samples: the rows that every view has, (n_seen_v, n_features_v) each.
+
+    ``observed`` (n_rows, n_views) tells of which samples these are, ``place`` is that of a
+    `MendBlock`.
+    """
+
+    views: tuple[Array, ...]
+    observed: Array
+    place: Array | None = None
 
 
 def build_geometry(
@@ -125,39 +166,118 @@ def build_geometry(
     tell : callable, optional
         Called as ``tell(name, done, total)`` when a part of the work begins.
     """
-    seen: list[MendView] = []
-    features: list[ViewRows] = []
-    for v, X_v in enumerate(views):
-        tell(f"neighbours and features of view {v + 1} of {len(views)}", v, len(views))
-        # A missing row takes part in nothing: each view is reduced to the rows it has.
-        rows = np.flatnonzero(observed[:, v])
-        given = X_v[rows]
-        components = fit_components(given) if issparse(given) else None
-        X = to_device(as_dense_rows(given, components))
-        view, view_rows = _fitted_view(X, to_device(rows), settings)
-        seen.append(replace(view, components=components))
-        features.append(view_rows)
-    observed = to_device(observed)
-    return MendGeometry(tuple(seen), observed, MendBlock(observed, tuple(features)))
+    # A missing row takes part in nothing: each view is reduced to the rows it has.
+    given = [X_v[np.flatnonzero(seen)] for X_v, seen in zip(views, observed.T, strict=True)]
+    components = [fit_components(X) if issparse(X) else None for X in given]
+    seen = tuple(map(as_dense_rows, given, components))
+    sample = RawBlock(seen, observed)
+    on_device = RawBlock(tuple(map(to_device, seen)), to_device(observed))
+    geometry = geometry_over(RowsInMemory(), on_device, (sample, on_device), settings, tell)
+    pairs = zip(geometry.views, components, strict=True)
+    return replace(geometry, views=tuple(replace(view, components=c) for view, c in pairs))
 
 
-def _fitted_view(X: Array, rows: Array, settings: GeometrySettings) -> tuple[MendView, ViewRows]:
-    """All that is made of the rows ``X`` (n_observed, n_features) that a view has."""
-    fitted = represent(X, settings.representations)
-    mapped = {name: representation(X) for name, representation in fitted.items()}
+def geometry_over(
+    rows: Rows,
+    raw: Column,
+    sample: tuple[RawBlock, RawBlock],
+    settings: GeometrySettings,
+    tell: Tell = _tell_nobody,
+) -> MendGeometry:
+    """The geometry of rows wherever they are, with the samples of ``sample`` in the graph.
+
+    ``raw`` is a column of `RawBlock`. ``sample`` is one block twice: on the host, and where the
+    graph is to be; where it is all samples, ``raw`` is its second.
+    """
+    on_host, there = sample
+    views: list[MendView] = []
+    features: list[Column] = []
+    for v in range(len(on_host.views)):
+        tell(f"neighbours and features of view {v + 1} of {len(on_host.views)}", v, None)
+        view, column = _fitted_view(rows, raw, v, sample, settings)
+        views.append(view)
+        features.append(column)
+    shared = (tuple(views), settings.most_neighbours + 1)
+    blocks = rows.map(made_block, raw, *features, shared=shared)
+    return MendGeometry(tuple(views), there.observed, blocks)
+
+
+def _fitted_view(
+    rows: Rows,
+    raw: Column,
+    v: int,
+    sample: tuple[RawBlock, RawBlock],
+    settings: GeometrySettings,
+) -> tuple[MendView, Column]:
+    """What is made of view ``v``, and the column of the features of its rows."""
+    given, X = (block.views[v] for block in sample)
+    column = rows.map(rows_of_view, raw, shared=v)
+    fitted = represent(rows, column, settings.representations, component_rows(given))
+    mapped = _represented(fitted, X)
     near = neighbour_search(mapped, settings.most_neighbours + 1)
-    landmarks = bottom_rows(to_numpy(X), settings.n_landmarks, settings.seed)
-    features = kernel_features(mapped, landmarks, settings.kernel_width)
-    leverages = leverages_of(features.Phi, features.spectrum, X.shape[0])
-    view = MendView(X, rows, fitted, near, features.map, features.spectrum)
-    return view, ViewRows(rows, features.Phi, leverages)
+    chosen = bottom_rows(given, settings.n_landmarks, settings.seed)
+    xp = array_namespace(X)
+    landmarks = xp.asarray(chosen, device=X.device)
+    points = {name: rows_r[landmarks] for name, rows_r in mapped.items()}
+    if raw is sample[1]:
+        # All rows are here, and so are their representations.
+        kernel, features = kernel_features(rows, mapped, points, settings.kernel_width)
+    else:
+        make = partial(_represented, fitted)
+        kernel, features = kernel_features(rows, column, points, settings.kernel_width, make)
+    (among,) = np.nonzero(to_numpy(sample[0].observed)[:, v])
+    samples = xp.asarray(among, device=X.device)
+    return MendView(X, samples, fitted, near, landmarks, kernel), features
 
 
-def view_graphs(geometry: MendGeometry, n_classes: int, rule: NeighbourRule) -> GraphUnion:
-    """One graph between the samples per view and representation, in this order."""
+def _represented(fitted: Mapping[str, Representation], X: Array) -> dict[str, Array]:
+    return {name: representation(X) for name, representation in fitted.items()}
+
+
+# ------------------------------------------------------------------ tasks
+
+
+def rows_of_view(block: RawBlock, v: int) -> Array:
+    """The rows of view ``v``."""
+    return block.views[v]
+
+
+def made_block(block: RawBlock, *features_and_shared: Any) -> MendBlock:
+    """What the recipe knows of the rows, from their features and neighbours."""
+    *features, (views, k) = features_and_shared
+    xp = array_namespace(block.observed)
+    seen = [xp.nonzero(block.observed[:, v])[0] for v in range(len(views))]
+    of_views = tuple(
+        ViewRows(rows, each.Phi, each.leverages) for rows, each in zip(seen, features, strict=True)
+    )
+    if block.place is None:
+        return MendBlock(block.observed, of_views)
+    return MendBlock(block.observed, of_views, block.place, _outside(block, seen, views, k))
+
+
+def _outside(
+    block: RawBlock, seen: Sequence[Array], views: Sequence[MendView], k: int
+) -> OutsideRows:
+    """Neighbours in the graph of the rows that are not in it."""
+    xp = array_namespace(block.observed)
+    assert block.place is not None, "asked for where rows have a place or none"
+    positions, near = [], []
+    for X_v, rows, view in zip(block.views, seen, views, strict=True):
+        outside = block.place[rows] < 0
+        new = _represented(view.representations, X_v[outside])
+        found = nearest_of_new(new, k, view.pivot, view.mapped)
+        positions.append(rows[outside])
+        near += [
+            Neighbours(view.rows[found[name].indices], found[name].squared_distances)
+            for name in view.representations
+        ]
+    return OutsideRows(xp.nonzero(block.place < 0)[0], tuple(positions), tuple(near))
+
+
+def view_graphs(geometry: MendGeometry, ks: Sequence[int]) -> GraphUnion:
+    """One graph per view and representation, in this order, with ``ks`` neighbours per view."""
     edges, rows = [], []
-    for view in geometry.views:
-        k = rule(view.rows.shape[0], n_classes)
+    for view, k in zip(geometry.views, ks, strict=True):
         edges += [edges_of(near, k) for near in view.neighbours.values()]
         rows += [view.rows] * len(view.neighbours)
     return union_of(edges, rows, geometry.observed.shape[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,11 @@ from scipy.sparse import csr_array
 
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.graphs.graph import Edges, edges_of
-from viewmend.core.graphs.nearest import Pivot, make_pivot, nearest_of_new, nearest_points
+from viewmend.core.graphs.nearest import nearest_of_new, nearest_points
 from viewmend.core.mend.components import SparseComponents, as_dense_rows
 from viewmend.core.mend.evidence import combine, evidence_shares, hellinger_points
 from viewmend.core.mend.explanation import view_degrees
-from viewmend.core.mend.geometry import MendGeometry, MendView
+from viewmend.core.mend.geometry import ComparedRows, MendGeometry, MendView
 from viewmend.core.mend.homophily import Guide, guide_union, row_sums
 from viewmend.core.mend.joining import JoinedRows, guided, spread_to, stacked
 from viewmend.core.mend.kernel_features import mean_kernel
@@ -51,7 +50,7 @@ class ViewRegression:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedView:
+class FittedView(ComparedRows):
     """What new samples are compared with in a view: parts of a `MendView`, and its regression."""
 
     X: Array
@@ -59,15 +58,6 @@ class FittedView:
     representations: Mapping[str, Representation]
     components: SparseComponents | None
     regression: ViewRegression | None
-
-    @cached_property
-    def pivot(self) -> Pivot:
-        """What finds the rows that may be near, made when a prediction first asks for it."""
-        return make_pivot(self.representations, self.X)
-
-    def mapped(self, name: str, rows: Array) -> Array:
-        """Some rows in a representation, made when they are asked for: all would fill memory."""
-        return self.representations[name](self.X[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +143,7 @@ def _fitted_view(view: MendView, fit_and_scores: tuple[RidgeFit, Array] | None) 
         fit, scores = fit_and_scores
         # Features (k - centre) linear and scores of these are one linear map of the kernel.
         regression = ViewRegression(
-            kernel.rows,
+            view.landmarks,
             kernel.scales,
             kernel.centre,
             kernel.linear @ fit.coefficients,

@@ -30,15 +30,14 @@ class MendSamples:
 
     ``blocks`` is a column of `MendBlock`. ``graphs`` are between the samples of the graph sample.
     ``spectra`` (n_features_v,) are those of the kernel features of the views. ``edges`` is a column
-    with the edges that join other samples to those of the graph, one `Edges` per graph of a block;
-    None where there are no others.
+    with the edges that join other samples to those of the graph, one `Edges` per graph.
     """
 
     rows: Rows
     blocks: Column
     graphs: GraphUnion
     spectra: tuple[np.ndarray, ...]
-    edges: Column | None = None
+    edges: Column
 
     def map(self, task: Task, *columns: Column, shared: Any) -> Column:
         """``task(block, edges, ..., shared)`` of all rows."""
@@ -59,12 +58,22 @@ def samples_of(
     rows: Rows, geometry: MendGeometry, n_classes: int, rule: NeighbourRule
 ) -> MendSamples:
     """The samples of a geometry, with as many neighbours as their number of classes asks for."""
+    ks = tuple(rule(view.rows.shape[0], n_classes) for view in geometry.views)
     return MendSamples(
         rows,
         geometry.blocks,
-        view_graphs(geometry, n_classes, rule),
-        tuple(view.spectrum for view in geometry.views),
+        view_graphs(geometry, ks),
+        tuple(view.kernel.spectrum for view in geometry.views),
+        rows.map(outside_edges, geometry.blocks, shared=ks),
     )
+
+
+def outside_edges(block: MendBlock, ks: tuple[int, ...]) -> tuple[Edges, ...]:
+    """Task: edges of the rows outside the graph, ``ks`` per view, one entry per graph."""
+    if block.outside is None:
+        return ()
+    near, per_view = block.outside.near, len(block.outside.near) // len(ks)
+    return tuple(edges_of(each, ks[g // per_view]) for g, each in enumerate(near))
 
 
 def _in_graph(block: MendBlock, values: Array, _shared: None) -> tuple[Array | None, Array]:
@@ -91,14 +100,12 @@ class Source:
     spreading: float
 
 
-def soft_labels(
-    block: MendBlock, edges: tuple[Edges, ...] | None, *evidence_and_source: Any
-) -> Array:
+def soft_labels(block: MendBlock, edges: tuple[Edges, ...], *evidence_and_source: Any) -> Array:
     """Task: soft labels (n_rows, n_classes) of all rows, the evidence of which may be given."""
     *evidence, source = evidence_and_source
     if block.place is None:
         return source.F
-    joined = _joined(block, edges or (), evidence, source)
+    joined = _joined(block, edges, evidence, source)
     if source.guide is not None:
         joined = guided(joined, source.guide)
     xp = array_namespace(source.F)
