@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from viewmend.backend.namespace import to_numpy, torch_device
 from viewmend.backend.torch_gpu import cuda_is_there, import_torch
 from viewmend.data.input_arrays import as_dense
 from viewmend.exceptions import InvalidParameterError
+
+Thing = TypeVar("Thing")
+
+# What was copied to a device, as long as the original is there.
+_COPIES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+
+def kept_on(device: str | None, thing: Thing, copy: Callable[[Thing], Thing]) -> Thing:
+    """What ``copy`` makes of a thing for a device, made once; without a device the thing itself.
+
+    A fitted model is large, and many predictions ask for it.
+    """
+    if device is None:
+        return thing
+    copies = _COPIES.setdefault(thing, {})
+    if device not in copies:
+        copies[device] = copy(thing)
+    made: Thing = copies[device]
+    return made
 
 
 def input_device(X: Any) -> str | None:

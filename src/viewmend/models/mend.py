@@ -21,7 +21,7 @@ from viewmend.core.graphs.graph import in_order_of_fit
 from viewmend.core.graphs.spreading import reached_by_labels
 from viewmend.core.mend.geometry import MendGeometry, Tell, build_geometry
 from viewmend.core.mend.held_out import N_FOLDS, scores_without
-from viewmend.core.mend.induction import induce_classes, make_induction
+from viewmend.core.mend.induction import induce_classes, make_induction, on_device
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import final_weights, mend, n_stages
 from viewmend.core.mend.representations import REPRESENTATIONS
@@ -36,7 +36,7 @@ from viewmend.models.base import WITHOUT_EFFECT, TwoStepClassifier
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.cross_fit import label_folds
 from viewmend.models.decisions import CLASS_WEIGHT, ClassWeight
-from viewmend.models.devices import check_device, input_device, on_host
+from viewmend.models.devices import check_device, input_device, kept_on, on_host
 from viewmend.models.explanation import Explanation, explain_mended
 from viewmend.models.fitted_state import MendState
 from viewmend.models.inductive import InductiveMixin
@@ -350,11 +350,12 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
 
     def _score_new(self, data: MultiViewData, X: Any) -> np.ndarray:
         """One step of the recipe, with the samples of fit held as they are."""
-        state, to_device = self.fitted_state_, mover_to(check_device(self.device, input_device(X)))
+        device, state = check_device(self.device, input_device(X)), self.fitted_state_
+        to_device = mover_to(device)
         with limited_threads(self.n_jobs):
-            fit = converted(state.induction, to_device)
-            scores = induce_classes(fit, list(map(to_device, data.views)), to_device(data.observed))
-        return to_numpy(scores) * state.class_weights
+            fit = kept_on(device, state.induction, partial(on_device, to_device=to_device))
+            scores = induce_classes(fit, data.views, data.observed, to_device)
+        return to_numpy(scores).astype(np.float64) * state.class_weights
 
     def _explained(self, rows: np.ndarray) -> Explanation:
         return explain_mended(self, rows)

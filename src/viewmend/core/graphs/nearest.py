@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.spatial import KDTree
 
-from viewmend.backend import numba_cpu
+from viewmend.backend import numba_cpu, torch_nearest
+from viewmend.backend.namespace import torch_device
 from viewmend.backend.threads import parallel_map, row_blocks
 from viewmend.exceptions import InvalidViewsError
 
@@ -200,6 +202,10 @@ def neighbour_search(
     With few columns a tree is searched instead, exactly, whatever the number of rows.
     """
 
+    if torch_device(next(iter(representations.values()))):
+        found = torch_nearest.neighbour_search(representations, k)
+        return {name: Neighbours(*near) for name, near in found.items()}
+
     def search(X: np.ndarray) -> Neighbours:
         if X.shape[1] <= TREE_COLUMNS:
             return nearest_rows_by_tree(X, k)
@@ -374,22 +380,29 @@ def _cell_blocks(near: np.ndarray, n_enough: int) -> Iterator[SearchBlock]:
 class Pivot:
     """Rows of fit."""
 
-    n_rows: int
+    points: np.ndarray
 
 
-def make_pivot(representations: Mapping[str, object], X: np.ndarray) -> Pivot:
+def make_pivot(_representations: Mapping[str, object], X: np.ndarray) -> Pivot:
     """Shim."""
-    return Pivot(len(X))
+    return Pivot(X)
 
 
 def nearest_points(points: np.ndarray, k: int, *, queries: np.ndarray | None = None) -> Neighbours:
     """Shim."""
+    if torch_device(points):
+        return Neighbours(*torch_nearest.nearest_points(points, k, queries))
     if queries is None:
         return neighbour_search({"points": points}, k)["points"]
     return nearest_rows(points, k, queries=queries)
 
 
-def nearest_of_new(new, k, pivot, mapped):
+def nearest_of_new(
+    new: Mapping[str, np.ndarray], k: int, pivot: Pivot, mapped: Any
+) -> dict[str, Neighbours]:
     """Shim."""
-    every = np.arange(pivot.n_rows)
+    if torch_device(pivot.points):
+        found = torch_nearest.nearest_of_new(new, k, pivot.points, mapped)
+        return {name: Neighbours(*near) for name, near in found.items()}
+    every = np.arange(len(pivot.points))
     return {name: nearest_rows(mapped(name, every), k, queries=X) for name, X in new.items()}

@@ -39,7 +39,7 @@ Tell = Callable[[str, int, int | None], None]
 ToDevice = Callable[[np.ndarray], Array]
 
 
-def _left_there(array: np.ndarray) -> Array:
+def left_there(array: np.ndarray) -> Array:
     """For work in NumPy."""
     return array
 
@@ -150,7 +150,7 @@ def build_geometry(
     views: Sequence[np.ndarray | csr_array],
     observed: np.ndarray,
     settings: GeometrySettings,
-    to_device: ToDevice = _left_there,
+    to_device: ToDevice = left_there,
     tell: Tell = _tell_nobody,
 ) -> MendGeometry:
     """Representations, neighbours and kernel features of every view, with all samples in the graph.

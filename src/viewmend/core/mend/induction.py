@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from viewmend.backend.namespace import Array, array_namespace
+from viewmend.core.common.small_sums import beside
 from viewmend.core.graphs.graph import Edges, edges_of
 from viewmend.core.graphs.nearest import nearest_of_new, nearest_points
 from viewmend.core.mend.components import SparseComponents, as_dense_rows
 from viewmend.core.mend.evidence import combine, evidence_shares, hellinger_points
 from viewmend.core.mend.explanation import view_degrees
-from viewmend.core.mend.geometry import ComparedRows, MendGeometry, MendView
+from viewmend.core.mend.geometry import (
+    ComparedRows,
+    MendGeometry,
+    MendView,
+    ToDevice,
+    left_there,
+)
 from viewmend.core.mend.homophily import Guide, guide_union, row_sums
 from viewmend.core.mend.joining import JoinedRows, guided, spread_to, stacked
 from viewmend.core.mend.kernel_features import mean_kernel
@@ -47,6 +54,11 @@ class ViewRegression:
     intercept: np.ndarray
     scores: np.ndarray
     weight: float
+
+    def predict(self, kernel: Array) -> Array:
+        """Scores (n_new, n_classes) of rows with kernels (n_new, n_landmarks)."""
+        centred = kernel - beside(self.centre, kernel)
+        return centred @ beside(self.coefficients, kernel) + beside(self.intercept, kernel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,16 +166,38 @@ def _fitted_view(view: MendView, fit_and_scores: tuple[RidgeFit, Array] | None) 
     return FittedView(view.X, view.rows, view.representations, view.components, regression)
 
 
+def on_device(fit: MendInduction, to_device: ToDevice) -> MendInduction:
+    """The same with all that has a row per sample copied to a device."""
+    evidence = fit.evidence
+    if evidence is not None:
+        evidence = replace(evidence, P=to_device(evidence.P))
+    return replace(
+        fit,
+        views=tuple(
+            replace(view, X=to_device(view.X), rows=to_device(view.rows)) for view in fit.views
+        ),
+        F=to_device(fit.F),
+        classes=to_device(fit.classes),
+        A=None if fit.A is None else to_device(fit.A),
+        degrees=to_device(fit.degrees),
+        evidence=evidence,
+    )
+
+
 def induce_classes(
-    fit: MendInduction, views: Sequence[Array | csr_array], observed: Array
+    fit: MendInduction,
+    views: Sequence[np.ndarray | csr_array],
+    observed: np.ndarray,
+    to_device: ToDevice = left_there,
 ) -> Array:
     """Scores (n_new, n_classes) of new samples, from any subset of the views, on the scale of fit.
 
     A new sample is joined to its nearest samples of fit, in every representation of every view it
     has and in the evidence. Its soft labels are those that spreading gives an unlabelled sample
-    with these edges. The samples of fit do not change.
+    with these edges. The samples of fit do not change. They are where ``to_device`` copies the new
+    ones.
     """
-    new = represent_new(fit.views, views, observed)
+    new = represent_new(fit.views, views, observed, to_device)
     joined = view_edges(fit, new)
     if fit.evidence is None:
         return spread_to_new(fit, joined)
@@ -177,27 +211,25 @@ def view_edges(fit: MendInduction, new: NewSamples) -> JoinedRows:
     # In the order of the graphs: views, and within a view its representations.
     edges, rows = [], []
     for view, mapped, seen in zip(fit.views, new.mapped, new.rows, strict=True):
-        k = fit.settings.neighbours(len(view.rows), len(fit.prior))
+        k = fit.settings.neighbours(view.rows.shape[0], len(fit.prior))
         near = nearest_of_new(mapped, k + 1, view.pivot, view.mapped)
         for name in view.representations:
             found = edges_of(near[name], k)
             edges.append(Edges(view.rows[found.indices], found.weights))
             rows.append(seen)
-    return stacked(edges, rows, fit.graph_weights, len(new.observed))
+    return stacked(edges, rows, fit.graph_weights, new.observed.shape[0])
 
 
-def new_evidence(
-    views: Sequence[FittedView], evidence: FittedEvidence, new: NewSamples
-) -> np.ndarray:
+def new_evidence(views: Sequence[FittedView], evidence: FittedEvidence, new: NewSamples) -> Array:
     """Evidence of the views of new samples, by the regressions of fit, (n_new, n_classes)."""
     regressions = [view.regression for view in views if view.regression is not None]
-    Z = np.zeros((*new.observed.shape, len(evidence.gaussian.prior)))
+    xp = array_namespace(new.observed)
+    shape = (*new.observed.shape, len(evidence.gaussian.prior))
+    Z = xp.zeros(shape, dtype=xp.float32, device=new.observed.device)
     for v, (view, regression) in enumerate(zip(views, regressions, strict=True)):
-        points = view.X[regression.landmarks]
-        landmarks = {name: each(points) for name, each in view.representations.items()}
+        landmarks = {name: view.mapped(name, regression.landmarks) for name in new.mapped[v]}
         kernel = mean_kernel(new.mapped[v], landmarks, regression.scales)
-        scores = (kernel - regression.centre) @ regression.coefficients
-        Z[new.rows[v], v] = scores + regression.intercept
+        Z[new.rows[v], v] = regression.predict(kernel)
     weights = np.array([regression.weight for regression in regressions])
     return evidence_shares(Z, new.observed, weights, evidence.gaussian)
 
@@ -224,12 +256,16 @@ def spread_to_new(fit: MendInduction, joined: JoinedRows) -> Array:
 
 
 def represent_new(
-    fitted: Sequence[FittedView], views: Sequence[np.ndarray | csr_array], observed: np.ndarray
+    fitted: Sequence[FittedView],
+    views: Sequence[np.ndarray | csr_array],
+    observed: np.ndarray,
+    to_device: ToDevice = left_there,
 ) -> NewSamples:
     """New rows of every view through the representations that the fit made of it."""
-    rows = tuple(np.flatnonzero(column) for column in observed.T)
-    mapped = []
-    for view, X_v, seen in zip(fitted, views, rows, strict=True):
-        X = as_dense_rows(X_v[seen], view.components)
+    rows, mapped = [], []
+    for view, X_v, column in zip(fitted, views, observed.T, strict=True):
+        seen = np.flatnonzero(column)
+        X = to_device(as_dense_rows(X_v[seen], view.components))
         mapped.append({name: each(X) for name, each in view.representations.items()})
-    return NewSamples(tuple(mapped), rows, observed)
+        rows.append(to_device(seen))
+    return NewSamples(tuple(mapped), tuple(rows), to_device(observed))
