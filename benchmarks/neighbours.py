@@ -16,8 +16,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.graphs.nearest import Neighbours, nearest_rows, nearest_rows_in_cells, recall
-from viewmend.core.mend.representations import REPRESENTATIONS, represent
+from viewmend.core.mend.representations import REPRESENTATIONS, component_rows, represent
 
 N_QUERIES = 2000
 Result = TypeVar("Result")
@@ -77,7 +78,8 @@ def main() -> None:
         rng = np.random.default_rng(0)
         X = load(args, n_rows, rng)
         queries = rng.permutation(len(X))[:N_QUERIES]
-        for name, representation in represent(X, REPRESENTATIONS).items():
+        fitted = represent(RowsInMemory(), X, REPRESENTATIONS, component_rows(X))
+        for name, representation in fitted.items():
             mapped = representation(X)
             exact, cells, found = compare(mapped, args.neighbours, queries)
             row = f"| {len(X)} | {name} | {mapped.shape[1]} | {exact:.2f} | {cells:.2f}"

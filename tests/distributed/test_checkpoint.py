@@ -82,6 +82,19 @@ def test_more_rounds_can_be_added(tmp_path):
     np.testing.assert_array_equal(more.label_distributions_, expected.label_distributions_)
 
 
+def test_rounds_that_were_kept_may_suffice(tmp_path):
+    """Where the rounds of the folder meet a new tolerance, none is added to them."""
+    model = AGFTIClassifier(**SETTINGS).set_callbacks(BlockCheckpoint(tmp_path, every=1))
+    model.fit(views(), TASK.y)
+    again = AGFTIClassifier(**SETTINGS | {"tol": 1e6})
+    again.set_callbacks(BlockCheckpoint(tmp_path), lambda *_: pytest.fail("a round"))
+    again.fit(views(), TASK.y)
+    assert (again.status_, again.n_iter_) == ("converged", 4)
+    expected = AGFTIClassifier(**SETTINGS | {"max_iter": 4}).fit(views(), TASK.y)
+    np.testing.assert_array_equal(again.label_distributions_, expected.label_distributions_)
+    np.testing.assert_array_equal(again.fused_graph_, expected.fused_graph_)
+
+
 def test_fewer_rounds_than_were_kept_are_refused(tmp_path):
     model = AGFTIClassifier(**SETTINGS).set_callbacks(BlockCheckpoint(tmp_path, every=1))
     model.fit(views(), TASK.y)

@@ -1,5 +1,7 @@
 """A fit over blocks against one in memory: the same numbers, however the rows are cut."""
 
+from collections import Counter
+
 import dask
 import dask.array as da
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 from viewmend import AGFTIClassifier, MultiViewData
 from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.distributed.rows import DaskRows
 from viewmend.exceptions import InvalidParameterError
 
 pytestmark = pytest.mark.filterwarnings(
@@ -87,6 +90,27 @@ def test_single_precision_stays_single_and_near():
     assert model.fused_graph_.dtype == model.view_graphs_.dtype == np.float32
     assert model.fitted_state_.induction.anchor_labels.dtype == np.float32
     assert_same_model(model, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("imputation", ["graph", "fourier"])
+def test_a_round_passes_over_the_blocks_twice_and_once_per_newton_step(imputation, monkeypatch):
+    seen, started = Counter(), DaskRows._started
+
+    def noted(runner, stage, *results):
+        seen[stage] += 1
+        return started(runner, stage, *results)
+
+    monkeypatch.setattr(DaskRows, "_started", noted)
+    model = AGFTIClassifier(imputation=imputation, **SETTINGS)
+    model.fit(lazy(TASK.data.views, 70), TASK.y)
+    n_rounds, n_steps = len(model.history_), sum(len(round_.inner) for round_ in model.history_)
+    of_solver = {"start_graph": 1, "begin": 1, "settle": n_rounds, "advance": n_rounds}
+    # The first answer that Algorithm 1 needs comes with the pass before.
+    of_solver["evaluate_weights"] = n_steps
+    # The transform along the rows needs all of them.
+    of_solver["shrink"] = n_rounds if imputation == "fourier" else 0
+    assert {stage: seen[stage] for stage in of_solver} == of_solver
+    assert {n for stage, n in seen.items() if stage not in of_solver} == {1}
 
 
 def test_graphs_stay_lazy():

@@ -15,8 +15,14 @@ from viewmend.backend.namespace import Array
 from viewmend.backend.torch_gpu import import_torch
 
 __all__ = [
+    "add_product",
+    "cg_direction",
+    "cg_step",
+    "column_dots",
     "degrees",
+    "energies",
     "find_places",
+    "group_sums",
     "homophily",
     "is_connected",
     "multiply",
@@ -25,6 +31,9 @@ __all__ = [
     "symmetric_pattern",
     "weighted_places",
 ]
+
+# Rows of soft labels below this are as good as none.
+SMALLEST = 1e-30
 
 # Samples of the rows of a graph (n_rows,), indices and weights of its edges (n_rows, k).
 Triple = tuple[Array, Array, Array]
@@ -39,12 +48,67 @@ def multiply(indptr: Array, indices: Array, data: Array, B: Array) -> Array:
     """``W B`` (n_rows, n_columns) for a graph and an array of two axes."""
     torch = import_torch()
     dtype = torch.promote_types(data.dtype, B.dtype)
-    shape = (indptr.shape[0] - 1, B.shape[0])
+    out = torch.zeros((indptr.shape[0] - 1, B.shape[1]), dtype=dtype, device=B.device)
+    add_product((indptr, indices, data), B.to(dtype), 1.0, out)
+    return out
+
+
+def add_product(graph: tuple[Array, Array, Array], B: Array, factor: float, out: Array) -> None:
+    """Add ``factor W B`` to ``out`` (n_rows, n_columns), which is of the type of ``B``."""
+    torch = import_torch()
+    indptr, indices, data = graph
+    # PyTorch's libraries refuse a matrix without entries.
     if indices.shape[0] == 0:
-        return torch.zeros((shape[0], B.shape[1]), dtype=dtype, device=B.device)
+        return
     _accept_sparse_rows()
-    W = torch.sparse_csr_tensor(indptr, indices, data.to(dtype), size=shape, check_invariants=False)
-    return W @ B.to(dtype)
+    size = (out.shape[0], B.shape[0])
+    parts = (indptr.to(indices.dtype), indices, data.to(B.dtype))
+    W = torch.sparse_csr_tensor(*parts, size=size, check_invariants=False)
+    torch.addmm(out, W, B, alpha=factor, out=out)
+
+
+def column_dots(A: Array, B: Array) -> Array:
+    """``sum_i a_ij b_ij`` of every column, (n_columns,) of float64."""
+    torch = import_torch()
+    return (A * B).sum(dim=0, dtype=torch.float64)
+
+
+def energies(R: Array, degrees: Array) -> Array:
+    """``sum_i r_ij^2 / degrees_i`` of every column, (n_columns,) of float64."""
+    torch = import_torch()
+    return (R**2 / degrees[:, None]).sum(dim=0, dtype=torch.float64)
+
+
+def group_sums(A: Array, groups: Array, n_groups: int) -> Array:
+    """Sum of the rows of each group, (n_groups, n_columns) of float64; rows of group -1 in none."""
+    torch = import_torch()
+    out = torch.zeros((n_groups + 1, A.shape[1]), dtype=torch.float64, device=A.device)
+    # The last row takes what is in no group.
+    where = torch.where(groups < 0, n_groups, groups)
+    return out.index_add_(0, where, A.to(torch.float64))[:n_groups]
+
+
+def cg_step(X: Array, R: Array, P: Array, Q: Array, step: Array) -> Array:
+    """``X += step P``, ``R -= step Q``; the largest change of a row relative to its size."""
+    step = step.to(X.dtype)
+    move = step * P
+    X += move
+    R -= step * Q
+    size = X.abs().amax(dim=1).clamp(min=SMALLEST)
+    return (move.abs().amax(dim=1) / size).amax()
+
+
+def cg_direction(
+    P: Array, R: Array, degrees: Array, coarse: tuple[Array, Array], beta: Array
+) -> None:
+    """``P = R / degrees + correction of the row's group + beta P``; none for group -1."""
+    torch = import_torch()
+    groups, corrections = coarse
+    # The last row is of what is in no group.
+    padded = torch.nn.functional.pad(corrections.to(P.dtype), (0, 0, 0, 1))
+    P *= beta.to(P.dtype)
+    P += R / degrees[:, None]
+    P += padded[groups]
 
 
 def row_sums(indptr: Array, data: Array) -> Array:

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 
 from viewmend.core import Problem, State
 from viewmend.core.agfti.fusion import BestResponse, aligned_graphs, best_response, evaluate
-from viewmend.core.agfti.graph_fourier import restored, summed_graph, wave_sums
+from viewmend.core.agfti.graph_fourier import Shrunk, restored, summed_graph, wave_sums
 from viewmend.core.agfti.held_out import rows_without_labels
 from viewmend.core.agfti.objective import largest_change, sample_sums
 from viewmend.core.agfti.propagation import label_sums, sample_labels
@@ -172,8 +172,8 @@ def settle(block: RowBlock, W: np.ndarray | None, shared: Shared) -> tuple[RowBl
     problem = common.problem_of(block)
     state, sums = _state_of(block, problem.Z, W, current), {}
     if W is not None:
-        U = _waves_of(problem, common)
-        sums["Y_hat"], sums["gram_Y"] = wave_sums(U, shifted_graphs(state))
+        Y_sums = wave_sums(_waves_of(problem, common), shifted_graphs(state))
+        sums["Y_hat"], sums["gram_Y"] = Y_sums
     game = fusion_game(state, current.scaled_Q, problem, common.steps)
     P = best_response(game, current.alpha)
     sums["products"] = common.steps.products(problem.Z, P)
@@ -204,10 +204,7 @@ def advance(
         "of_samples": sample_sums(state.F, state.P, current.scaled_Q, problem),
         "change_F": largest_change(state.F, block.F),
     }
-    if G is None:
-        Y = shifted_graphs(state)
-        G = restored(_waves_of(problem, common), Y, shrunk, out=Y)
-    state.G = G
+    state.G = _shrunk_rows(state, problem, common, shrunk) if G is None else G
     sums["gap"] = ascend_multiplier(state, problem, common.steps)
     block, W, answered = _open_round(block, problem, state, (common, current))
     return block, W, answered | _in_double(sums)
@@ -264,6 +261,14 @@ def _spread(state: State, block: RowBlock, problem: Problem, current: GlobalStat
     """``F`` from the ``P`` of the block and the labels of the anchors."""
     state.P = unpack(block.P)
     state.F = sample_labels(state.P, problem.Y, problem.B_samples, current.scaled_Q)
+
+
+def _shrunk_rows(
+    state: State, problem: Problem, common: SharedProblem, shrunk: Shrunk
+) -> np.ndarray:
+    """``G`` of some rows from what the waves tell."""
+    Y = shifted_graphs(state)
+    return restored(_waves_of(problem, common), Y, shrunk, out=Y)
 
 
 def _open_round(

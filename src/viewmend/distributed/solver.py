@@ -97,7 +97,7 @@ class RoundsOverBlocks:
     sizes: tuple[int, ...]
     runner: DaskRows
     keep: Callable[[BlockState], BlockState]
-    # Blocks at the end of the last round.
+    # Blocks at the end of a round, or what it starts from.
     done: list[Delayed] = field(init=False)
     # What the passes of this round summed, and what it is told by.
     _settled: dict[str, Any] = field(init=False, default_factory=dict)
@@ -128,10 +128,11 @@ class RoundsOverBlocks:
         return self.state.current.eta
 
     def impute(self, number: int) -> None:
-        """Missing rows were imputed in the last pass; here that may be kept, and gone on from."""
+        """Nothing: the last pass imputed them. A state that is new may be kept before its round."""
         if self._sums:
             self.state = self.keep(self.state)
-        self.runner.round = number
+        # Blocks of the last round are needed no more.
+        self.done, self.runner.round = self.state.blocks, number
 
     def fuse(self) -> None:
         """Passes for Algorithm 1, and one for the ``P`` of its weights."""

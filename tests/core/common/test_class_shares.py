@@ -2,13 +2,23 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from tests.core.cut_rows import CutRows, cuts
 
-from viewmend.core.common.class_shares import (
-    balance_classes,
-    class_weights,
-    normalise_columns,
-    normalise_rows,
-)
+from viewmend.core.common import class_shares
+from viewmend.core.common.class_shares import log_shares, normalise_columns, normalise_rows
+from viewmend.core.common.rows import RowsInMemory
+
+
+def class_weights(F, prior, start=None):
+    return class_shares.class_weights(RowsInMemory(), F, prior, start)
+
+
+def balance_classes(P, prior):
+    return class_shares.balance_classes(RowsInMemory(), P, prior)
+
 
 RNG = np.random.default_rng(0)
 CLASSES = RNG.integers(4, size=3000)
@@ -56,6 +66,101 @@ def test_samples_without_soft_labels_are_ignored():
     F, prior = soft_labels(1.0), np.array([0.4, 0.3, 0.2, 0.1])
     padded = np.r_[F, np.zeros((50, 4))]
     np.testing.assert_array_equal(class_weights(padded, prior), class_weights(F, prior))
+
+
+def by_descent(F, prior):
+    """The same problem by SciPy's descent, with medians as start and spread."""
+
+    def dual(b, logs, sharpness):
+        scores = sharpness * (logs + b)
+        largest = scores.max(axis=1, keepdims=True)
+        soft = np.exp(scores - largest)
+        sums = soft.sum(axis=1, keepdims=True)
+        value = (np.log(sums) + largest).mean() / sharpness - prior @ b
+        return value, (soft / sums).mean(axis=0) - prior
+
+    logs = log_shares(F)
+    logs -= logs.mean(axis=1, keepdims=True)
+    b = -np.median(logs, axis=0)
+    spread = np.median(np.abs(logs + b))
+    for sharpness in (1, 8, 64):
+        b = minimize(dual, b, (logs, sharpness / spread), jac=True, method="L-BFGS-B").x
+    return np.exp(b - b.mean())
+
+
+def with_labels(F):
+    """A part of the rows stands far out, as rows of labelled samples do."""
+    return F * np.exp(15 * np.eye(4)[CLASSES] * (np.arange(3000) < 60)[:, None])
+
+
+PRIORS = [(0.1, 0.2, 0.3, 0.4), (0.01, 0.01, 0.01, 0.97), (0.25, 0.25, 0.25, 0.25)]
+
+
+@pytest.mark.parametrize("contrast", [3.0, 1.0, 0.01, 1e-4])
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("labels", [with_labels, lambda F: F], ids=["labels", "none"])
+def test_newton_ends_where_descent_does(contrast, prior, labels):
+    F, prior = labels(soft_labels(contrast, scales=(3, 1, 0.2, 1))), np.array(prior)
+    found, expected = (
+        np.argmax(F * w, axis=1) for w in (class_weights(F, prior), by_descent(F, prior))
+    )
+    shares, old = (np.bincount(classes, minlength=4) / 3000 for classes in (found, expected))
+    assert np.abs(shares - prior).max() <= max(2e-3, 1.5 * np.abs(old - prior).max())
+    assert np.mean(found != expected) < 4e-3
+
+
+@pytest.mark.parametrize("contrast", [1.0, 0.01])
+@pytest.mark.parametrize("prior", PRIORS)
+def test_few_passes_lead_there_and_fewer_from_nearby(contrast, prior):
+    F, prior = with_labels(soft_labels(contrast, scales=(3, 1, 0.2, 1))), np.array(prior)
+    rows = CutRows()
+    cold = class_shares.class_weights(rows, [F], prior)
+    assert rows.passes <= 22
+    moved = F * np.exp(0.02 * contrast * RNG.normal(size=F.shape))
+    rows.passes = 0
+    warm = class_shares.class_weights(rows, [moved], prior, cold)
+    assert rows.passes <= 9
+    np.testing.assert_allclose(np.log(warm), np.log(class_weights(moved, prior)), atol=1e-5)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+def test_weights_do_not_depend_on_the_cut(seed, n_blocks):
+    rng = np.random.default_rng(seed)
+    F, prior = soft_labels(0.5), np.array([0.4, 0.3, 0.2, 0.1])
+    F[rng.integers(3000, size=40)] = 0
+    blocks = [F[part] for part in cuts(rng, 3000, n_blocks)]
+    found = class_shares.class_weights(CutRows(), blocks, prior)
+    np.testing.assert_allclose(found, class_weights(F, prior), rtol=1e-6)
+    balanced = np.concatenate(class_shares.balance_classes(CutRows(), blocks, prior))
+    np.testing.assert_allclose(balanced, balance_classes(F, prior), atol=1e-7)
+
+
+def test_tensors_agree():
+    torch = pytest.importorskip("torch")
+    F, prior = soft_labels(0.5), np.array([0.4, 0.3, 0.2, 0.1])
+    F[5] = 0
+    np.testing.assert_allclose(
+        class_weights(torch.tensor(F), prior), class_weights(F, prior), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        balance_classes(torch.tensor(F), prior), balance_classes(F, prior), atol=1e-7
+    )
+    single = F.astype(np.float32)
+    np.testing.assert_allclose(
+        class_weights(torch.tensor(single), prior), class_weights(single, prior), rtol=1e-3
+    )
+    np.testing.assert_allclose(class_weights(single, prior), class_weights(F, prior), rtol=1e-3)
+
+
+@pytest.mark.parametrize("prior", [(0.5, 0.5), (0.999, 0.001)])
+def test_rows_without_doubt_lead_to_finite_weights(prior):
+    sure = np.repeat(np.eye(2), [30, 10], axis=0)
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        weights = class_weights(sure, np.array(prior))
+        flat = class_weights(np.ones((20, 2)), np.array(prior))
+    assert np.isfinite(weights).all()
+    assert np.isfinite(flat).all()
 
 
 def test_rows_are_normalised_and_zero_rows_left():

@@ -6,7 +6,9 @@ from scipy.sparse import csr_array
 
 from viewmend.core.agfti.explanation import fusion_shares, propagation_influence
 from viewmend.core.agfti.propagation import propagate_labels
+from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.graphs.spreading import spread_labels, weighted_sum
+from viewmend.core.mend.blocks import MendBlock
 from viewmend.core.mend.evidence import evidence_shares
 from viewmend.core.mend.explanation import (
     evidence_parts,
@@ -81,7 +83,11 @@ def scored():
     observed[~observed.any(axis=1), 0] = True
     Z = Z * observed[:, :, None]
     prior = np.array([0.4, 0.3, 0.2, 0.1])
-    return Z, observed, fit_view_gaussian(Z, observed, classes, prior, 0.1)
+    return (
+        Z,
+        observed,
+        fit_view_gaussian(RowsInMemory(), MendBlock(observed, ()), Z, classes, prior, 0.1),
+    )
 
 
 def centred(logs):
@@ -110,7 +116,7 @@ def test_a_view_that_repeats_another_adds_little():
     classes, prior = np.arange(200) % C, np.full(C, 1 / C)
     both = np.ones((200, 2), dtype=bool)
     twice = np.repeat(RNG.normal(size=(200, 1, C)) + np.eye(C)[classes][:, None], 2, axis=1)
-    gaussian = fit_view_gaussian(twice, both, classes, prior, 0.1)
+    gaussian = fit_view_gaussian(RowsInMemory(), MendBlock(both, ()), twice, classes, prior, 0.1)
     alone = np.array([[True, False]] * 200)
     parts, single = (gaussian_parts(gaussian, twice, seen) for seen in (both, alone))
     np.testing.assert_allclose(parts[:, 0], parts[:, 1], atol=1e-9)

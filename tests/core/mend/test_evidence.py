@@ -1,13 +1,21 @@
 """Evidence of the views: the formula, and what it makes of good, useless and missing views."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import softmax
 from scipy.stats import multivariate_normal
+from tests.core.cut_rows import CutRows, cuts
 
-from viewmend.core.mend.evidence import evidence_shares, gather_evidence
-from viewmend.core.mend.geometry import MendGeometry, MendView
+from viewmend.core.common.rows import RowsInMemory
+from viewmend.core.mend import evidence as module
+from viewmend.core.mend import view_gaussian
+from viewmend.core.mend.blocks import MendBlock, ViewRows
+from viewmend.core.mend.evidence import combine, evidence_shares
 from viewmend.core.mend.kernel_features import kernel_features
-from viewmend.core.mend.view_gaussian import fit_view_gaussian
 
 N_SAMPLES, N_CLASSES = 150, 3
 PRIOR = np.array([0.5, 0.3, 0.2])
@@ -16,15 +24,35 @@ CLASSES = RNG.choice(N_CLASSES, N_SAMPLES, p=PRIOR)
 ONE_HOT = np.eye(N_CLASSES)[CLASSES]
 
 
-def geometry_of(views, observed):
+@dataclass
+class Geometry:
     """Kernel features of every view; neighbours and representations play no part here."""
-    built = []
+
+    block: MendBlock
+    spectra: list
+
+
+def geometry_of(views, observed):
+    built, spectra = [], []
     for X_v, seen in zip(views, observed.T, strict=True):
         rows = np.flatnonzero(seen)
-        X = X_v[rows].astype(np.float32)
-        features = kernel_features({"as given": X}, np.arange(0, len(X), 2), 0.3)
-        built.append(MendView(X, rows, {}, {}, features))
-    return MendGeometry(tuple(built), observed)
+        points = {"as given": X_v[rows].astype(np.float32)}
+        landmarks = {"as given": points["as given"][::2]}
+        kernel, features = kernel_features(RowsInMemory(), points, landmarks, 0.3)
+        built.append(ViewRows(rows, features.Phi, features.leverages))
+        spectra.append(kernel.spectrum)
+    return Geometry(MendBlock(observed, tuple(built)), spectra)
+
+
+def gather_evidence(geometry, T, classes, prior):
+    return module.gather_evidence(
+        RowsInMemory(), geometry.block, geometry.spectra, T, classes, prior
+    )
+
+
+def fit_view_gaussian(Z, observed, classes, prior, shrinkage):
+    block = MendBlock(observed, ())
+    return view_gaussian.fit_view_gaussian(RowsInMemory(), block, Z, classes, prior, shrinkage)
 
 
 def leaning(noise, n_features=6):
@@ -90,14 +118,13 @@ def test_the_only_view_needs_no_weight():
 
 def test_evidence_is_made_of_left_out_scores():
     """The shares follow from the fits and the Gaussian, with scores of observed rows only."""
-    Z = np.zeros((N_SAMPLES, 3, N_CLASSES))
-    for v, (view, fit) in enumerate(zip(GEOMETRY.views, EVIDENCE.fits, strict=True)):
-        Z[view.rows, v] = fit.scores
+    Z = EVIDENCE.Z
+    assert not Z[~OBSERVED].any()
     gaussian = fit_view_gaussian(Z, OBSERVED, CLASSES, PRIOR, 0.1)
     np.testing.assert_array_equal(gaussian.means, EVIDENCE.gaussian.means)
     expected = evidence_shares(Z, OBSERVED, EVIDENCE.view_weights, gaussian)
     np.testing.assert_array_equal(EVIDENCE.P, expected)
-    np.testing.assert_allclose(EVIDENCE.P.sum(axis=1), 1)
+    np.testing.assert_allclose(EVIDENCE.P.sum(axis=1), 1, rtol=1e-6)
 
 
 def test_views_are_trusted_by_what_they_explain():
@@ -138,5 +165,59 @@ def test_views_may_come_in_any_order():
     turned = gather_evidence(
         geometry_of([VIEWS[v] for v in order], OBSERVED[:, order]), ONE_HOT, CLASSES, PRIOR
     )
-    np.testing.assert_allclose(turned.P, EVIDENCE.P, atol=1e-8)
-    np.testing.assert_allclose(turned.view_weights, EVIDENCE.view_weights[order])
+    np.testing.assert_allclose(turned.P, EVIDENCE.P, atol=1e-5)
+    np.testing.assert_allclose(turned.view_weights, EVIDENCE.view_weights[order], rtol=1e-5)
+
+
+# ------------------------------------------------------------------ engines
+
+
+def cut(block, part):
+    """Some rows of a block."""
+    views = []
+    for view in block.views:
+        here = (view.rows >= part.start) & (view.rows < part.stop)
+        views.append(ViewRows(view.rows[here] - part.start, view.Phi[here], view.leverages[here]))
+    return replace(block, observed=block.observed[part], views=tuple(views))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
+def test_a_cut_of_the_rows_does_not_show(seed, n_blocks):
+    rng = np.random.default_rng(seed)
+    parts = cuts(rng, N_SAMPLES, n_blocks)
+    classes = np.where(rng.random(N_SAMPLES) < rng.choice([0, 0.2]), -1, CLASSES)
+    columns = [[array[part] for part in parts] for array in (ONE_HOT, classes)]
+    blocks = [cut(GEOMETRY.block, part) for part in parts]
+    found = module.gather_evidence(CutRows(), blocks, GEOMETRY.spectra, *columns, PRIOR)
+    whole = gather_evidence(GEOMETRY, ONE_HOT, classes, PRIOR)
+    np.testing.assert_allclose(np.concatenate(found.P), whole.P, atol=1e-4)
+    np.testing.assert_allclose(found.view_weights, whole.view_weights, rtol=1e-4)
+
+
+def test_tensors_agree():
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor
+    block = replace(
+        GEOMETRY.block,
+        observed=tensor(OBSERVED),
+        views=tuple(
+            ViewRows(tensor(view.rows), tensor(view.Phi), tensor(view.leverages))
+            for view in GEOMETRY.block.views
+        ),
+    )
+    found = gather_evidence(
+        Geometry(block, GEOMETRY.spectra), tensor(ONE_HOT), tensor(CLASSES), PRIOR
+    )
+    assert found.P.dtype == torch.float32
+    np.testing.assert_allclose(found.P, EVIDENCE.P, atol=1e-4)
+    np.testing.assert_allclose(found.view_weights, EVIDENCE.view_weights, rtol=1e-4)
+
+
+def test_evidence_decides_where_no_label_reaches():
+    P = np.array([[2.0, 6.0, 0.0], [0.0, 0.0, 0.0]])
+    shares = np.array([[0.5, 0.25, 0.25], [0.04, 0.16, 0.8]])
+    found = combine(P, shares, PRIOR, 0.5)
+    first = np.array([2 * np.sqrt(0.5), 6 * np.sqrt(0.25), 0])
+    second = PRIOR * np.sqrt(shares[1])
+    np.testing.assert_allclose(found, [first / first.sum(), second / second.sum()])

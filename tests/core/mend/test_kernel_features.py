@@ -1,11 +1,17 @@
 """Nyström features: their inner products are the kernel, on axes of their own covariance."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
+from tests.core.cut_rows import CutRows, cuts
 
+from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.mend import kernel_features as module
-from viewmend.core.mend.kernel_features import kernel_features
+from viewmend.core.mend.loo_ridge import RIDGES
 
 RNG = np.random.default_rng(0)
 VIEWS = {
@@ -14,6 +20,25 @@ VIEWS = {
 }
 EVERY_ROW = np.arange(70)
 WIDTH = 0.3
+
+
+@dataclass
+class Fitted:
+    """Features of all rows, and the map to them."""
+
+    Phi: np.ndarray
+    leverages: np.ndarray
+    map: module.KernelMap
+
+    @property
+    def spectrum(self):
+        return self.map.spectrum
+
+
+def kernel_features(views, landmarks, width):
+    points = {name: X[landmarks] for name, X in views.items()}
+    kernel, features = module.kernel_features(RowsInMemory(), views, points, width)
+    return Fitted(features.Phi, features.leverages, kernel)
 
 
 def kernel_matrix(representations, scales):
@@ -101,7 +126,8 @@ def test_the_scale_of_a_representation_does_not_matter():
 
 def test_blocks_do_not_show(monkeypatch):
     whole = kernel_features(VIEWS, EVERY_ROW[:20], WIDTH).spectrum
-    monkeypatch.setattr(module, "BLOCK", 9)
+    monkeypatch.setattr(module, "GRAM_ROWS", 9)
+    monkeypatch.setattr(module, "PIECE", 70)
     np.testing.assert_allclose(
         kernel_features(VIEWS, EVERY_ROW[:20], WIDTH).spectrum, whole, rtol=1e-6
     )
@@ -113,3 +139,67 @@ def test_identical_rows_have_no_features_to_tell_them_apart():
     np.testing.assert_allclose(features.Phi, 0, atol=1e-6)
     np.testing.assert_allclose(features.spectrum, 0, atol=1e-10)
     assert np.isfinite(features.map({"only": np.zeros((2, 3), dtype=np.float32)})).all()
+
+
+def test_leverages_are_those_of_the_hat_matrix():
+    features = kernel_features(VIEWS, EVERY_ROW[:20], WIDTH)
+    Phi = features.Phi.astype(float)
+    for ridge, found in zip(RIDGES, features.leverages.T, strict=True):
+        hat = Phi @ np.linalg.solve(Phi.T @ Phi + 70 * ridge * np.eye(Phi.shape[1]), Phi.T)
+        np.testing.assert_allclose(found, np.diag(hat) + 1 / 70, atol=1e-4)
+
+
+def test_features_that_no_ridge_lets_count_are_left_out(monkeypatch):
+    """Predictions are a product with the hat matrix, which changes by ``q / (1 + q)`` at most."""
+
+    def hat(features):
+        Phi, ridge = features.Phi.astype(float), 70 * min(RIDGES)
+        return Phi @ np.linalg.solve(Phi.T @ Phi + ridge * np.eye(Phi.shape[1]), Phi.T)
+
+    monkeypatch.setattr(module, "LEAST_SHRINKAGE", 0.0)
+    every = kernel_features(VIEWS, EVERY_ROW, 0.01)
+    monkeypatch.setattr(module, "LEAST_SHRINKAGE", 2.0)
+    some = kernel_features(VIEWS, EVERY_ROW, 0.01)
+    assert 3 < some.Phi.shape[1] < every.Phi.shape[1] - 2
+    change = np.linalg.norm(hat(every) - hat(some), 2)
+    assert 0.1 < change < 2 / 3
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
+def test_a_cut_of_the_rows_does_not_show(seed, n_blocks):
+    parts = cuts(np.random.default_rng(seed), 70, n_blocks)
+    blocks = [{name: X[part] for name, X in VIEWS.items()} for part in parts]
+    landmarks = {name: X[:20] for name, X in VIEWS.items()}
+    kernel, column = module.kernel_features(CutRows(), blocks, landmarks, WIDTH)
+    whole = kernel_features(VIEWS, EVERY_ROW[:20], WIDTH)
+    np.testing.assert_allclose(kernel.spectrum, whole.spectrum, rtol=1e-4)
+    Phi = np.concatenate([block.Phi for block in column])
+    np.testing.assert_allclose(Phi @ Phi.T, inner_products(whole), atol=1e-4)
+    leverages = np.concatenate([block.leverages for block in column])
+    np.testing.assert_allclose(leverages, whole.leverages, atol=1e-4)
+
+
+def test_rows_may_be_represented_piece_by_piece(monkeypatch):
+    """Raw rows and the way to represent them lead where the representations do."""
+    monkeypatch.setattr(module, "GRAM_ROWS", 16)
+    raw = np.hstack(list(VIEWS.values()))
+    landmarks = {name: X[:20] for name, X in VIEWS.items()}
+
+    def represent(rows):
+        return {"first": rows[:, :4], "second": rows[:, 4:]}
+
+    _, found = module.kernel_features(RowsInMemory(), raw, landmarks, WIDTH, represent)
+    whole = kernel_features(VIEWS, EVERY_ROW[:20], WIDTH)
+    np.testing.assert_allclose(found.Phi, whole.Phi, atol=1e-5)
+
+
+def test_tensors_agree():
+    torch = pytest.importorskip("torch")
+    tensors = {name: torch.tensor(X) for name, X in VIEWS.items()}
+    landmarks = {name: X[:20] for name, X in tensors.items()}
+    kernel, found = module.kernel_features(RowsInMemory(), tensors, landmarks, WIDTH)
+    whole = kernel_features(VIEWS, EVERY_ROW[:20], WIDTH)
+    np.testing.assert_allclose(kernel.spectrum, whole.spectrum, rtol=1e-4)
+    np.testing.assert_allclose(found.Phi @ found.Phi.T, inner_products(whole), atol=1e-4)
+    np.testing.assert_allclose(found.leverages, whole.leverages, atol=1e-4)

@@ -1,21 +1,59 @@
 """Leave-one-out in closed form equals leaving one out."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import LeaveOneOut as EachOut
+from tests.core.cut_rows import CutRows, cuts
 
-from viewmend.core.mend.kernel_features import KernelFeatures
-from viewmend.core.mend.loo_ridge import RIDGES, leave_one_out_ridge
+from viewmend.core.common.rows import RowsInMemory
+from viewmend.core.mend import loo_ridge
+from viewmend.core.mend.blocks import MendBlock, ViewRows
+from viewmend.core.mend.loo_ridge import RIDGES, RidgeFit, leverages_of, regress_views
 
 RNG = np.random.default_rng(0)
 N_ROWS = 40
 
 
-def rotated(X):
+@dataclass
+class Rotated:
     """Features of which the columns are orthogonal and sum to zero, as `kernel_features` gives."""
+
+    Phi: np.ndarray
+    spectrum: np.ndarray
+
+    def view(self, rows, ridges):
+        leverages = leverages_of(self.Phi, self.spectrum, len(self.Phi), ridges)
+        return ViewRows(rows, self.Phi, leverages)
+
+
+@dataclass
+class Found:
+    """A regression on one view, with left-out scores of its rows."""
+
+    fit: RidgeFit
+    scores: np.ndarray
+
+    def __getattr__(self, name):
+        return getattr(self.fit, name)
+
+
+def rotated(X):
     U, s, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    return KernelFeatures((U * s)[:, ::-1], (s**2)[::-1], map=None)
+    return Rotated((U * s)[:, ::-1], (s**2)[::-1])
+
+
+def leave_one_out_ridge(features, T, ridges=RIDGES, known=None):
+    """The regression on one view that all rows have."""
+    classes = np.zeros(len(T), dtype=int) if known is None else np.where(known, 0, -1)
+    view = features.view(np.arange(len(T)), ridges)
+    block = MendBlock(np.ones((len(T), 1), dtype=bool), (view,))
+    (fit,), Z = regress_views(RowsInMemory(), block, [features.spectrum], T, classes, ridges)
+    return Found(fit, Z[:, 0])
 
 
 X = RNG.normal(size=(N_ROWS, 6)) * 0.3
@@ -86,7 +124,7 @@ def test_targets_that_sum_to_one_have_scores_that_do():
 
 
 def test_single_precision_features_agree():
-    rough = KernelFeatures(FEATURES.Phi.astype(np.float32), FEATURES.spectrum, map=None)
+    rough = Rotated(FEATURES.Phi.astype(np.float32), FEATURES.spectrum)
     exact, found = (leave_one_out_ridge(features, T) for features in (FEATURES, rough))
     assert exact.ridge == found.ridge
     np.testing.assert_allclose(found.scores, exact.scores, atol=1e-5)
@@ -129,3 +167,75 @@ def test_rows_with_a_target_are_left_out_also_beside_rows_without():
     found = leave_one_out_ridge(FEATURES, T, (1e-2,), known=known)
     expected = refit_without_each(X[known], T[known], 1e-2)
     np.testing.assert_allclose(found.scores[known], expected, atol=1e-5)
+
+
+# ------------------------------------------------------------------ views and engines
+
+OBSERVED = RNG.random((N_ROWS, 2)) < 0.7
+OBSERVED[:, 1] |= ~OBSERVED[:, 0]
+WIDE = np.column_stack([X, X**2])
+VIEWS = [rotated(WIDE[OBSERVED[:, 0], :6]), rotated(WIDE[OBSERVED[:, 1], 4:])]
+SPECTRA = [features.spectrum for features in VIEWS]
+
+
+def block_of(part, convert=np.asarray):
+    """Some rows of two views, each without those that it misses."""
+    views = []
+    for v, features in enumerate(VIEWS):
+        seen = np.flatnonzero(OBSERVED[:, v])
+        here = (seen >= part.start) & (seen < part.stop)
+        whole = features.view(seen, RIDGES)
+        views.append(
+            ViewRows(
+                convert(seen[here] - part.start),
+                convert(whole.Phi[here]),
+                convert(whole.leverages[here]),
+            )
+        )
+    return MendBlock(convert(OBSERVED[part]), tuple(views))
+
+
+WHOLE = block_of(slice(0, N_ROWS))
+SOME = np.where(RNG.random(N_ROWS) < 0.8, 0, -1)
+
+
+@pytest.mark.parametrize("classes", [np.zeros(N_ROWS, dtype=int), SOME], ids=["all", "some"])
+class TestEngines:
+    def test_every_view_is_regressed_on_its_own(self, classes):
+        fits, Z = regress_views(RowsInMemory(), WHOLE, SPECTRA, T, classes)
+        assert not Z[~OBSERVED].any()
+        for v, features in enumerate(VIEWS):
+            seen = OBSERVED[:, v]
+            alone = leave_one_out_ridge(features, T[seen], known=classes[seen] >= 0)
+            np.testing.assert_allclose(Z[seen, v], alone.scores, atol=1e-10)
+            np.testing.assert_allclose(fits[v].coefficients, alone.coefficients, atol=1e-10)
+            assert fits[v].r2 == pytest.approx(alone.r2)
+
+    @settings(max_examples=15, deadline=None)
+    @given(seed=st.integers(0, 2**32 - 1), n_blocks=st.integers(1, 5))
+    def test_a_cut_of_the_rows_does_not_show(self, classes, seed, n_blocks):
+        parts = cuts(np.random.default_rng(seed), N_ROWS, n_blocks)
+        columns = [[array[part] for part in parts] for array in (T, classes)]
+        blocks = [block_of(part) for part in parts]
+        fits, Z = regress_views(CutRows(), blocks, SPECTRA, *columns)
+        expected, whole = regress_views(RowsInMemory(), WHOLE, SPECTRA, T, classes)
+        np.testing.assert_allclose(np.concatenate(Z), whole, atol=1e-10)
+        for one, other in zip(fits, expected, strict=True):
+            assert one.ridge == other.ridge
+            np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-9)
+
+    def test_pieces_do_not_show(self, classes, monkeypatch):
+        _, whole = regress_views(RowsInMemory(), WHOLE, SPECTRA, T, classes)
+        monkeypatch.setattr(loo_ridge, "PIECE", 50)
+        _, Z = regress_views(RowsInMemory(), WHOLE, SPECTRA, T, classes)
+        np.testing.assert_allclose(Z, whole, atol=1e-10)
+
+    def test_tensors_agree(self, classes):
+        torch = pytest.importorskip("torch")
+        block = block_of(slice(0, N_ROWS), lambda array: torch.tensor(array.copy()))
+        fits, Z = regress_views(
+            RowsInMemory(), block, SPECTRA, torch.tensor(T), torch.tensor(classes)
+        )
+        expected, whole = regress_views(RowsInMemory(), WHOLE, SPECTRA, T, classes)
+        np.testing.assert_allclose(Z, whole, atol=1e-10)
+        assert [fit.ridge for fit in fits] == [fit.ridge for fit in expected]

@@ -6,10 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 from scipy.stats import ortho_group
+from tests.core.cut_rows import CutRows, cuts
 
+from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.common.scaling import unit_rows
 from viewmend.core.mend import representations
-from viewmend.core.mend.representations import REPRESENTATIONS, represent
+from viewmend.core.mend.representations import REPRESENTATIONS, component_rows, represent
 
 RNG = np.random.default_rng(0)
 # Positive and skewed, as counts are, so that no representation is a special case of another.
@@ -19,9 +21,13 @@ OF_COLUMNS = ["standard", "standard_unit"]
 OF_ANGLES = ["unit", "centred_unit", "half_whitened"]
 
 
+def fit(name, X):
+    return represent(RowsInMemory(), X, [name], component_rows(X))[name]
+
+
 def mapped(name, X):
     """Rows as the representation fitted to them sees them, in double precision."""
-    return REPRESENTATIONS[name](X)(X).astype(np.float64)
+    return fit(name, X)(X).astype(np.float64)
 
 
 def others(names):
@@ -122,7 +128,7 @@ def half_whitened_by_svd(X):
 def test_half_whitened_equals_a_plain_svd(n_rows, deviations, expected):
     data = np.random.default_rng(1).normal(size=(n_rows, len(deviations))) * deviations + 0.2
     rows, q = half_whitened_by_svd(data)
-    fitted = REPRESENTATIONS["half_whitened"](data)
+    fitted = fit("half_whitened", data)
     assert fitted.linear.shape[1] == q
     assert q == expected or (expected is None and 3 < q < 64)
     np.testing.assert_allclose(pdist(fitted(data)), pdist(rows), atol=1e-5)
@@ -136,7 +142,7 @@ def test_zero_columns_change_the_route_and_not_the_answer():
 
 def test_components_are_no_more_than_the_rank():
     flat = X[:, :1] * [1.0, 0.0, 0.5] + X[:, 1:2] * [0.0, 1.0, 0.5]
-    fitted = REPRESENTATIONS["half_whitened"](flat)
+    fitted = fit("half_whitened", flat)
     # Directions within a plane lie on an arc, whose centred points span the plane.
     assert fitted.linear.shape[1] == 2
     np.testing.assert_allclose(pdist(fitted(flat)), pdist(half_whitened_by_svd(flat)[0]), atol=1e-4)
@@ -147,7 +153,7 @@ def test_components_are_no_more_than_the_rank():
 
 @pytest.mark.parametrize("name", REPRESENTATIONS)
 def test_rows_are_mapped_one_by_one(name):
-    fitted = represent(X, [name])[name]
+    fitted = fit(name, X)
     rows = RNG.permutation(60)[:13]
     np.testing.assert_allclose(fitted(X)[rows], fitted(X[rows]), atol=1e-6)
     np.testing.assert_allclose(fitted(X)[rows[:1]], fitted(X[rows[:1]]), atol=1e-6)
@@ -193,11 +199,44 @@ def test_sampled_components_are_close_to_those_of_all_rows(monkeypatch):
     assert np.corrcoef(sampled, full)[0, 1] > 0.99
     # The sample is chosen by content, so the order of the rows does not choose the components.
     order = RNG.permutation(900)
-    again = REPRESENTATIONS["half_whitened"](data[order])(data)
+    again = fit("half_whitened", data[order])(data)
     np.testing.assert_allclose(pdist(again), sampled, atol=1e-5)
 
 
 def test_represent_keeps_the_order_asked_for():
-    fitted = represent(X, ["standard", "unit"])
+    fitted = represent(RowsInMemory(), X, ["standard", "unit"], X)
     assert list(fitted) == ["standard", "unit"]
     np.testing.assert_array_equal(fitted["unit"](X), mapped("unit", X))
+
+
+# ------------------------------------------------------------------ engines
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
+def test_a_cut_of_the_rows_does_not_show(seed, n_blocks):
+    parts = cuts(np.random.default_rng(seed), 60, n_blocks)
+    blocks = [X[part] for part in parts]
+    whole = represent(RowsInMemory(), X, REPRESENTATIONS, X)
+    for name, fitted in represent(CutRows(), blocks, REPRESENTATIONS, X).items():
+        found = np.concatenate([fitted(block) for block in blocks])
+        np.testing.assert_allclose(found, whole[name](X), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_tensors_agree(kind, offset):
+    torch = pytest.importorskip("torch")
+    rows = np.vstack([X + offset, np.zeros(7)]).astype(kind)
+    tensor = torch.tensor(rows)
+    whole = represent(RowsInMemory(), rows, REPRESENTATIONS, rows)
+    for name, fitted in represent(RowsInMemory(), tensor, REPRESENTATIONS, rows).items():
+        assert fitted(tensor).dtype == torch.float32
+        np.testing.assert_allclose(fitted(tensor), whole[name](rows), atol=3e-5)
+
+
+def test_pieces_do_not_show(monkeypatch):
+    whole = represent(RowsInMemory(), X, REPRESENTATIONS, X)
+    monkeypatch.setattr(representations, "PIECE", 40)
+    for name, fitted in represent(RowsInMemory(), X, REPRESENTATIONS, X).items():
+        np.testing.assert_allclose(fitted(X), whole[name](X), atol=1e-6)

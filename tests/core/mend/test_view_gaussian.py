@@ -1,21 +1,30 @@
 """One Gaussian per class over the scores of all views, against SciPy's."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 from scipy.stats import multivariate_normal
+from tests.core.cut_rows import CutRows, cuts
 
+from viewmend.core.common.rows import RowsInMemory
+from viewmend.core.mend import view_gaussian
+from viewmend.core.mend.blocks import MendBlock
 from viewmend.core.mend.view_gaussian import (
     PRIOR_PAIRS,
     ViewGaussian,
-    fit_view_gaussian,
     log_posterior,
     observed_patterns,
 )
 
 N_SAMPLES, N_VIEWS, N_CLASSES = 200, 3, 3
 PRIOR = np.array([0.5, 0.3, 0.2])
+
+
+def fit_view_gaussian(Z, observed, classes, prior, shrinkage):
+    block = MendBlock(observed, ())
+    return view_gaussian.fit_view_gaussian(RowsInMemory(), block, Z, classes, prior, shrinkage)
 
 
 def sample_scores(seed=0, n_samples=N_SAMPLES):
@@ -174,13 +183,48 @@ def test_a_class_that_a_view_never_shows_has_the_mean_of_all():
     np.testing.assert_allclose(means[2].reshape(N_VIEWS, -1)[1], hidden[seen[:, 1], 1].mean(axis=0))
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+def test_estimates_do_not_depend_on_the_cut(seed, n_blocks):
+    rng = np.random.default_rng(seed)
+    parts = cuts(rng, N_SAMPLES, n_blocks)
+    classes = np.where(rng.random(N_SAMPLES) < 0.2, -1, CLASSES)
+    whole = fit_view_gaussian(Z, OBSERVED, classes, PRIOR, 0.1)
+    columns = [[array[part] for part in parts] for array in (Z, classes)]
+    blocks = [MendBlock(OBSERVED[part], ()) for part in parts]
+    found = view_gaussian.fit_view_gaussian(CutRows(), blocks, *columns, PRIOR, 0.1)
+    np.testing.assert_allclose(found.means, whole.means, atol=1e-12)
+    np.testing.assert_allclose(found.covariance, whole.covariance, atol=1e-12)
+    posterior = [log_posterior(found, Z[part], OBSERVED[part]) for part in parts]
+    np.testing.assert_allclose(
+        np.concatenate(posterior), log_posterior(whole, Z, OBSERVED), atol=1e-8
+    )
+
+
+@pytest.mark.parametrize(("kind", "tolerance"), [("float64", 1e-9), ("float32", 1e-4)])
+def test_tensors_agree(kind, tolerance):
+    torch = pytest.importorskip("torch")
+    scores, seen, classes = (
+        torch.tensor(Z.astype(kind)),
+        torch.tensor(OBSERVED),
+        torch.tensor(CLASSES),
+    )
+    found = fit_view_gaussian(scores, seen, classes, PRIOR, 0.1)
+    np.testing.assert_allclose(found.covariance, GAUSSIAN.covariance, atol=tolerance)
+    np.testing.assert_allclose(
+        log_posterior(found, scores, seen), log_posterior(GAUSSIAN, Z, OBSERVED), atol=tolerance
+    )
+
+
 # ------------------------------------------------------------------ patterns
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 4))
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.sampled_from([1, 2, 4, 31, 32, 70, 100]))
 def test_patterns_partition_the_samples(seed, n_samples, n_views):
-    observed = np.random.default_rng(seed).random((n_samples, n_views)) < 0.5
+    rng = np.random.default_rng(seed)
+    # Rows come more than once, also where there are many views.
+    observed = (rng.random((n_samples, n_views)) < 0.5)[rng.integers(n_samples, size=n_samples)]
     patterns, groups = zip(*observed_patterns(observed), strict=True)
     np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(n_samples))
     for views, rows in zip(patterns, groups, strict=True):

@@ -7,6 +7,8 @@ import scipy.linalg
 import scipy.sparse
 from scipy.sparse import issparse, sparray
 
+from viewmend.backend.namespace import Array, array_namespace
+
 
 def block_cg(A: sparray, B: np.ndarray, tol: float = 1e-6, max_iter: int = 1000) -> np.ndarray:
     """Solution of ``A X = B`` by conjugate gradients, all columns in one pass over ``A``.
@@ -57,6 +59,8 @@ def harmonic_labels(
     return F
 
 
-def column_ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def column_ratio(a: Array, b: Array) -> Array:
     """``a / b`` where ``b`` is positive, else zero: a column that is solved moves no further."""
-    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+    xp = array_namespace(a, b)
+    positive = b > 0
+    return xp.where(positive, a / xp.where(positive, b, xp.ones_like(b)), xp.zeros_like(a))

@@ -78,6 +78,18 @@ class Graph:
         )
         return product if B.ndim == 2 else product[:, 0]
 
+    def add_product(self, B: Array, factor: float, out: Array) -> None:
+        """Add ``factor W B`` to ``out`` (n_rows, c), of the float type of ``B`` (n_columns, c)."""
+        expected = (self.n_columns, *B.shape[1:]), (self.shape[0], *B.shape[1:])
+        if (tuple(B.shape), tuple(out.shape)) != expected or B.ndim != 2:
+            msg = (
+                f"a graph of shape {self.shape} multiplies ({self.n_columns}, c) to "
+                f"({self.shape[0]}, c), got {tuple(B.shape)} and {tuple(out.shape)}"
+            )
+            raise ValueError(msg)
+        graph = (self.indptr, self.indices, self.data)
+        kernels_for(self.data, B, out).add_product(graph, B, factor, out)
+
     def row_sums(self) -> Array:
         """Sum of the weights of every row, (n_rows,) of float64."""
         return kernels_for(self.data).row_sums(self.indptr, self.data)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
-from viewmend.backend.namespace import Array, array_namespace
-from viewmend.core.common.linear_systems import block_cg
+from viewmend.backend.graphs import kernels_for
+from viewmend.backend.namespace import Array, array_namespace, fetched
+from viewmend.core.common.linear_systems import block_cg, column_ratio
 from viewmend.core.graphs.graph import Graph
 
-# Largest change of a sample's soft labels in one step, relative to the largest of them, at which
-# the steps end; the steps between two looks at it, and the most steps.
-ENOUGH = 1e-3
-STEPS_UNASKED = 4
-MOST_STEPS = 2000
-# Soft labels below this are as good as none.
-SMALLEST = 1e-30
+# Steps end when none changes the soft labels of a sample by more than this share of their largest;
+# the steps between two looks at it, the steps without groups of samples, the most steps.
+ENOUGH = 3e-3
+STEPS_UNASKED = 3
+ROUGH_STEPS = 6
+MOST_STEPS = 1000
 
 
 def normalise_graph(graph: csr_array) -> csr_array:
@@ -91,33 +91,105 @@ def spread_over(
         Soft labels, none of them negative; zero for samples that no label of the column reaches.
     """
     xp = array_namespace(Y)
-    degrees = sum(scale * graph.row_sums() for scale, graph in parts)
-    # Without edges there is nothing to divide by, and the labels stay as they are.
-    degrees = xp.where(degrees > 0, degrees, xp.ones_like(degrees))[:, None]
-    root = xp.astype(xp.sqrt(degrees), xp.float32)
-    # With F = D^{1/2} G it is G = spreading D^{-1} W G + B: means over neighbours.
-    B = xp.astype(Y, xp.float32) / root
-    shrink = xp.astype(spreading / degrees, xp.float32)
+    system = _System.of(parts, spreading)
+    root = xp.sqrt(system.degrees)[:, None]
+    B = root * xp.astype(Y, xp.float32)
+    reached = _reached(parts, Y)
+    if start is None:
+        G = _solve(system, B, xp.zeros_like(B), _Groups.none(B), ROUGH_STEPS)
+    else:
+        G = xp.astype(start, xp.float32) * reached / root
+    G = _solve(system, B, G, _Groups.of(system, G), MOST_STEPS)
+    return xp.maximum(G, xp.zeros_like(G)) * root * reached
 
-    def mean(G: Array) -> Array:
-        return shrink * sum(scale * graph.multiply(G) for scale, graph in parts)
 
-    before = B if start is None else start * _reached(parts, Y) / root
-    G = mean(before) + B
-    factor = 2.0
-    for step in range(MOST_STEPS):
-        factor = 1 / (1 - spreading**2 * factor / 4)
-        before, G = G, factor * (mean(G) + B - before) + before
-        if step % STEPS_UNASKED == 0 and float(_largest_change(before, G, xp)) < ENOUGH:
+@dataclass(frozen=True)
+class _System:
+    """``(D - spreading W) G = D^{1/2} Y``, of which ``F = D^{1/2} G`` are the soft labels.
+
+    ``W`` is the sum of the parts, ``degrees`` (n_samples,) of float32 the diagonal of ``D``.
+    """
+
+    parts: Sequence[tuple[float, Graph]]
+    degrees: Array
+    spreading: float
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[float, Graph]], spreading: float) -> _System:
+        degrees = sum(scale * graph.row_sums() for scale, graph in parts)
+        xp = array_namespace(degrees)
+        # Without edges there is nothing to divide by, and the labels stay as they are.
+        degrees = xp.where(degrees > 0, degrees, xp.ones_like(degrees))
+        return cls(parts, xp.astype(degrees, xp.float32), spreading)
+
+    def multiply(self, G: Array) -> Array:
+        out = self.degrees[:, None] * G
+        for scale, graph in self.parts:
+            graph.add_product(G, -self.spreading * scale, out)
+        return out
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Samples that nearly share their soft labels, whose error is found for all of them at once.
+
+    ``groups`` (n_samples,) of int, -1 for none, are those of their largest label. ``inverse``
+    (n_groups, n_groups) is that of the system with every group as one sample. Errors that are
+    constant over a class are the slowest to fade otherwise.
+    """
+
+    groups: Array
+    inverse: Array
+
+    @classmethod
+    def none(cls, G: Array) -> _Groups:
+        """No group at all."""
+        xp = array_namespace(G)
+        inverse = xp.zeros((0, 0), dtype=xp.float64, device=G.device)
+        return cls(xp.full(G.shape[:1], -1, dtype=xp.int32, device=G.device), inverse)
+
+    @classmethod
+    def of(cls, system: _System, G: Array) -> _Groups:
+        """Of the largest label in each row of ``G`` (n_samples, n_columns), as many as columns."""
+        xp, n_groups = array_namespace(G), G.shape[1]
+        # Columns are scaled as for the classes: few labels make small numbers.
+        shares = G * column_ratio(xp.ones_like(G[0]), xp.sum(G, axis=0))
+        largest = xp.astype(xp.argmax(shares, axis=1), xp.int32)
+        groups = xp.where(xp.max(shares, axis=1) > 0, largest, -xp.ones_like(largest))
+        numbers = xp.arange(n_groups, dtype=xp.int32, device=G.device)
+        members = xp.astype(groups[:, None] == numbers, xp.float32)
+        coarse = kernels_for(G).group_sums(system.multiply(members), groups, n_groups)
+        # A group without members stands for itself.
+        eye = xp.eye(n_groups, dtype=xp.float64, device=G.device)
+        return cls(groups, xp.linalg.inv(coarse + eye * (xp.sum(members, axis=0) == 0)))
+
+    def corrections(self, R: Array) -> tuple[Array, Array]:
+        """Of every group (n_groups, n_columns) for the residual, and their energy (n_columns,)."""
+        sums = kernels_for(R).group_sums(R, self.groups, self.inverse.shape[0])
+        corrections = self.inverse @ sums
+        return corrections, (sums * corrections).sum(axis=0)
+
+
+def _solve(system: _System, B: Array, G: Array, groups: _Groups, most_steps: int) -> Array:
+    """Conjugate gradients for all columns at once, from ``G``; each has steps of its own.
+
+    The error of a residual is guessed from the degrees and from the groups.
+    """
+    xp, kernels = array_namespace(B), kernels_for(B)
+    R = B - system.multiply(G)
+    P, energy, changes = xp.zeros_like(R), xp.ones_like(B[0]), []
+    for _ in range(most_steps):
+        corrections, coarse_energy = groups.corrections(R)
+        energy_before, energy = energy, kernels.energies(R, system.degrees) + coarse_energy
+        beta = column_ratio(energy, energy_before)
+        kernels.cg_direction(P, R, system.degrees, (groups.groups, corrections), beta)
+        Q = system.multiply(P)
+        steps = column_ratio(energy, kernels.column_dots(P, Q))
+        changes.append(kernels.cg_step(G, R, P, Q, steps))
+        # A GPU is idle while the host waits for a number, so that it looks at several at once.
+        if len(changes) % STEPS_UNASKED == 0 and max(fetched(changes[-STEPS_UNASKED:])) < ENOUGH:
             break
-    return xp.maximum(G, xp.zeros_like(G)) * root
-
-
-def _largest_change(before: Array, G: Array, xp: Any) -> Array:
-    """Of any row, relative to its largest entry."""
-    size = xp.max(xp.abs(G), axis=1)
-    change = xp.max(xp.abs(G - before), axis=1)
-    return xp.max(change / xp.maximum(size, xp.full_like(size, SMALLEST)))
+    return G
 
 
 def _reached(parts: Sequence[tuple[float, Graph]], Y: Array) -> Array:

@@ -22,7 +22,7 @@ RANK_TOLERANCE = 1e-6
 LEAST_SHRINKAGE = 1e-3
 # Entries of the kernel worked on at a time: in NumPy, as many as a cache holds; and elsewhere.
 PIECE, LARGE_PIECE = 1 << 18, 1 << 26
-# Rows whose products are summed in float32, before they are added to sums in float64.
+# Rows whose products are summed at a time.
 GRAM_ROWS = 1024
 # Partial sums over the rows: enough for many threads, few enough to cost no memory.
 N_PARTS = 8
@@ -210,7 +210,7 @@ def kernel_rows(block: Any, kernel: Kernel) -> tuple[Array, Sums]:
     xp = array_namespace(some)
     shape = (len(some), len(kernel.centre))
     K = xp.empty(shape, dtype=xp.float32, device=some.device)
-    centre = beside(kernel.centre, K)
+    centre = xp.asarray(kernel.centre, dtype=xp.float64, device=K.device)
 
     def work(parts: list[slice]) -> Sums:
         gram = xp.zeros((shape[1], shape[1]), dtype=xp.float64, device=K.device)
@@ -218,10 +218,11 @@ def kernel_rows(block: Any, kernel: Kernel) -> tuple[Array, Sums]:
         for part in parts:
             points = _piece(block, part, kernel.represent)
             mean_kernel(points, kernel.landmarks, kernel.scales, K[part])
-            gaps = K[part] - centre
-            # Of a matrix and its transpose, half is computed.
+            # In double precision, because the ridge is compared with the small eigenvalues. Of a
+            # product with its own transpose, half is computed.
+            gaps = xp.astype(K[part], xp.float64) - centre
             gram += gaps.T @ gaps
-            sums += total(gaps)
+            sums += xp.sum(gaps, axis=0)
         return {"gram": gram, "total": sums}
 
     done = for_each(work, _dealt(shape[0]), xp)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from viewmend.backend.namespace import Array, array_namespace
-from viewmend.backend.threads import for_each, row_blocks
+from viewmend.backend.threads import for_each, parallel_map, row_blocks
 from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.small_sums import beside, on_host, total
 from viewmend.core.mend.blocks import MendBlock, ViewRows
@@ -132,12 +132,10 @@ def regress_views(
     grams = {}
     if partial:
         grams = on_host(rows.sums(gram_sums, blocks, T, classes, shared=partial))
-    tried = [
-        _solved(of_view, _shrunk(spectrum, of_view.n_known, ridges), None)
-        if of_view.is_whole
-        else _on_own_axes(of_view, grams[f"gram {v}"], ridges)
-        for v, (of_view, spectrum) in enumerate(zip(targets, spectra, strict=True))
-    ]
+    tried = parallel_map(
+        lambda v: _solved(targets[v], spectra[v], grams.get(f"gram {v}"), ridges),
+        range(len(spectra)),
+    )
     errors = on_host(rows.sums(error_sums, blocks, T, classes, shared=tried))
     chosen = [each.only(int(np.argmin(errors[f"errors {v}"]))) for v, each in enumerate(tried)]
     fits = tuple(one.fit(targets[v], errors[f"errors {v}"], ridges) for v, one in enumerate(chosen))
@@ -320,25 +318,29 @@ class _Targets:
         )
 
 
-def _on_own_axes(targets: _Targets, gram: np.ndarray, ridges: Sequence[float]) -> Tried:
-    """The features are orthogonal over all rows, not over some: rotate anew for those known."""
-    centred = gram - targets.n_known * np.outer(targets.features, targets.features)
-    spectrum, rotation = scipy.linalg.eigh(centred)
-    shrunk = _shrunk(np.maximum(spectrum, 0), targets.n_known, ridges)
-    return _solved(targets, shrunk, Axes(targets.features, rotation, shrunk, targets.n_known))
+def _solved(
+    targets: _Targets, spectrum: np.ndarray, gram: np.ndarray | None, ridges: Sequence[float]
+) -> Tried:
+    """Coefficients for every ridge, on features with the diagonal Gram ``spectrum``.
 
-
-def _solved(targets: _Targets, shrunk: np.ndarray, axes: Axes | None) -> Tried:
-    """Coefficients for every ridge."""
-    if axes is None:
-        coefficients = shrunk[:, :, None] * targets.products[:, None]
-        centre = np.zeros(len(shrunk))
-    else:
-        turned = shrunk[:, :, None] * (axes.rotation.T @ targets.products)[:, None]
-        coefficients, centre = np.tensordot(axes.rotation, turned, axes=1), axes.centre
+    That is of all rows. Over some of them the features are not orthogonal, so that their ``gram``
+    is needed, and axes of their own.
+    """
     mean = targets.mean + 1 / len(targets.mean)
+    if gram is None:
+        shrunk = _shrunk(spectrum, targets.n_known, ridges)
+        coefficients = shrunk[:, :, None] * targets.products[:, None]
+        return Tried(coefficients, np.tile(mean, (len(ridges), 1)), slice(None), None)
+    centre = targets.features
+    gram = gram - targets.n_known * np.outer(centre, centre)
+    spectrum, rotation = scipy.linalg.eigh(gram, driver="evd")
+    shrunk = _shrunk(np.maximum(spectrum, 0), targets.n_known, ridges)
+    turned = shrunk[:, :, None] * (rotation.T @ targets.products)[:, None]
+    coefficients = np.tensordot(rotation, turned, axes=1)
     intercepts = mean - np.tensordot(centre, coefficients, axes=1)
-    return Tried(coefficients, intercepts, slice(None), axes)
+    return Tried(
+        coefficients, intercepts, slice(None), Axes(centre, rotation, shrunk, targets.n_known)
+    )
 
 
 def _shrunk(spectrum: np.ndarray, n_rows: float, ridges: Sequence[float]) -> np.ndarray:

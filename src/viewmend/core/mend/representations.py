@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from viewmend.backend.namespace import Array, array_namespace, is_numpy
-from viewmend.backend.threads import for_each, row_blocks
+from viewmend.backend.threads import for_each, row_blocks, serial_blas
 from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.scaling import unit_rows as unit_rows_in_numpy
@@ -154,7 +154,9 @@ def half_whitened(_moments: Moments, sample: np.ndarray) -> Representation:
     """
     rows = unit_rows(sample.astype(np.float64))
     centre = rows.mean(axis=0)
-    deviations, components = _principal_components(rows - centre)
+    # On one thread, as everywhere: the digits must not depend on their number.
+    with serial_blas():
+        deviations, components = _principal_components(rows - centre)
     return Representation("unit", centre, components / np.sqrt(deviations), unit=True)
 
 

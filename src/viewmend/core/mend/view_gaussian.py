@@ -82,7 +82,7 @@ def log_posterior(gaussian: ViewGaussian, Z: Array, observed: Array) -> Array:
     largest entry of each row (n_rows, n_classes) is zero.
     """
     xp = array_namespace(Z)
-    flat = xp.reshape(Z, (Z.shape[0], -1))
+    flat = xp.reshape(Z, (Z.shape[0], Z.shape[1] * Z.shape[2]))
     scores = xp.empty((Z.shape[0], Z.shape[2]), dtype=Z.dtype, device=Z.device)
     for views, here in observed_patterns(observed):
         directions, offsets = _discriminant(gaussian, views)
@@ -138,7 +138,7 @@ def residual_sums(block: MendBlock, Z: Array, classes: Array, means: np.ndarray)
     there = xp.astype(block.observed & (classes >= 0)[:, None], Z.dtype)
     # Missing residuals are zero, so one product sums over the samples of every pair of views.
     residuals = (Z - xp.reshape(centres, Z.shape)) * there[:, :, None]
-    flat = _double(xp.reshape(residuals, (Z.shape[0], -1)))
+    flat = _double(xp.reshape(residuals, (Z.shape[0], Z.shape[1] * Z.shape[2])))
     return {"products": flat.T @ flat}
 
 
