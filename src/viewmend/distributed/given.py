@@ -38,12 +38,13 @@ class BlockRules:
 
     ``possible`` are the values that it can follow, of the parameters of which it cannot follow all;
     the first of them is the remedy. Parameters ``after_rounds`` change no round. ``rounds`` is the
-    parameter that says how many there are.
+    parameter that says how many there are. ``check_prior`` refuses class priors that are none.
     """
 
     possible: Mapping[str, tuple[Any, ...]]
     after_rounds: frozenset[str]
     rounds: str
+    check_prior: Callable[[ClassPrior, Labels], object] = check_class_prior
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ def gather_input(
     chunks = as_chunks(X, mask, parameters.view_sizes, np.dtype(parameters.dtype))
     given = labels_for(X, dask.compute(y)[0] if is_lazy(y) else y)
     labels = check_labels(given, chunks.n_samples)
-    check_class_prior(parameters.class_prior, labels)
+    rules.check_prior(parameters.class_prior, labels)
     runner = DaskRows(_block_watcher(callbacks))
     # In as few bytes as the classes allow, because they travel with the tasks.
     codes = labels.codes.astype(np.min_scalar_type(-labels.n_classes))
