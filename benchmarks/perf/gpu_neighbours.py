@@ -178,7 +178,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     args = parser().parse_args(argv)
     if args.plain:
-        torch_nearest.FUSED_FROM = sys.maxsize
+        torch_nearest.FUSED_ROWS = sys.maxsize
     rows: list[dict[str, Any]] = []
     print(titles(HEAD))
     with limited(args.threads, args.device):

@@ -41,7 +41,8 @@ class Graph:
         """A graph of arrays that come from elsewhere, which are checked."""
         _check_rows_of_edges(indptr, indices, data)
         _check_indices([indices], [n_columns], "columns of the edges")
-        return cls(indptr, indices, data, n_columns)
+        xp = array_namespace(indices)
+        return cls(indptr, xp.astype(indices, xp.int32, copy=False), data, n_columns)
 
     @classmethod
     def from_scipy(cls, W: csr_array) -> Graph:
@@ -49,7 +50,7 @@ class Graph:
         W = W.copy() if isinstance(W, csr_array) else csr_array(W)
         W.sum_duplicates()
         data = W.data if W.dtype == np.float32 else W.data.astype(np.float64)
-        return cls.of_arrays(W.indptr, W.indices.astype(np.int32), data, W.shape[1])
+        return cls.of_arrays(W.indptr, W.indices, data, W.shape[1])
 
     def to_scipy(self) -> csr_array:
         """The same graph on the host, in float64."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from viewmend.backend.namespace import Array, array_namespace, is_numpy, to_numpy
 from viewmend.backend.threads import for_each, row_blocks, serial_blas
@@ -127,10 +126,11 @@ def kernel_features(
     # K K_m^{-1/2} have inner products K K_m^{-1} K^T, which approximate the kernel of all rows.
     sums = on_host(rows.sums(scale_sums, blocks, shared=(represent, tuple(landmarks))))
     scales = {name: _scale(name, points, sums, width) for name, points in landmarks.items()}
-    among = to_numpy(mean_kernel(landmarks, landmarks, scales)).astype(np.float64)
-    kernel = Kernel(landmarks, scales, among.mean(axis=0), represent)
+    among = mean_kernel(landmarks, landmarks, scales)
+    centre = to_numpy(total(among)) / len(among)
+    kernel = Kernel(landmarks, scales, centre, represent)
     K, products = rows.both(kernel_rows, blocks, shared=kernel)
-    axes = _rotated_axes(kernel, among, on_host(products))
+    axes = _rotated_axes(kernel, among, products)
     return axes, rows.map(feature_rows, K, shared=axes)
 
 
@@ -225,7 +225,7 @@ def kernel_rows(block: Any, kernel: Kernel) -> tuple[Array, Sums]:
             sums += xp.sum(gaps, axis=0)
         return {"gram": gram, "total": sums}
 
-    done = for_each(work, _dealt(shape[0]), xp)
+    done = for_each(work, _dealt(*shape, xp), xp)
     return K, {"n": shape[0], **{what: sum(each[what] for each in done) for what in done[0]}}
 
 
@@ -241,12 +241,17 @@ def feature_rows(K: Array, kernel: KernelMap) -> Features:
             Phi[part] = kernel.features(K[part])
             leverages[part] = leverages_of(Phi[part], kernel.spectrum, kernel.n_rows)
 
-    for_each(work, _dealt(n_rows), xp)
+    for_each(work, _dealt(n_rows, K.shape[1], xp), xp)
     return Features(Phi, leverages)
 
 
-def _dealt(n_rows: int) -> list[list[slice]]:
-    """Blocks of `GRAM_ROWS` rows, dealt into `N_PARTS` hands, whatever the number of threads."""
+def _dealt(n_rows: int, n_landmarks: int, xp: Any) -> list[list[slice]]:
+    """Blocks of `GRAM_ROWS` rows, dealt into `N_PARTS` hands, whatever the number of threads.
+
+    Elsewhere than in NumPy, large blocks one after the other.
+    """
+    if not is_numpy(xp):
+        return [row_blocks(n_rows, n_landmarks, LARGE_PIECE)]
     parts = row_blocks(n_rows, 1, GRAM_ROWS)
     return [parts[i::N_PARTS] for i in range(min(N_PARTS, len(parts)))]
 
@@ -278,35 +283,35 @@ def _scale(name: str, landmarks: Array, sums: dict[str, np.ndarray], width: floa
     return mean / width if mean > 0 else 1.0
 
 
-def _rotated_axes(kernel: Kernel, among: np.ndarray, sums: dict[str, np.ndarray]) -> KernelMap:
+def _rotated_axes(kernel: Kernel, among: Array, sums: Sums) -> KernelMap:
     """The map to principal axes of the whitened kernel, without those that no ridge lets count.
 
     ``among`` (n_landmarks, n_landmarks) is the kernel of the landmarks, ``sums`` those of
-    `kernel_rows`.
+    `kernel_rows`. The decompositions are made where the sums are.
     """
+    xp = array_namespace(sums["gram"])
     n_rows = float(sums["n"])
     mean = sums["total"] / n_rows
-    gram = sums["gram"] - n_rows * np.outer(mean, mean)
+    gram = sums["gram"] - n_rows * mean[:, None] * mean
     # On one thread, as everywhere: the digits must not depend on their number.
     with serial_blas():
-        whitening = _inverse_root(among)
+        whitening = _inverse_root(xp.asarray(among, dtype=xp.float64, device=gram.device))
         # Whitened features are never formed: only their Gram matrix and the combined rotation.
-        spectrum, rotation = scipy.linalg.eigh(whitening.T @ gram @ whitening, driver="evd")
+        spectrum, rotation = xp.linalg.eigh(whitening.T @ gram @ whitening)
+        spectrum = to_numpy(spectrum)
+        # Eigenvalues ascend. One feature at least, also of rows that are all equal.
         counts = spectrum > LEAST_SHRINKAGE * n_rows * min(RIDGES)
-        # One at least, also of rows that are all equal.
-        counts[-1:] = True
-        linear = whitening @ rotation[:, counts]
-    spectrum = np.maximum(spectrum[counts], 0)
-    centre = kernel.centre + mean
+        first = min(len(spectrum) - int(counts.sum()), len(spectrum) - 1)
+        linear = to_numpy(whitening @ rotation[:, first:])
+    spectrum = np.maximum(spectrum[first:], 0)
+    centre = kernel.centre + to_numpy(mean)
     return KernelMap(kernel.landmarks, kernel.scales, centre, linear, spectrum, int(n_rows))
 
 
-def _inverse_root(K: np.ndarray) -> np.ndarray:
+def _inverse_root(K: Array) -> Array:
     """``R`` (m, rank) with ``R R^T`` the pseudo-inverse of a kernel matrix (m, m)."""
-    values, vectors = scipy.linalg.eigh((K + K.T) / 2, driver="evd")
-    in_rank = values > RANK_TOLERANCE * values[-1]
-    return np.asarray(vectors[:, in_rank] / np.sqrt(values[in_rank]))
-
-
-# Until the geometry is written against rows.
-KernelFeatures = Features
+    xp = array_namespace(K)
+    values, vectors = xp.linalg.eigh((K + K.T) / 2)
+    known = to_numpy(values)
+    first = int(np.searchsorted(known, RANK_TOLERANCE * known[-1], side="right"))
+    return vectors[:, first:] / xp.sqrt(values[first:])
