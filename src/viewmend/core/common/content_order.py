@@ -57,6 +57,23 @@ def sample_hashes(views: Sequence[np.ndarray | csr_array], observed: np.ndarray)
     return total
 
 
+def drawn_rows(hashes: np.ndarray, codes: np.ndarray, first: np.ndarray, size: int) -> np.ndarray:
+    """A sample (at most size,) of the rows that does not depend on their order, in canonical order.
+
+    Rows that come ``first`` (n_rows,) of bool are all taken, or those of the smallest ``hashes``
+    (n_rows,) of uint64 where they are more than ``size``. The others follow by their hashes, and
+    count once where they have the same one. ``codes`` (n_rows,) are as in `canonical_order`. Of
+    rows in parts, the sample of the samples of the parts is that of all rows.
+    """
+    order = np.lexsort((codes, hashes))
+    chosen, others = order[first[order]][:size], order[~first[order]]
+    # The first row of every hash: the least code, then the least number.
+    others = others[np.unique(hashes[others], return_index=True)[1]]
+    drawn = np.concatenate([chosen, others[: size - len(chosen)]])
+    # By numbers last, because rows that came first may stand behind their like now.
+    return np.asarray(drawn[np.lexsort((drawn, codes[drawn], hashes[drawn]))])
+
+
 def bottom_rows(
     X: np.ndarray | csr_array, size: int, seed: int = 0, among: np.ndarray | None = None
 ) -> np.ndarray:
