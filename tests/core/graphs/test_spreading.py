@@ -86,6 +86,11 @@ def test_a_start_shortens_the_way_and_changes_nothing(move):
     assert_rows_close(F, solved((W + 0.2 * OTHER).toarray(), Y, 0.95), 0.01)
 
 
+def test_a_start_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(300, 3\) of the labels, got \(300, 1\)"):
+        spread_over([(1.0, to_graph(W))], Y, 0.9, Y[:, :1])
+
+
 def two_parts():
     """Two parts that nothing joins, and a sample alone."""
     W_2 = np.zeros((7, 7))

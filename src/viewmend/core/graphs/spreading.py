@@ -95,6 +95,9 @@ def spread_over(
     array (n_samples, n_columns) of float32
         Soft labels, none of them negative; zero for samples that no label of the column reaches.
     """
+    if start is not None and tuple(start.shape) != tuple(Y.shape):
+        msg = f"start must have the shape {tuple(Y.shape)} of the labels, got {tuple(start.shape)}"
+        raise ValueError(msg)
     xp = array_namespace(Y)
     system = _System.of(parts, spreading)
     root = xp.sqrt(system.degrees)[:, None]
