@@ -66,9 +66,11 @@ def nearest_of_new(
     only the length counts: a GPU searches each representation by itself in less time than it takes
     to measure enough proposals of another one.
     """
-    torch = import_torch()
-    everything = torch.arange(pivot.shape[0], device=pivot.device)
-    return {name: _nearest_rows(mapped(name, everything), k, Q) for name, Q in new.items()}
+    torch, found = import_torch(), {}
+    for name, Q in new.items():
+        everything = torch.arange(pivot.shape[0], device=Q.device)
+        found[name] = _nearest_rows(mapped(name, everything), k, Q)
+    return found
 
 
 class _Proposer(Protocol):
@@ -141,13 +143,13 @@ class _Products:
         scores = self._scores(part)
         n_tiles = scores.shape[1] // TILE
         if n_tiles < 4 * n_wanted:
-            return import_torch().topk(scores, n_wanted, 1).indices
+            return import_torch().topk(scores, n_wanted, 1, sorted=False).indices
         # Rows n_tiles apart make a tile: its maximum is then read as fast as memory allows. The
         # best rows are in as many tiles at most, which are those of largest maximum.
         torch, tiled = import_torch(), scores.view(-1, TILE, n_tiles)
-        tiles = torch.topk(torch.amax(tiled, 1), n_wanted, 1).indices
+        tiles = torch.topk(torch.amax(tiled, 1), n_wanted, 1, sorted=False).indices
         inside = torch.take_along_dim(tiled, tiles[:, None, :], 2)
-        best = torch.topk(inside.flatten(1), n_wanted, 1).indices
+        best = torch.topk(inside.flatten(1), n_wanted, 1, sorted=False).indices
         return best // n_wanted * n_tiles + torch.take_along_dim(tiles, best % n_wanted, 1)
 
     def _scores(self, part: slice) -> Array:

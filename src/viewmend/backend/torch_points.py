@@ -27,13 +27,17 @@ __all__ = ["nearest_points"]
 
 # Points up to which all pairs are measured.
 FEW_POINTS = 2048
-# Points per leaf, at most, and points of near leaves, about, that a point is compared with.
+# Points per leaf, at most, and points of near leaves, about, that a point is compared with: twice
+# as many where there are more columns than these, which leave neighbours more room elsewhere.
 LEAF = 32
 COMPARED = 1536
+FEW_COLUMNS = 16
 # Proposals among them beyond k: their scores are of float32.
 SPARE_POINTS = 5
 # Rounds of power iteration for the direction that a part is cut along; it need not be exact.
 DIRECTION_ROUNDS = 4
+# Points of a part, about, that it is found from.
+DIRECTION_POINTS = 1024
 # A key behind all others: of no row.
 LAST = 2**63 - 1
 
@@ -79,8 +83,10 @@ class _Leaves:
 
     @property
     def n_probes(self) -> int:
-        n_leaves, size = self.numbers.shape
-        return min(-(-COMPARED // size), n_leaves)
+        """Leaves that a point is compared with."""
+        n_leaves, size, n_columns = self.points.shape
+        compared = COMPARED if n_columns <= FEW_COLUMNS else 2 * COMPARED
+        return min(-(-compared // size), n_leaves)
 
 
 def _cut_into_leaves(points: Array) -> _Leaves:
@@ -103,16 +109,19 @@ def _cut_into_leaves(points: Array) -> _Leaves:
 def _along_widest(parts: Array) -> Array:
     """Coordinates (n_parts, size) of the points of each part along its first principal axis."""
     torch = import_torch()
-    centred = parts - parts.mean(1, keepdim=True)
-    covariances = torch.bmm(centred.mT, centred)
+    # Evenly spaced ones: few large products would leave most of a GPU idle.
+    some = parts[:, :: max(parts.shape[1] // DIRECTION_POINTS, 1)]
+    middles = some.mean(1, keepdim=True)
+    some = some - middles
+    covariances = torch.bmm(some.mT, some)
     # The largest column starts the iteration: it is no direction that the points lack.
     widest = torch.argmax(covariances.diagonal(dim1=1, dim2=2), 1)
     axis = torch.take_along_dim(covariances, widest[:, None, None], 2)
     tiny = torch.finfo(parts.dtype).tiny
     for _ in range(DIRECTION_ROUNDS):
-        axis = axis / (torch.amax(axis.abs(), 1, keepdim=True) + tiny)
         axis = torch.bmm(covariances, axis)
-    return torch.bmm(centred, axis)[:, :, 0]
+        axis = axis / (torch.amax(axis.abs(), 1, keepdim=True) + tiny)
+    return torch.bmm(parts - middles, axis)[:, :, 0]
 
 
 def _order_within(keys: Array) -> Array:
@@ -132,7 +141,7 @@ def _near_leaves(leaves: _Leaves, Q: Array) -> Array:
     Q, C = Q.double(), leaves.centres.double()
     squared = torch.addmm(C.square().sum(1), Q, C.mT, alpha=-2) + Q.square().sum(1, keepdim=True)
     gaps = squared.clamp_(min=0).sqrt_().sub_(leaves.radii.double()).float()
-    return torch.topk(gaps, leaves.n_probes, 1, largest=False).indices
+    return torch.topk(gaps, leaves.n_probes, 1, largest=False, sorted=False).indices
 
 
 def _among_leaves(leaves: _Leaves, n_points: int, n_wanted: int) -> Array:
@@ -150,7 +159,8 @@ def _among_leaves(leaves: _Leaves, n_points: int, n_wanted: int) -> Array:
         scores = torch.baddbmm(levels[:, None], A, B.mT, alpha=-2)
         numbers = leaves.numbers[near].flatten(1)[:, None]
         itself = numbers == leaves.numbers[part, :, None]
-        best = torch.topk(scores.masked_fill_(itself, math.inf), n_wanted, 2, largest=False).indices
+        scores.masked_fill_(itself, math.inf)
+        best = torch.topk(scores, n_wanted, 2, largest=False, sorted=False).indices
         found[leaves.numbers[part]] = torch.take_along_dim(numbers, best, 2)
     return found[:n_points]
 
@@ -185,7 +195,7 @@ def _around_queries(leaves: _Leaves, queries: Array, n_wanted: int) -> Array:
         near = _near_leaves(leaves, queries[part])
         gaps = leaves.points[near].flatten(1, 2) - queries[part, None]
         squared = gaps.square_().sum(2) + leaves.excess[near].flatten(1)
-        best = torch.topk(squared, n_wanted, 1, largest=False).indices
+        best = torch.topk(squared, n_wanted, 1, largest=False, sorted=False).indices
         found[part] = torch.take_along_dim(leaves.numbers[near].flatten(1), best, 1)
     return found
 
@@ -199,5 +209,5 @@ def _all_measured(points: Array, queries: Array | None, n_wanted: int) -> Array:
         gaps = torch.cdist(Q[part], points, compute_mode="donot_use_mm_for_euclid_dist")
         if queries is None:
             gaps[:, part].diagonal().fill_(math.inf)
-        found[part] = torch.topk(gaps, n_wanted, 1, largest=False).indices
+        found[part] = torch.topk(gaps, n_wanted, 1, largest=False, sorted=False).indices
     return found

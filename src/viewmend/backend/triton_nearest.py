@@ -92,7 +92,7 @@ class TileMaxima:
     def propose(self, part: slice, n_wanted: int) -> Array:
         """Rows (n_part, n_wanted) of ``X``, for the queries of a slice."""
         best = self._maxima(part)[: part.stop - part.start]
-        scores, tiles = torch.topk(best, min(n_wanted, best.shape[1]), 1)
+        scores, tiles = torch.topk(best, n_wanted, 1, sorted=False)
         return self.order[tiles * TILE + (scores.view(torch.int32) & (TILE - 1))]
 
     def _maxima(self, part: slice) -> Array:
@@ -115,7 +115,7 @@ class TileMaxima:
             queries.rows, queries.scales, queries.norms, places,
             self.data.rows, self.data.scales, self.data.norms, best, n_blocks,
             K=n_columns, BLOCK=block, TILE=TILE, COLUMNS=COLUMNS,
-            num_warps=8 if n_columns > WIDE else 4, num_stages=3,
+            num_warps=8 if n_columns > WIDE else 4, num_stages=4 if n_columns > WIDE else 3,
         )  # fmt: skip
         return best.mT.contiguous()
 

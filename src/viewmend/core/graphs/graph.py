@@ -229,11 +229,14 @@ def symmetric_graph(edges: Edges, n: int) -> Graph:
     return union_of([edges], [rows], n).weighted([1.0])
 
 
-def in_order_of_fit(parts: Sequence[tuple[float, Graph]], order: np.ndarray) -> csr_array:
-    """The sum of some graphs on the host, whose sample ``i`` is sample ``order[i]`` there."""
+def in_order_of_fit(
+    parts: Sequence[tuple[float, Graph]], rows: np.ndarray, n_samples: int
+) -> csr_array:
+    """The sum of some graphs on the host, whose sample ``i`` is sample ``rows[i]`` of all."""
     total = sum(scale * graph.to_scipy() for scale, graph in parts)
-    inverse = np.argsort(order)
-    graph = csr_array(total)[inverse][:, inverse]
+    edges = csr_array(total).tocoo()
+    where = rows[edges.row], rows[edges.col]
+    graph = csr_array((edges.data, where), shape=(n_samples, n_samples))
     graph.sort_indices()
     return graph
 
