@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,16 @@ def total(X: Array, axis: int | tuple[int, ...] | None = 0) -> Array:
     return xp.sum(X, axis=axis, dtype=xp.float64)
 
 
-def summed_in_pieces(work: Callable[[slice], Mapping[str, Any]], rows: Array) -> dict[str, Any]:
-    """Sums over pieces of ``rows`` of the numbers that ``work`` answers by name, on all threads.
+def summed_in_pieces(
+    work: Callable[[slice], Mapping[str, Any]], rows: Array, parts: Sequence[slice] | None = None
+) -> dict[str, Any]:
+    """Sums over ``parts`` of the rows of the numbers that ``work`` answers by name, on all threads.
 
-    Pieces, and the order in which they are added, are the same whatever the number of threads.
+    The order in which they are added is the same whatever the number of threads. The parts are
+    such that a cache holds their rows, unless they are given.
     """
     xp = array_namespace(rows)
-    row_size = int(np.prod(rows.shape[1:]))
-    pieces = for_each(work, blocks_for(rows.shape[0], row_size, xp), xp)
+    if parts is None:
+        parts = blocks_for(rows.shape[0], int(np.prod(rows.shape[1:])), xp)
+    pieces = for_each(work, parts, xp)
     return {name: sum(piece[name] for piece in pieces) for name in pieces[0]}
