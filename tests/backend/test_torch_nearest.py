@@ -24,9 +24,7 @@ def search(X, k=K):
 def search_new(X, Q, k=K):
     """The rows of ``X`` nearest to those of ``Q``, as new rows are looked up."""
     rows = place(X)
-    near = torch_nearest.nearest_of_new(
-        {"unit": place(Q)}, k, rows[:, :1], lambda _, which: rows[which]
-    )
+    near = torch_nearest.nearest_of_new({"unit": place(Q)}, k, lambda _, which: rows[which])
     return found(near["unit"])
 
 

@@ -59,19 +59,14 @@ def neighbour_search(representations: Mapping[str, Array], k: int) -> dict[str, 
 
 
 def nearest_of_new(
-    new: Mapping[str, Array], k: int, pivot: Array, mapped: Callable[[str, Array], Array]
+    new: Mapping[str, Array], k: int, mapped: Callable[[str, slice], Array]
 ) -> dict[str, Nearest]:
     """The ``k`` nearest rows of fit in each representation (n_new, n_features_r) of new rows.
 
-    ``mapped(name, rows)`` gives rows of fit in a representation. Of ``pivot`` (n_fit, n_components)
-    only the length counts: a GPU searches each representation by itself in less time than it takes
-    to measure enough proposals of another one.
+    ``mapped(name, rows)`` gives rows of fit in a representation: a GPU searches all of them in less
+    time than it takes to measure enough proposals of another one.
     """
-    torch, found = import_torch(), {}
-    for name, Q in new.items():
-        everything = torch.arange(pivot.shape[0], device=Q.device)
-        found[name] = _nearest_rows(mapped(name, everything), k, Q)
-    return found
+    return {name: _nearest_rows(mapped(name, slice(None)), k, Q) for name, Q in new.items()}
 
 
 class _Proposer(Protocol):

@@ -9,15 +9,15 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.namespace import Array, array_namespace, is_numpy
 from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.common.rows import Column, RowsInMemory
 from viewmend.core.graphs.graph import GraphUnion, edges_of, union_of
 from viewmend.core.graphs.nearest import (
     Neighbours,
     Pivot,
-    make_pivot,
     neighbour_search,
+    prepare_pivot,
 )
 from viewmend.core.mend.blocks import MendBlock, ViewRows
 from viewmend.core.mend.components import SparseComponents, as_dense_rows, fit_components
@@ -95,9 +95,17 @@ class ComparedRows:
     representations: Mapping[str, Representation]
 
     @cached_property
-    def pivot(self) -> Pivot:
-        """What finds the rows that may be near, made when it is first asked for."""
-        return make_pivot(self.representations, self.X)
+    def pivot(self) -> Pivot | None:
+        """What finds the rows that may be near, made when it is first asked for; None on a GPU."""
+        if not is_numpy(array_namespace(self.X)):
+            return None
+        narrowest = min(self.representations, key=lambda name: self._width(name))
+        return prepare_pivot({narrowest: self.representations[narrowest](self.X)})
+
+    def _width(self, name: str) -> int:
+        """Columns of a representation."""
+        linear = self.representations[name].linear
+        return int(linear.shape[1] if linear.ndim == 2 else self.X.shape[1])
 
     def mapped(self, name: str, rows: Array) -> Array:
         """Some rows in a representation, made when they are asked for: all would fill memory."""

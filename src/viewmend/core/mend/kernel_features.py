@@ -61,7 +61,10 @@ class KernelMap:
 
     def __call__(self, points: Points) -> Array:
         """Features (n_rows, n_features) of float32."""
-        K = mean_kernel(points, self.landmarks, self.scales)
+        return self.features(mean_kernel(points, self.landmarks, self.scales))
+
+    def features(self, K: Array) -> Array:
+        """Features (n_rows, n_features) of rows with kernels ``K`` (n_rows, n_landmarks)."""
         return (K - beside(self.centre, K)) @ beside(self.linear, K)
 
 
