@@ -7,6 +7,7 @@ tile of them and writes only its maximum.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 import triton
@@ -75,15 +76,14 @@ class TileMaxima:
     @classmethod
     def of(cls, X: Array, centre: Array, queries: Array | None) -> TileMaxima:
         n_rows, n_features = X.shape
-        # Shuffled, because neighbours that stand side by side would share a tile.
-        drawn = torch.randperm(n_rows, generator=torch.Generator().manual_seed(0))
-        order = drawn.to(X.device)
+        order, places = _shuffled(n_rows, X.device)
         data = _Halves.empty(triton.cdiv(n_rows, TILE) * TILE, n_features, X.device)
         for start in range(0, n_rows, CONVERTED):
             part = slice(start, min(start + CONVERTED, n_rows))
             data.fill(part, X[order[part]] - centre)
-        places = torch.argsort(order).int() if queries is None else None
-        return cls(data, order, centre, X if queries is None else queries, places)
+        if queries is None:
+            return cls(data, order, centre, X, places)
+        return cls(data, order, centre, queries, None)
 
     @property
     def n_at_once(self) -> int:
@@ -118,6 +118,16 @@ class TileMaxima:
             num_warps=8 if n_columns > WIDE else 4, num_stages=4 if n_columns > WIDE else 3,
         )  # fmt: skip
         return best.mT.contiguous()
+
+
+@lru_cache(maxsize=3)
+def _shuffled(n_rows: int, device: torch.device) -> tuple[Array, Array]:
+    """Rows in an order drawn once and for all, and the place of each row in it.
+
+    Neighbours that stand side by side, or at equal steps, would share a tile.
+    """
+    order = torch.randperm(n_rows, generator=torch.Generator().manual_seed(0))
+    return order.to(device), torch.argsort(order).int().to(device)
 
 
 def squared_distances(Q: Array, X: Array, candidates: Array) -> Array:
