@@ -7,24 +7,22 @@ a list is not full; rows at equal distance are ordered by their index.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from viewmend.backend.compiling import jit
 from viewmend.backend.numba_cpu import SUMS
 
 __all__ = [
+    "GROUP",
     "fill_reverse",
-    "halve_parts",
+    "insert",
+    "is_nearer",
     "keep_nearest",
     "look_around",
     "measure_candidates",
     "measure_proposals",
     "order_exactly",
     "propose_in_cells",
-    "rank_cells",
-    "scan_leaves",
     "scan_rows",
 ]
 
@@ -55,7 +53,7 @@ def _squared_distance(x, y, limit):  # type: ignore[no-untyped-def]
 
 
 @jit()
-def _insert(distances, indices, distance, index):  # type: ignore[no-untyped-def]
+def insert(distances, indices, distance, index):  # type: ignore[no-untyped-def]
     """Put a pair in its place in the order of (distance, index), dropping the last."""
     place = distances.size - 1
     while place > 0 and (
@@ -89,7 +87,7 @@ def keep_nearest(products, norms, rows, excluded, scores, indices):  # type: ign
             for j in range(start, stop):
                 score = norms[j] - np.float32(2) * products[i, j]
                 if score < worst and rows[j] != excluded[i]:
-                    _insert(scores[i], indices[i], score, rows[j])
+                    insert(scores[i], indices[i], score, rows[j])
                     worst = scores[i, -1]
 
 
@@ -108,7 +106,7 @@ def measure_candidates(Q, X, candidates, distances, indices):  # type: ignore[no
                 continue
             distance = _squared_distance(Q[i], X[j], distances[i, -1])
             if distance < distances[i, -1] or (distance == distances[i, -1] and j < indices[i, -1]):
-                _insert(distances[i], indices[i], distance, j)
+                insert(distances[i], indices[i], distance, j)
 
 
 @jit()
@@ -125,7 +123,7 @@ def scan_rows(Q, X, rows, starts, distances, indices):  # type: ignore[no-untype
                 break
             distance = _squared_distance(Q[i], X[j], distances[i, -1])
             if distance < distances[i, -1]:
-                _insert(distances[i], indices[i], distance, j)
+                insert(distances[i], indices[i], distance, j)
 
 
 # Columns of float32 summed between two looks at the limit.
@@ -155,7 +153,7 @@ def _rough_distance(x, y, limit):  # type: ignore[no-untyped-def]
 
 
 @jit()
-def _is_nearer(distance, index, distances, indices):  # type: ignore[no-untyped-def]
+def is_nearer(distance, index, distances, indices):  # type: ignore[no-untyped-def]
     """Whether a pair comes before the last of a list."""
     worst = distances[distances.size - 1]
     return distance < worst or (distance == worst and index < indices[indices.size - 1])
@@ -165,7 +163,7 @@ def _is_nearer(distance, index, distances, indices):  # type: ignore[no-untyped-
 def _try(x, y, j, distances, indices, fresh):  # type: ignore[no-untyped-def]
     """Put row ``j``, which is ``y``, among the nearest of ``x`` if it belongs there."""
     distance = _rough_distance(x, y, distances[distances.size - 1])
-    if not _is_nearer(distance, j, distances, indices):
+    if not is_nearer(distance, j, distances, indices):
         return
     place = distances.size - 1
     while place > 0 and (
@@ -272,8 +270,8 @@ def order_exactly(rows, X, order, lists, distances, indices):  # type: ignore[no
                 continue
             j = order[position]
             distance = _squared_distance(X[row], X[j], distances[row, -1])
-            if _is_nearer(distance, j, distances[row], indices[row]):
-                _insert(distances[row], indices[row], distance, j)
+            if is_nearer(distance, j, distances[row], indices[row]):
+                insert(distances[row], indices[row], distance, j)
 
 
 @jit()
@@ -287,146 +285,5 @@ def propose_in_cells(rows, Q, X, starts, near, distances, indices):  # type: ign
         for c in near[i]:
             for j in range(starts[c], starts[c + 1]):
                 distance = _rough_distance(Q[i], X[j], distances[i, -1])
-                if _is_nearer(distance, j, distances[i], indices[i]):
-                    _insert(distances[i], indices[i], distance, j)
-
-
-@jit(fastmath=SUMS)
-def _gaps_to(x, columns, gaps):  # type: ignore[no-untyped-def]
-    """``|x - y_j|^2`` for the rows ``y_j`` that ``columns`` (n_columns, n_rows) has as columns."""
-    gaps[:] = 0
-    for c in range(x.size):
-        for j in range(gaps.size):
-            gap = x[c] - columns[c, j]
-            gaps[j] += gap * gap
-
-
-@jit()
-def _merge_gaps(gaps, rows, excluded, distances, indices):  # type: ignore[no-untyped-def]
-    """Merge some rows at these distances into the nearest of one query, all but one of them."""
-    worst = distances[distances.size - 1]
-    for start in range(0, rows.size, GROUP):
-        stop = min(start + GROUP, rows.size)
-        # As in `keep_nearest`; but equal distances count, of which the lower row is kept.
-        lowest = np.float32(np.inf)
-        for j in range(start, stop):
-            lowest = min(lowest, gaps[j])
-        if lowest > worst:
-            continue
-        for j in range(start, stop):
-            if rows[j] != excluded and _is_nearer(gaps[j], rows[j], distances, indices):
-                _insert(distances, indices, gaps[j], rows[j])
-                worst = distances[distances.size - 1]
-
-
-@jit()
-def rank_cells(queries, Q, centres, reaches, gaps, indices):  # type: ignore[no-untyped-def]
-    """Merge all cells into the nearest of each query by ``|q - centre| - reach``.
-
-    ``centres`` (n_columns, n_cells) are columns.
-    """
-    rows = np.arange(centres.shape[1]).astype(np.int32)
-    every = np.empty(rows.size, dtype=np.float32)
-    for i in range(queries[0], queries[1]):
-        _gaps_to(Q[i], centres, every)
-        for j in range(rows.size):
-            every[j] = math.sqrt(every[j]) - reaches[j]
-        _merge_gaps(every, rows, -1, gaps[i], indices[i])
-
-
-@jit()
-def scan_leaves(cells, P, starts, near, distances, indices):  # type: ignore[no-untyped-def]
-    """Merge the points of nearby leaves into the nearest of the points of each leaf, in place.
-
-    ``cells`` are the first and the last but one. Leaf ``c`` has the points ``starts[c]`` to
-    ``starts[c + 1]`` of ``P``, which are compared with those of the leaves ``near[c]``.
-    """
-    largest = 0
-    for c in range(starts.size - 1):
-        largest = max(largest, starts[c + 1] - starts[c])
-    rows = np.empty(largest * near.shape[1], dtype=np.int32)
-    columns = np.empty((P.shape[1], rows.size), dtype=np.float32)
-    gaps = np.empty(rows.size, dtype=np.float32)
-    for c in range(cells[0], cells[1]):
-        n_rows = 0
-        for leaf in near[c]:
-            for j in range(starts[leaf], starts[leaf + 1]):
-                rows[n_rows] = j
-                for column in range(P.shape[1]):
-                    columns[column, n_rows] = P[j, column]
-                n_rows += 1
-        some = columns[:, :n_rows]
-        for i in range(starts[c], starts[c + 1]):
-            _gaps_to(P[i], some, gaps[:n_rows])
-            _merge_gaps(gaps[:n_rows], rows[:n_rows], i, distances[i], indices[i])
-
-
-# Rows that the direction of a cut is found from, and rounds of power iteration for it.
-DIRECTION_ROWS = 256
-DIRECTION_ROUNDS = 3
-
-
-@jit(fastmath=SUMS)
-def _dot(x, y):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for j in range(x.size):
-        total += x[j] * y[j]
-    return total
-
-
-@jit()
-def _direction(P, rows):  # type: ignore[no-untyped-def]
-    """The direction in which some rows vary most, about; any one where they do not vary."""
-    step = max(rows.size // DIRECTION_ROWS, 1)
-    n_some, n_columns = (rows.size + step - 1) // step, P.shape[1]
-    some = np.empty((n_some, n_columns))
-    for i in range(n_some):
-        some[i] = P[rows[i * step]]
-    for c in range(n_columns):
-        some[:, c] -= some[:, c].mean()
-    lengths = (some**2).sum(axis=1)
-    direction = some[np.argmax(lengths)].copy()
-    for _ in range(DIRECTION_ROUNDS):
-        length = math.sqrt(_dot(direction, direction))
-        if not length > 0.0:
-            return np.ones(n_columns)
-        direction /= length
-        ahead = np.zeros(n_columns)
-        for i in range(n_some):
-            product = _dot(some[i], direction)
-            for c in range(n_columns):
-                ahead[c] += product * some[i, c]
-        direction = ahead
-    return direction
-
-
-@jit()
-def halve_parts(parts, P, order, starts):  # type: ignore[no-untyped-def]
-    """Sort each part of ``order``, rows of ``P``, in a lower and an upper half along its length.
-
-    Part ``p`` is ``order[starts[p]:starts[p + 1]]``, its lower half the first ``size // 2``.
-    """
-    for p in range(parts[0], parts[1]):
-        rows = order[starts[p] : starts[p + 1]].copy()
-        if rows.size < 2:
-            continue
-        direction = _direction(P, rows)
-        along = np.empty(rows.size)
-        for i in range(rows.size):
-            along[i] = _dot(P[rows[i]], direction)
-        n_lower = rows.size // 2
-        border = np.partition(along, n_lower)[n_lower]
-        # Those on the border fill the lower half, in their order.
-        n_on_border = n_lower - (along < border).sum()
-        lower, upper = starts[p], starts[p] + n_lower
-        for i in range(rows.size):
-            is_lower = along[i] < border
-            if along[i] == border and n_on_border > 0:
-                is_lower = True
-                n_on_border -= 1
-            if is_lower:
-                order[lower] = rows[i]
-                lower += 1
-            else:
-                order[upper] = rows[i]
-                upper += 1
+                if is_nearer(distance, j, distances[i], indices[i]):
+                    insert(distances[i], indices[i], distance, j)

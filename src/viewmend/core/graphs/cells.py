@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from viewmend.backend import numba_neighbours
+from viewmend.backend import numba_leaves, numba_neighbours
 from viewmend.backend.threads import parallel_map
 
 # Cells around centres, as a multiple of the square root of the rows.
@@ -96,7 +96,7 @@ def nearest_cells(cells: Cells, n_probes: int, points: np.ndarray | None = None)
     near = np.full(shape, -1, dtype=np.int32)
 
     def work(part: tuple[int, int]) -> None:
-        numba_neighbours.rank_cells(part, Q, columns, cells.reaches, gaps, near)
+        numba_leaves.rank_cells(part, Q, columns, cells.reaches, gaps, near)
 
     parallel_map(work, tasks(len(Q)))
     return near
@@ -193,7 +193,7 @@ def _leaves(P: np.ndarray, largest: int) -> tuple[np.ndarray, np.ndarray]:
     while np.diff(starts).max() > largest:
 
         def halve(parts: tuple[int, int], starts: np.ndarray = starts) -> None:
-            numba_neighbours.halve_parts(parts, P, order, starts)
+            numba_leaves.halve_parts(parts, P, order, starts)
 
         parallel_map(halve, tasks(len(starts) - 1))
         middles = starts[:-1] + np.diff(starts) // 2

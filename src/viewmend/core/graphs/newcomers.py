@@ -17,6 +17,8 @@ Mapped = Callable[[str, np.ndarray], np.ndarray]
 
 # The nearest of the proposals whose own neighbours are looked at too.
 STEPS_FROM = 8
+# How often; the last time, all that was found is measured once more.
+STEPS = 2
 # New rows that are compared at once: those of nearby cells, which share most of their proposals.
 BLOCK_ROWS = 512
 
@@ -43,13 +45,14 @@ def search_new(
 
     def work(job: tuple[str, np.ndarray]) -> None:
         name, rows = job
-        near = _measure(new[name][rows], name, proposals[rows], k + SPARE, mapped)
-        if name in known:
-            further = known[name][near.indices[:, :STEPS_FROM]].reshape(len(rows), -1)
-            candidates = np.hstack([near.indices, further])
-            near = _measure(new[name][rows], name, candidates, k, mapped)
-        results[name].indices[rows] = near.indices[:, :k]
-        results[name].squared_distances[rows] = near.squared_distances[:, :k]
+        Q, candidates = new[name][rows], proposals[rows]
+        for _ in range(STEPS if name in known else 0):
+            near = _measure(Q, name, candidates, k + SPARE, mapped).indices
+            further = known[name][near[:, :STEPS_FROM]].reshape(len(rows), -1)
+            candidates = np.hstack([near, further])
+        nearest = _measure(Q, name, candidates, k, mapped)
+        results[name].indices[rows] = nearest.indices
+        results[name].squared_distances[rows] = nearest.squared_distances
 
     parallel_map(work, [(name, rows) for name in new for rows in blocks])
     return results

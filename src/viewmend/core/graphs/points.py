@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from viewmend.backend import numba_neighbours
+from viewmend.backend import numba_leaves, numba_neighbours
 from viewmend.backend.threads import parallel_map
 from viewmend.core.graphs.cells import (
     Cells,
@@ -39,7 +39,7 @@ def search_points(points: np.ndarray, k: int) -> Neighbours:
     distances, found = _no_neighbours(len(P), k + SPARE)
 
     def work(leaves: tuple[int, int]) -> None:
-        numba_neighbours.scan_leaves(leaves, arranged, cells.starts, near, distances, found)
+        numba_leaves.scan_leaves(leaves, arranged, cells.starts, near, distances, found)
 
     parallel_map(work, tasks(len(near)))
     own = np.empty_like(found)

@@ -25,13 +25,17 @@ PIVOT_COLUMNS = 64
 PROBES = 32
 PROPOSALS = 40
 # Of a representation's own proposals, which add to those of the pivot.
+OWN_PROBES = 32
 OWN_PROPOSALS = 30
 # Neighbours beyond k that are kept until distances are exact.
 SPARE = 3
 # Shares of the true neighbours: enough, and so few that a representation proposes itself.
 ENOUGH, POOR = 0.975, 0.9
-# Passes over the neighbours of neighbours at most.
-PASSES = 4
+# Neighbours of a row that one looks over from it, and rows that it is a neighbour of.
+STEPS, STEPS_BACK = 8, 8
+# Passes at most, each of own proposals or of neighbours of neighbours; those of the second kind,
+# after which the first is tried, whatever the share.
+PASSES, PATIENCE = 5, 2
 # Rows whose true neighbours are found to measure that share, by comparing them with all rows.
 CHECKED = 128
 CHECKED_AT_ONCE = 32
@@ -116,14 +120,17 @@ def _nearest_lists(rows: np.ndarray, proposals: np.ndarray, k: int) -> _Lists:
     lists = _Lists.empty(len(rows), min(k + SPARE, len(rows) - 1))
     _measure(rows, proposals, lists)
     checked, borders = _true_borders(rows, k)
-    if _recall(lists, checked, borders, k) < POOR:
-        own = _own_proposals(rows)
-        _measure(rows, own, lists)
-        proposals = np.hstack([proposals, own])
-    for _ in range(PASSES):
-        if _recall(lists, checked, borders, k) >= ENOUGH:
+    own = None
+    for n_passes in range(PASSES):
+        share = _recall(lists, checked, borders, k)
+        if share >= ENOUGH:
             break
-        lists = _look_around(rows, proposals, lists, k)
+        if own is None and (share < POOR or n_passes == PATIENCE):
+            own = _own_proposals(rows)
+            _measure(rows, own, lists)
+            proposals = np.hstack([proposals, own])
+        else:
+            lists = _look_around(rows, proposals, lists)
     return lists
 
 
@@ -137,13 +144,13 @@ def _measure(rows: np.ndarray, proposals: np.ndarray, lists: _Lists) -> None:
     parallel_map(work, blocks(len(rows)))
 
 
-def _look_around(rows: np.ndarray, known: np.ndarray, lists: _Lists, k: int) -> _Lists:
+def _look_around(rows: np.ndarray, known: np.ndarray, lists: _Lists) -> _Lists:
     """The lists after a look at the neighbours of neighbours, in either direction.
 
     Every row reads the lists as they were, so that the order of rows does not matter.
     """
-    own, own_fresh = lists.indices[:, :k], lists.fresh[:, :k]
-    back, back_fresh = numba_neighbours.fill_reverse(own, own_fresh, k)
+    own, own_fresh = lists.indices[:, :STEPS], lists.fresh[:, :STEPS]
+    back, back_fresh = numba_neighbours.fill_reverse(own, own_fresh, STEPS_BACK)
     near, near_fresh = np.hstack([own, back]), np.hstack([own_fresh, back_fresh])
     better = _Lists(*(array.copy() for array in lists.arrays))
 
@@ -159,7 +166,7 @@ def _own_proposals(rows: np.ndarray) -> np.ndarray:
     """Proposals (n_rows, n_proposals) of a representation by itself, projected where it is wide."""
     points = Projection.of(rows, PIVOT_COLUMNS)(rows)
     cells = cells_around_centres(points)
-    found = propose(points[cells.order], cells, PROBES, OWN_PROPOSALS)
+    found = propose(points[cells.order], cells, OWN_PROBES, OWN_PROPOSALS)
     proposals = np.empty_like(found)
     proposals[cells.order] = np.where(found < 0, -1, cells.order[found])
     return proposals
