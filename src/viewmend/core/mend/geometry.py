@@ -44,6 +44,16 @@ def left_there(array: np.ndarray) -> Array:
     return array
 
 
+# What is done for every view, in this order.
+PARTS = ("representations", "neighbours", "kernel features")
+
+
+def _tell_part(tell: Tell, v: int, n_views: int, part: str) -> None:
+    """That a part of the work on view ``v`` begins, and how many are done of those of all."""
+    done = len(PARTS) * v + PARTS.index(part)
+    tell(f"{part} of view {v + 1} of {n_views}", done, len(PARTS) * n_views)
+
+
 def _tell_nobody(_name: str, _done: int, _total: int | None) -> None:
     """Of work that nobody watches."""
 
@@ -125,12 +135,13 @@ class MendView(ComparedRows):
 class MendGeometry:
     """The views, and which sample of the graph has which: ``observed`` (n_samples, n_views).
 
-    ``blocks`` is a column of `MendBlock` of all samples, those outside the graph among them.
+    ``blocks`` is a column of `MendBlock` of all samples, those outside the graph among them; in
+    memory it is one, which checkpoints keep.
     """
 
     views: tuple[MendView, ...]
     observed: Array
-    blocks: Column
+    blocks: MendBlock | Column
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,12 +200,12 @@ def geometry_over(
     ``raw`` is a column of `RawBlock`. ``sample`` is one block twice: on the host, and where the
     graph is to be; where it is all samples, ``raw`` is its second.
     """
-    on_host, there = sample
+    _, there = sample
     views: list[MendView] = []
     features: list[Column] = []
-    for v in range(len(on_host.views)):
-        tell(f"neighbours and features of view {v + 1} of {len(on_host.views)}", v, None)
-        view, column = _fitted_view(rows, raw, v, sample, settings)
+    for v in range(len(there.views)):
+        begin = partial(_tell_part, tell, v, len(there.views))
+        view, column = _fitted_view(rows, raw, v, sample, settings, begin)
         views.append(view)
         features.append(column)
     shared = (tuple(views), settings.most_neighbours + 1)
@@ -208,13 +219,17 @@ def _fitted_view(
     v: int,
     sample: tuple[RawBlock, RawBlock],
     settings: GeometrySettings,
+    begin: Callable[[str], None],
 ) -> tuple[MendView, Column]:
     """What is made of view ``v``, and the column of the features of its rows."""
     given, X = (block.views[v] for block in sample)
+    begin("representations")
     column = rows.map(rows_of_view, raw, shared=v)
     fitted = represent(rows, column, settings.representations, component_rows(given))
     mapped = _represented(fitted, X)
+    begin("neighbours")
     near = neighbour_search(mapped, settings.most_neighbours + 1)
+    begin("kernel features")
     chosen = bottom_rows(given, settings.n_landmarks, settings.seed)
     xp = array_namespace(X)
     landmarks = xp.asarray(chosen, device=X.device)
