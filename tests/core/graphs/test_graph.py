@@ -199,6 +199,22 @@ def test_the_number_of_threads_changes_no_digit():
         np.testing.assert_array_equal(one, two)
 
 
+def test_a_product_is_added_to_any_array(library):
+    W = random_array((6, 4), density=0.5, rng=0, format="csr")
+    graph = Graph.from_scipy(W)
+    arrays = (to_library(library, a) for a in (graph.indptr, graph.indices, graph.data))
+    graph = Graph.of_arrays(*arrays, 4)
+    B = np.arange(8.0).reshape(4, 2)
+    # Neither of them lies row after row in the memory.
+    wide, out = np.repeat(B, 2, axis=1)[:, ::2], np.ones((2, 6)).T
+    expected = 1 - 2 * (W @ B)
+    wide, out = to_library(library, wide), to_library(library, out)
+    graph.add_product(wide, -2.0, out)
+    np.testing.assert_allclose(to_numpy(out), expected)
+    with pytest.raises(ValueError, match=r"multiplies \(4, c\) to \(6, c\)"):
+        graph.add_product(wide, 1.0, out[:5])
+
+
 def test_a_graph_keeps_its_pattern_with_other_weights():
     W = Graph.from_scipy(csr_array(np.array([[0, 2.0], [1, 0]])))
     np.testing.assert_array_equal(

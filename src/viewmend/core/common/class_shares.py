@@ -13,9 +13,8 @@ import numpy as np
 import scipy.linalg
 
 from viewmend.backend.namespace import Array, array_namespace
-from viewmend.backend.threads import blocks_for, for_each
 from viewmend.core.common.rows import Column, Rows, Sums
-from viewmend.core.common.small_sums import beside, on_host, total
+from viewmend.core.common.small_sums import beside, on_host, summed_in_pieces, total
 
 # From soft shares to the shares of the largest class of each row; every solution is the start of
 # the next. In units of the spread of the log soft labels.
@@ -191,8 +190,7 @@ def dual_sums(logs: Array, shared: tuple[np.ndarray, float]) -> Sums:
             "products": xp.astype(soft.T @ soft, xp.float64),
         }
 
-    pieces = for_each(piece, blocks_for(len(logs), logs.shape[1], xp), xp)
-    return {name: sum(each[name] for each in pieces) for name in pieces[0]}
+    return summed_in_pieces(piece, logs)
 
 
 # ------------------------------------------------------------------ Newton's method
