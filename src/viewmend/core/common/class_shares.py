@@ -29,6 +29,8 @@ SHARE_TOLERANCE, ROUGH_TOLERANCE = 1e-7, 0.1
 SHARPER, MOST_SHARPER, CLOSE = 8.0, 3, 0.02
 # Steps of Newton's method at most, per sharpness: as a rule three suffice.
 MOST_STEPS = 40
+# Second derivatives are at most the sharpness, and below this part of it but rounding of float32.
+LEAST_CURVATURE = 1e-6
 # Times that the centre of the log shares is looked for, from the column means on, at most.
 MOST_CENTRES = 5
 
@@ -242,7 +244,7 @@ def _meet(
         assert here is not None
         if (np.abs(here.gradient) <= tolerance).all():
             break
-        b, step = here.b, _newton_step(here)
+        b, step = here.b, _newton_step(here, sharpness)
         lengths = _lengths(step * sharpness)
         trials = (_dual(rows, logs, prior, b + t * step, sharpness) for t in lengths)
         # Lengths are tried, each with a pass over the rows, until one does.
@@ -278,11 +280,11 @@ def _lengths(step: np.ndarray) -> tuple[float, ...]:
     return 1.0, safe**0.5, safe
 
 
-def _newton_step(dual: _Dual) -> np.ndarray:
+def _newton_step(dual: _Dual, sharpness: float) -> np.ndarray:
     """``-H^+ g``, without the common shift of all classes, which changes nothing."""
     values, vectors = scipy.linalg.eigh(dual.hessian)
     # Classes that no row is undecided about would be moved without end.
-    values = np.maximum(values, 1e-6 * max(values[-1], np.finfo(float).tiny))
+    values = np.maximum(values, LEAST_CURVATURE * sharpness)
     step = -(vectors / values) @ (vectors.T @ dual.gradient)
     return np.asarray(step - step.mean())
 

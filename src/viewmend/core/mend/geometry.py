@@ -139,7 +139,7 @@ class MendGeometry:
 
     views: tuple[MendView, ...]
     observed: Array
-    blocks: Column
+    blocks: MendBlock | Column
 
 
 @dataclass(frozen=True, eq=False)
