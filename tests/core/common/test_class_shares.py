@@ -174,6 +174,15 @@ def test_rows_without_doubt_lead_to_finite_weights(prior):
     assert np.isfinite(flat).all()
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("rare", [1e-12, 1e-300])
+def test_weights_of_a_class_that_should_have_no_row_fit_into_float32(rare):
+    P = np.exp(-30 * RNG.random((6, 2))).astype(np.float32)
+    weights = class_weights(P, np.array([1 - rare, rare])).astype(np.float32)
+    assert np.isfinite(weights).all()
+    assert np.all(np.argmax(P * weights, axis=1) == 0)
+
+
 def test_rows_are_normalised_and_zero_rows_left():
     F = np.array([[1.0, 3.0], [0.0, 0.0]])
     np.testing.assert_array_equal(normalise_rows(F), [[0.25, 0.75], [0.0, 0.0]])
@@ -235,3 +244,14 @@ def test_sure_rows_balance_with_zeros_in_them():
     balanced = balance_classes(P, np.array([0.5, 0.5]))
     np.testing.assert_allclose(balanced[:3], [[1.0, 0.0]] * 3, atol=1e-6)
     np.testing.assert_allclose(balanced[3:], [[0.2, 0.8]] * 5, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_little_doubt_are_balanced_too(dtype):
+    """A step of Newton's method is then longer than the gap that it has to cross."""
+    codes = np.repeat([0, 1], [312, 31])
+    scores = 7.3 * np.eye(2)[codes] + 1e-3 * RNG.normal(size=(343, 2))
+    prior = np.array([0.2, 0.8])
+    balanced = balance_classes(np.exp(scores - 8).astype(dtype), prior)
+    np.testing.assert_allclose(balanced.mean(axis=0), prior, atol=1e-5)

@@ -27,8 +27,10 @@ SHARE_TOLERANCE, ROUGH_TOLERANCE = 1e-7, 0.1
 # Soft classes are made sharper, by this factor at a time and so often at most, until the shares of
 # the largest classes are off by less than this part of a share, or by two samples.
 SHARPER, MOST_SHARPER, CLOSE = 8.0, 3, 0.02
-# Steps of Newton's method at most, per sharpness: as a rule three suffice.
+# Steps of Newton's method at most, per sharpness: as a rule three suffice. None is longer than from
+# one end of the log shares of a row to the other, which turns every row over.
 MOST_STEPS = 40
+LONGEST_STEP = -2 * float(np.log(LEAST_SHARE))
 # Second derivatives are at most the sharpness, and below this part of it but rounding of float32.
 LEAST_CURVATURE = 1e-6
 # Times that the centre of the log shares is looked for, from the column means on, at most.
@@ -103,7 +105,8 @@ def class_weights(
         b = _meet(rows, logs, prior, b, sharpness, rough)
     b = _meet(rows, logs, prior, b, sharpnesses[-1], SHARE_TOLERANCE)
     b = _sharpened(rows, logs, prior, b, sharpnesses[-1])
-    # A common factor of all weights changes no class.
+    # A common factor of all weights changes no class, and one so far behind wins no row.
+    b = np.maximum(b, b.max() - LONGEST_STEP)
     return np.exp(b - b.mean())
 
 
@@ -200,28 +203,31 @@ def dual_sums(logs: Array, shared: tuple[np.ndarray, float]) -> Sums:
 class _Dual:
     """The smoothed objective at ``b``, its gradient and its Hessian.
 
-    The gradient is the excess of each class over its share.
+    The gradient is the excess of each class over its share. Values are known up to ``rounding``.
     """
 
     b: np.ndarray
     value: float
+    rounding: float
     gradient: np.ndarray
     hessian: np.ndarray
 
     def improves_on(self, other: _Dual) -> bool:
-        """Whether it is lower, or flatter by far: close to the end, values differ by rounding."""
+        """Whether it is lower, or as low, as far as numbers tell, and flatter by far."""
         flatter = np.abs(self.gradient).max() < np.abs(other.gradient).max() / 2
-        return bool(self.value < other.value or flatter)
+        as_low = self.value < other.value + other.rounding
+        return bool(self.value < other.value or (as_low and flatter))
 
 
 def _dual(rows: Rows, logs: Column, prior: np.ndarray, b: np.ndarray, sharpness: float) -> _Dual:
     sums = on_host(rows.sums(dual_sums, logs, shared=(b, sharpness)))
     # Soft classes sum to one in each row.
     n_rows = max(sums["soft"].sum(), 1.0)
-    soft = sums["soft"] / n_rows
+    soft, maximum, mean = sums["soft"] / n_rows, sums["maximum"] / n_rows, prior @ b
     return _Dual(
         b,
-        float(sums["maximum"] / n_rows - prior @ b),
+        float(maximum - mean),
+        float(np.finfo(np.float32).eps * (abs(maximum) + abs(mean))),
         soft - prior,
         sharpness * (np.diag(soft) - sums["products"] / n_rows),
     )
@@ -286,7 +292,8 @@ def _newton_step(dual: _Dual, sharpness: float) -> np.ndarray:
     # Classes that no row is undecided about would be moved without end.
     values = np.maximum(values, LEAST_CURVATURE * sharpness)
     step = -(vectors / values) @ (vectors.T @ dual.gradient)
-    return np.asarray(step - step.mean())
+    step = step - step.mean()
+    return np.asarray(step * (LONGEST_STEP / max(np.ptp(step), LONGEST_STEP)))
 
 
 def _centre_and_spread(rows: Rows, logs: Column, n_classes: int) -> tuple[np.ndarray, float]:
