@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from viewmend.backend.namespace import Array, array_namespace, is_numpy
+from viewmend.backend.namespace import Array, array_namespace, fetched, is_numpy
 from viewmend.backend.threads import for_each, parallel_map, row_blocks
 from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.small_sums import beside, on_host, total
@@ -26,6 +26,8 @@ RIDGES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 MOST_LEVERAGE = 0.999
 # A view that explains nothing keeps a little weight, because some samples have no other view.
 LEAST_R2 = 1e-3
+# Rows of a view, about, on which ridges are compared; the error of the chosen one is that of all.
+COMPARED_ROWS = 8192
 # Entries of the features that are worked on at a time: in NumPy, and elsewhere.
 PIECE, LARGE_PIECE = 1 << 20, 1 << 28
 
@@ -73,13 +75,13 @@ class Tried:
         axes = None if self.axes is None else replace(self.axes, shrunk=self.axes.shrunk[:, one])
         return Tried(self.coefficients[:, one], self.intercepts[one], one, axes)
 
-    def fit(self, targets: _Targets, errors: np.ndarray, ridges: Sequence[float]) -> RidgeFit:
-        """Of one ridge, with the squared errors (n_ridges,) of all."""
-        best = self.chosen.start
+    def fit(self, targets: _Targets, error: float, ridges: Sequence[float]) -> RidgeFit:
+        """Of the one ridge that is left, with the sum of its squared errors."""
         # Targets that differ by rounding alone have no variance.
         some = targets.scatter > 1e-12 * targets.n_known
-        r2 = max(1 - float(errors[best]) / targets.scatter, LEAST_R2) if some else LEAST_R2
-        return RidgeFit(self.coefficients[:, 0], self.intercepts[0], r2, ridges[best])
+        r2 = max(1 - error / targets.scatter, LEAST_R2) if some else LEAST_R2
+        ridge = ridges[self.chosen.start]
+        return RidgeFit(self.coefficients[:, 0], self.intercepts[0], r2, ridge)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +138,13 @@ def regress_views(
         lambda v: _solved(targets[v], spectra[v], grams.get(f"gram {v}"), ridges),
         range(len(spectra)),
     )
-    errors = on_host(rows.sums(error_sums, blocks, T, classes, shared=tried))
+    steps = [max(round(of_view.n_known / COMPARED_ROWS), 1) for of_view in targets]
+    errors = on_host(rows.sums(error_sums, blocks, T, classes, shared=(tried, steps)))
     chosen = [each.only(int(np.argmin(errors[f"errors {v}"]))) for v, each in enumerate(tried)]
-    fits = tuple(one.fit(targets[v], errors[f"errors {v}"], ridges) for v, one in enumerate(chosen))
-    return fits, rows.map(score_rows, blocks, T, classes, shared=chosen)
+    Z, errors = rows.both(score_rows, blocks, T, classes, shared=chosen)
+    totals = map(float, fetched(list(errors.values())))
+    known = zip(chosen, targets, totals, strict=True)
+    return tuple(one.fit(of_view, error, ridges) for one, of_view, error in known), Z
 
 
 def leverages_of(
@@ -190,31 +195,44 @@ def gram_sums(block: MendBlock, T: Array, classes: Array, views: Sequence[int]) 
     return _sums_by_view(block, T, classes, of_piece)
 
 
-def error_sums(block: MendBlock, T: Array, classes: Array, tried: Sequence[Tried]) -> Sums:
-    """By view: squared leave-one-out errors with every ridge, (n_ridges,)."""
+def error_sums(
+    block: MendBlock, T: Array, classes: Array, shared: tuple[Sequence[Tried], Sequence[int]]
+) -> Sums:
+    """By view: squared leave-one-out errors with every ridge, (n_ridges,).
+
+    ``shared`` are the regressions, and the steps from one row that is compared to the next.
+    """
+    tried, steps = shared
 
     def of_piece(view: int, piece: _Piece) -> Sums:
-        xp = array_namespace(piece.Phi)
-        gaps, factors = piece.gaps(tried[view]), piece.known / piece.slack(tried[view])
-        return {"errors": total(xp.sum(gaps * gaps, axis=2) * factors**2)}
+        return {"errors": piece.squared_errors(piece.gaps(tried[view]), tried[view])}
 
-    return _sums_by_view(block, T, classes, of_piece)
+    return _sums_by_view(block, T, classes, of_piece, steps)
 
 
-def score_rows(block: MendBlock, T: Array, classes: Array, chosen: Sequence[Tried]) -> Array:
-    """Leave-one-out predictions (n_rows, n_views, n_classes), zero where a view is missing."""
+def score_rows(
+    block: MendBlock, T: Array, classes: Array, chosen: Sequence[Tried]
+) -> tuple[Array, Sums]:
+    """Leave-one-out predictions (n_rows, n_views, n_classes), zero where a view is missing.
+
+    Beside them, by view, the sum of their squared errors.
+    """
     xp = array_namespace(T)
     kind = block.views[0].Phi.dtype
     Z = xp.zeros((*block.observed.shape, T.shape[1]), dtype=kind, device=T.device)
 
-    def fill(job: tuple[int, slice]) -> None:
+    def fill(job: tuple[int, slice]) -> tuple[int, Array]:
         v, part = job
         piece = _Piece.cut(block.views[v], part, T, classes)
-        residuals = piece.gaps(chosen[v])[:, 0] / piece.slack(chosen[v])
-        Z[block.views[v].rows[part], v] = piece.targets + residuals
+        gaps = piece.gaps(chosen[v])
+        Z[block.views[v].rows[part], v] = piece.targets + gaps[:, 0] / piece.slack(chosen[v])
+        return v, piece.squared_errors(gaps, chosen[v])[0]
 
-    for_each(fill, _jobs(block), xp)
-    return Z
+    sums = {f"errors {v}": 0.0 * total(T[:0], axis=None) for v in range(len(chosen))}
+    # In the order of the rows, whatever the threads.
+    for v, error in for_each(fill, _jobs(block), xp):
+        sums[f"errors {v}"] = sums[f"errors {v}"] + error
+    return Z, sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,6 +269,12 @@ class _Piece:
         gaps -= self.targets[:, None]
         return gaps
 
+    def squared_errors(self, gaps: Array, tried: Tried) -> Array:
+        """Sums (n_ridges,) over rows with a target of ``((f - t) / (1 - h))^2``."""
+        xp = array_namespace(gaps)
+        factors = self.known / self.slack(tried)
+        return total(xp.sum(gaps * gaps, axis=2) * factors**2)
+
     def slack(self, tried: Tried) -> Array:
         """``1 - h`` with every ridge, (n, n_ridges); 1 without a target."""
         xp = array_namespace(self.Phi)
@@ -266,9 +290,16 @@ class _Piece:
 
 
 def _sums_by_view(
-    block: MendBlock, T: Array, classes: Array, of_piece: Callable[[int, _Piece], Sums]
+    block: MendBlock,
+    T: Array,
+    classes: Array,
+    of_piece: Callable[[int, _Piece], Sums],
+    steps: Sequence[int] | None = None,
 ) -> Sums:
-    """Sums over the rows of every view, with the number of the view after their names."""
+    """Sums over the rows of every view, with the number of the view after their names.
+
+    Of a view every row is looked at, or one in so many ``steps``.
+    """
 
     def work(job: tuple[int, slice]) -> Sums:
         v, part = job
@@ -277,18 +308,20 @@ def _sums_by_view(
 
     together: dict[str, Array] = {}
     # In the order of the rows, whatever the threads.
-    for sums in for_each(work, _jobs(block), array_namespace(T)):
+    for sums in for_each(work, _jobs(block, steps), array_namespace(T)):
         for name, number in sums.items():
             together[name] = together[name] + number if name in together else number
     return together
 
 
-def _jobs(block: MendBlock) -> list[tuple[int, slice]]:
+def _jobs(block: MendBlock, steps: Sequence[int] | None = None) -> list[tuple[int, slice]]:
     size = PIECE if is_numpy(array_namespace(block.observed)) else LARGE_PIECE
     return [
-        (v, part)
-        for v, view in enumerate(block.views)
-        for part in row_blocks(view.Phi.shape[0], view.Phi.shape[1], size)
+        (v, slice(part.start, part.stop, step))
+        for v, (view, step) in enumerate(
+            zip(block.views, steps or [1] * len(block.views), strict=True)
+        )
+        for part in row_blocks(view.Phi.shape[0], view.Phi.shape[1], step * size)
     ]
 
 
