@@ -58,11 +58,11 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.squared_distances, other.squared_distances)
 
 
-def assert_true_lists(found, X, queries=None):
+def assert_true_lists(found, X, queries=None, tolerance=1e-12):
     """Distances are those of the rows, ascending, ties by number, no row twice, none its own."""
     Q = X if queries is None else queries
     true = ((Q[:, None].astype(np.float64) - X[found.indices].astype(np.float64)) ** 2).sum(axis=2)
-    np.testing.assert_allclose(found.squared_distances, true, rtol=1e-12)
+    np.testing.assert_allclose(found.squared_distances, true, rtol=tolerance)
     gaps = np.diff(found.squared_distances, axis=1)
     assert (gaps >= 0).all()
     assert (np.diff(found.indices, axis=1)[gaps == 0] > 0).all()
@@ -202,7 +202,9 @@ def test_new_rows_find_rows_of_fit_and_do_not_depend_on_one_another():
     found = nearest_of_new(new, 9, pivot, mapped, known)
     for name, X in fit.items():
         assert recall(found[name], nearest_rows(X, 9, queries=new[name])) > 0.93
-        assert_true_lists(found[name], X, new[name])
+        # Those of the pivot itself, which keeps its rows scaled, are exact up to float32.
+        tolerance = 1e-4 if name == pivot.name else 1e-12
+        assert_true_lists(found[name], X, new[name], tolerance)
     asked.clear()
     one = nearest_of_new({name: Q[5:6] for name, Q in new.items()}, 9, pivot, mapped, known)
     assert max(asked) < 200

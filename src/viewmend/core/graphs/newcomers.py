@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -10,17 +11,22 @@ from viewmend.backend import numba_neighbours
 from viewmend.backend.threads import parallel_map
 from viewmend.core.graphs.exact import Neighbours
 from viewmend.core.graphs.points import nearest_in_cells
+from viewmend.core.graphs.projections import blocks as row_blocks
 from viewmend.core.graphs.proposals import PROBES, PROPOSALS, SPARE, Pivot
 
 # Rows of fit in a representation: ``mapped(name, rows)`` is (n_rows, n_features_r).
 Mapped = Callable[[str, np.ndarray], np.ndarray]
 
+RowsOf = Callable[[np.ndarray], np.ndarray]
+
 # The nearest of the proposals whose own neighbours are looked at too.
-STEPS_FROM = 8
+STEPS_FROM = 11
 # How often; the last time, all that was found is measured once more.
-STEPS = 2
+STEPS = 3
 # New rows that are compared at once: those of nearby cells, which share most of their proposals.
 BLOCK_ROWS = 512
+# Entries of the rows of fit in a representation that are held at once (256 MiB of float32).
+MOST_ENTRIES = 2**26
 
 
 def search_new(
@@ -43,24 +49,42 @@ def search_new(
     blocks = [order[i : i + BLOCK_ROWS] for i in range(0, len(order), BLOCK_ROWS)]
     results = {name: _nothing(len(Q), k) for name in new}
 
-    def work(job: tuple[str, np.ndarray]) -> None:
-        name, rows = job
-        Q, candidates = new[name][rows], proposals[rows]
-        for _ in range(STEPS if name in known else 0):
-            near = _measure(Q, name, candidates, k + SPARE, mapped).indices
-            further = known[name][near[:, :STEPS_FROM]].reshape(len(rows), -1)
-            candidates = np.hstack([near, further])
-        nearest = _measure(Q, name, candidates, k, mapped)
-        results[name].indices[rows] = nearest.indices
-        results[name].squared_distances[rows] = nearest.squared_distances
+    for name, Q in new.items():
+        rows_of = _rows_of(name, mapped, pivot, Q)
 
-    parallel_map(work, [(name, rows) for name in new for rows in blocks])
+        def work(
+            rows: np.ndarray, name: str = name, Q: np.ndarray = Q, rows_of: RowsOf = rows_of
+        ) -> None:
+            candidates = proposals[rows]
+            for _ in range(STEPS if name in known else 0):
+                near = _measure(Q[rows], candidates, k + SPARE, rows_of).indices
+                further = known[name][near[:, :STEPS_FROM]].reshape(len(rows), -1)
+                candidates = np.hstack([near, further])
+            nearest = _measure(Q[rows], candidates, k, rows_of)
+            results[name].indices[rows] = nearest.indices
+            results[name].squared_distances[rows] = nearest.squared_distances
+
+        parallel_map(work, blocks)
     return results
 
 
-def _measure(
-    Q: np.ndarray, name: str, candidates: np.ndarray, k: int, mapped: Mapped
-) -> Neighbours:
+def _rows_of(name: str, mapped: Mapped, pivot: Pivot, Q: np.ndarray) -> RowsOf:
+    """What gives rows of fit in a representation: on demand, or from all of them, made once.
+
+    All of them where new rows are so many that most would be made more than once, and there is
+    room. The pivot has those of its own representation, unless it is a projection.
+    """
+    n_fit = len(pivot.rows)
+    if name == pivot.name and pivot.projection.linear is None:
+        return pivot.given_rows().__getitem__
+    if len(Q) * PROPOSALS < n_fit or n_fit * Q.shape[1] > MOST_ENTRIES:
+        return partial(mapped, name)
+    parts = [np.arange(part.start, part.stop) for part in row_blocks(n_fit)]
+    everything = np.concatenate(parallel_map(partial(mapped, name), parts))
+    return everything.__getitem__
+
+
+def _measure(Q: np.ndarray, candidates: np.ndarray, k: int, rows_of: RowsOf) -> Neighbours:
     """The ``k`` nearest of the candidates, rows of fit that are mapped for this alone.
 
     Candidates (n_queries, n_candidates) may repeat.
@@ -70,7 +94,7 @@ def _measure(
     places[:, 1:][places[:, 1:] == places[:, :-1]] = -1
     near = _nothing(len(Q), k)
     numba_neighbours.measure_candidates(
-        Q, mapped(name, rows), places, near.squared_distances, near.indices
+        Q, rows_of(rows), places, near.squared_distances, near.indices
     )
     return Neighbours(rows[near.indices].astype(np.int32), near.squared_distances)
 

@@ -18,7 +18,7 @@ from viewmend.core.graphs.proposals import prepare_pivot, search_from
 
 # Points per leaf at most, and leaves whose points are compared.
 LEAF = 32
-PROBES = 32
+PROBES = 48
 # Neighbours beyond k that are kept until distances are exact.
 SPARE = 2
 # Columns up to which leaves are searched.

@@ -63,6 +63,16 @@ class Pivot:
     rows: np.ndarray
     cells: Cells
 
+    def given_rows(self) -> np.ndarray:
+        """Rows of the representation up to rounding, in their own order, if not projected.
+
+        Their bits are always the same, which those of products of some of the rows need not be.
+        """
+        given = np.empty_like(self.rows)
+        given[self.cells.order] = self.rows * np.float32(self.projection.scale)
+        given += self.projection.centre.astype(np.float32)
+        return given
+
 
 @dataclass(frozen=True, eq=False)
 class _Lists:
