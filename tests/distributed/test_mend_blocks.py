@@ -123,6 +123,16 @@ def test_samples_outside_the_graph_are_regressed_on():
     assert np.abs(gap).max() < 0.1
 
 
+def test_samples_outside_the_graph_are_told_as_new_ones():
+    """Without rounds, nothing but the graph tells of either, whatever its share of each class."""
+    y = np.where((TASK.y == 0) & (np.arange(400) % 4 > 0), -1, TASK.y)
+    settings = SOME | {"n_rounds": 0, "calibration": None}
+    model = MendClassifier(**settings).fit(TASK.data, y)
+    outside = np.setdiff1d(np.arange(400), model.fitted_state_.order)
+    found = model.predict_proba([view[outside] for view in TASK.data.views])
+    np.testing.assert_allclose(found, model.label_distributions_[outside], atol=1e-5)
+
+
 def test_forms_of_the_views_give_the_same_model(in_memory):
     arrays = lazy(TASK.data.views, 150)
     observed = da.from_array(TASK.data.observed, chunks=(150, -1))

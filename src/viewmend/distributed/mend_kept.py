@@ -25,7 +25,7 @@ from viewmend.distributed.kept_files import (
 from viewmend.distributed.rows import DaskRows
 
 # Of a `Stage`, in the file of the client.
-OF_STAGE = ("F", "graph_weights", "shares", "class_weights", "trust")
+OF_STAGE = ("F", "mass", "graph_weights", "shares", "class_weights", "trust")
 
 
 class StageKeeper:

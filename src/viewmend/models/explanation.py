@@ -131,7 +131,7 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     _check_in_graph(rows[(places < 0) & ~apart])
     labelled = np.flatnonzero(state.label_codes >= 0)
     influence = spreading_influence(model.graph_, fit.settings.spreading, rows, labelled)
-    mass = fit.F.sum(axis=0)[state.label_codes[labelled]]
+    mass = fit.mass[state.label_codes[labelled]]
     influence = np.divide(influence, mass, out=np.zeros_like(influence), where=mass > 0)
     parts = _evidence_parts(fit, places) * fit.settings.evidence_power
     view_shares = _edge_shares(fit, places)

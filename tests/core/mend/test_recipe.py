@@ -309,5 +309,6 @@ def test_trust_in_labels_follows_their_agreement_with_the_scores():
     agreeing = Labelling(Y, np.array([0.3, 0.2, 0.5]), trust=None).settled(MEMORY, P)
     np.testing.assert_allclose(agreeing.trust, 1)
     np.testing.assert_allclose(
-        settled.shares(MEMORY, P), settled.trust * settled.prior + (1 - settled.trust) * expected / 5
+        settled.shares(MEMORY, P),
+        settled.trust * settled.prior + (1 - settled.trust) * expected / 5,
     )

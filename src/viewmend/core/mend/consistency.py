@@ -65,6 +65,7 @@ def check_stage(stage: Stage, geometry: MendGeometry, n_samples: int, n_classes:
     n, views = len(geometry.observed), geometry.views
     expect_floats("P", stage.P, n_samples, n_classes, low=0)
     expect_floats("F", stage.F, n, n_classes, low=0)
+    expect_floats("mass", stage.mass, n_classes, low=0)
     expect_shape("classes", stage.classes, n_samples, kinds="i")
     expect_indices("classes", stage.classes, -1, n_classes)
     expect_floats("shares", stage.shares, n_classes, low=TINY, high=MOST_SHARE)
@@ -118,6 +119,7 @@ def check_induction(
         if view.regression is not None:
             _check_regression(view.regression, list(widths), len(view.rows), n_classes)
     expect_floats("F", fit.F, n_samples, n_classes, low=0)
+    expect_floats("mass", fit.mass, n_classes, low=0)
     expect_shape("classes", fit.classes, n_samples, kinds="i")
     expect_indices("classes", fit.classes, -1, n_classes)
     n_graphs = sum(len(view.representations) for view in views)

@@ -30,7 +30,6 @@ from viewmend.core.mend.loo_ridge import RidgeFit
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.samples import (
     MendSamples,
-    column_mass,
     scaled_columns,
 )
 from viewmend.core.mend.stage import MendSettings, Stage
@@ -85,14 +84,15 @@ class FittedEvidence:
 class MendInduction:
     """All that new samples, and explanations, need of a fit: no more, because models are saved.
 
-    ``F``, ``classes``, ``A`` and ``graph_weights`` are those of the last `Stage`. Of its graph,
-    ``degrees`` (n_samples,) are the sums of rows, and ``view_degrees`` (n_samples, n_views) what
-    each view adds to them. ``prior`` (n_classes,) are the class shares.
+    ``F``, ``mass``, ``classes``, ``A`` and ``graph_weights`` are those of the last `Stage`. Of its
+    graph, ``degrees`` (n_samples,) are the sums of rows, and ``view_degrees`` (n_samples, n_views)
+    what each view adds to them. ``prior`` (n_classes,) are the class shares.
     """
 
     views: tuple[FittedView, ...]
     observed: np.ndarray
     F: np.ndarray
+    mass: np.ndarray
     classes: np.ndarray
     A: np.ndarray | None
     graph_weights: np.ndarray
@@ -138,6 +138,7 @@ def make_induction(
         views=tuple(map(_fitted_view, geometry.views, fits)),
         observed=geometry.observed,
         F=stage.F,
+        mass=stage.mass,
         classes=samples.in_graph(stage.classes),
         A=None if stage.guide is None else stage.guide.A,
         graph_weights=stage.graph_weights,
@@ -251,8 +252,7 @@ def spread_to_new(fit: MendInduction, joined: JoinedRows) -> Array:
         guide = Guide(fit.classes, fit.A, settings.edge_floor, settings.edge_power)
         joined = guided(joined, guide)
     # The column sums of fit, not of the new samples: their scores must not depend on each other.
-    mass = column_mass(fit.F, None)["mass"]
-    return scaled_columns(spread_to(joined, fit.F, fit.degrees), mass)
+    return scaled_columns(spread_to(joined, fit.F, fit.degrees), fit.mass)
 
 
 def represent_new(

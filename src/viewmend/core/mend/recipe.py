@@ -49,13 +49,14 @@ class Spread:
     """Labels spread over a graph, whose edges something may have guided.
 
     ``F`` (n_samples, n_classes) are the soft labels of the samples of the graph, ``soft`` those of
-    all samples, as a column.
+    all samples, as a column, and ``mass`` (n_classes,) the sums of these.
     """
 
     graph: SummedGraph
     guide: Guide | None
     F: Array
     soft: Column
+    mass: Array
 
 
 # Called after each stage with what it did and its state; True, or a word for the status, stops.
@@ -197,7 +198,8 @@ def spread(
     F = spread_over(graph.parts, Y, settings.spreading, start)
     source = Source.of(F, graph, guide, settings.spreading)
     soft = samples.map(soft_labels, *_columns(graph.evidence), shared=source)
-    return Spread(graph, guide, F, soft)
+    mass = samples.rows.sums(column_mass, soft, shared=None)["mass"]
+    return Spread(graph, guide, F, soft, mass)
 
 
 def _columns(evidence: Evidence | None) -> tuple[Column, ...]:
@@ -209,9 +211,7 @@ def column_scores(samples: MendSamples, labels: Spread) -> Column:
 
     The mass of a class grows with its number of labels, which need not match its size.
     """
-    rows = samples.rows
-    mass = rows.sums(column_mass, labels.soft, shared=None)["mass"]
-    return rows.map(scaled_columns, labels.soft, shared=mass)
+    return samples.rows.map(scaled_columns, labels.soft, shared=labels.mass)
 
 
 def classify(
@@ -236,6 +236,7 @@ def classify(
         classes=found.classes,
         graph=graph,
         F=labels.F,
+        mass=labels.mass,
         guide=labels.guide,
         shares=found.shares,
         class_weights=found.weights,

@@ -114,6 +114,8 @@ class Stage:
         The graph that the labels spread over, its edges guided if any are; it has the evidence.
     F : array (n_samples, n_classes)
         Soft labels on it, before columns were scaled.
+    mass : array (n_classes,)
+        Sums of the columns of the soft labels of all samples, by which they were scaled.
     guide : Guide or None
         What guided its edges, if anything did.
     shares : array (n_classes,)
@@ -129,6 +131,7 @@ class Stage:
     classes: Column
     graph: SummedGraph
     F: Array
+    mass: Array
     guide: Guide | None
     shares: np.ndarray
     class_weights: np.ndarray
