@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from tests.core.small_mend import dense_graphs
 
 from viewmend.core.agfti.explanation import fusion_shares, propagation_influence
 from viewmend.core.agfti.propagation import propagate_labels
 from viewmend.core.common.rows import RowsInMemory
-from viewmend.core.graphs.spreading import spread_labels, weighted_sum
+from viewmend.core.graphs.graph import Edges, union_of
+from viewmend.core.graphs.spreading import spread_labels
 from viewmend.core.mend.blocks import MendBlock
 from viewmend.core.mend.evidence import evidence_shares
 from viewmend.core.mend.explanation import (
@@ -63,12 +65,16 @@ def test_view_shares_follow_weights_and_agreement():
 
 
 def test_edges_of_the_views_add_up_to_those_of_the_sum():
-    graphs, weights = [random_graph(seed) for seed in range(6)], RNG.random(6)
+    weights, rows = RNG.random(6), [np.sort(RNG.permutation(N)[:20]) for _ in range(6)]
+    edges = [
+        Edges(RNG.integers(20, size=(20, 3)).astype(np.int32), RNG.random((20, 3), np.float32))
+        for _ in range(6)
+    ]
+    graphs = union_of(edges, rows, N)
     degrees = view_degrees(graphs, weights, n_views=3)
-    total = weighted_sum(weights, graphs)
-    np.testing.assert_allclose(degrees.sum(axis=1), total.sum(axis=1))
-    second = weighted_sum(weights[2:4], graphs[2:4])
-    np.testing.assert_allclose(degrees[:, 1], second.sum(axis=1))
+    of_graphs = weights[:, None] * np.array(dense_graphs(graphs)).sum(axis=2)
+    np.testing.assert_allclose(degrees.sum(axis=1), of_graphs.sum(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(degrees[:, 1], of_graphs[2:4].sum(axis=0), rtol=1e-5)
 
 
 @pytest.fixture(scope="module")

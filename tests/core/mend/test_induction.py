@@ -4,28 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from tests.core.small_mend import dense, geometry_of, in_memory
 
-from viewmend.core.common.class_shares import class_weights, normalise_rows
+from viewmend.core.common.class_shares import normalise_rows
+from viewmend.core.graphs.graph import Edges
 from viewmend.core.mend.evidence import combine, evidence_shares
-from viewmend.core.mend.geometry import (
-    GeometrySettings,
-    NeighbourRule,
-    build_geometry,
-    view_graphs,
-)
-from viewmend.core.mend.homophily import neighbour_shares
 from viewmend.core.mend.induction import (
-    consensus_edges,
     induce_classes,
+    join_by_evidence,
     make_induction,
     new_evidence,
     represent_new,
-    spread_to,
+    spread_to_new,
     view_edges,
 )
+from viewmend.core.mend.joining import received, stacked
 from viewmend.core.mend.labelling import Labelling
-from viewmend.core.mend.recipe import MendSettings, mend
+from viewmend.core.mend.recipe import mend
+from viewmend.core.mend.stage import MendSettings
 from viewmend.datasets import hide, make_multiview_blobs
 
 N_FIT, N_CLASSES = 150, 3
@@ -39,16 +35,16 @@ TASK = hide(
 )
 NEW, NEW_CLASSES = [view[N_FIT:] for view in BLOBS.views], BLOBS.y[N_FIT:]
 OBSERVED = TASK.data.observed
-Y = (TASK.y[:, None] == np.arange(N_CLASSES)).astype(float)
+Y = (TASK.y[:, None] == np.arange(N_CLASSES)).astype(np.float32)
 PRIOR = np.full(N_CLASSES, 1 / 3)
-GEOMETRY = build_geometry(TASK.data.views, OBSERVED, GeometrySettings(n_landmarks=60))
-GRAPHS = view_graphs(GEOMETRY, N_CLASSES, MendSettings().neighbours)
+GEOMETRY = geometry_of(TASK.data.views, OBSERVED, n_landmarks=60)
+SAMPLES = in_memory(GEOMETRY, N_CLASSES)
 
 
 def fit(**changes):
     settings = replace(MendSettings(), **changes)
-    mended = mend(GRAPHS, GEOMETRY, Labelling(Y, PRIOR), settings)
-    return make_induction(GRAPHS, GEOMETRY, mended.stage, PRIOR, settings), mended.stage
+    mended = mend(SAMPLES, Labelling(Y, PRIOR), settings)
+    return make_induction(SAMPLES, GEOMETRY, mended.stage, PRIOR, settings), mended.stage
 
 
 FULL, FULL_STAGE = fit(edge_power=2.0)
@@ -59,7 +55,18 @@ ONLY_GRAPHS, STAGE_OF_GRAPHS = fit(n_rounds=0)
 def induced(fitted, stage, views, observed):
     """Classes, weighted as those of fit."""
     scores = induce_classes(fitted, views, observed)
-    return np.argmax(scores * class_weights(stage.P, PRIOR), axis=1)
+    return np.argmax(scores * stage.class_weights, axis=1)
+
+
+def weights_of(joined):
+    """Weights (n_new, n_samples) of the edges of new samples."""
+    return received(joined, np.eye(N_FIT))
+
+
+def joined_by(W):
+    """Rows with the edges of an array (n_new, n_samples)."""
+    indices = np.tile(np.arange(N_FIT, dtype=np.int32), (len(W), 1))
+    return stacked([Edges(indices, W.astype(np.float32))], [np.arange(len(W))], [1.0], len(W))
 
 
 # ------------------------------------------------------------------ the step itself
@@ -69,24 +76,27 @@ def test_unlabelled_samples_of_fit_are_where_their_edges_put_them():
     """``f = a D^{-1/2} W D^{-1/2} f`` holds for them, so one more step along W changes nothing."""
     stage = STAGE_OF_GRAPHS
     rows = np.flatnonzero(TASK.unlabelled)
-    scores = spread_to(ONLY_GRAPHS, csr_array(stage.W[rows]))
-    np.testing.assert_allclose(normalise_rows(scores), normalise_rows(stage.P[rows]), atol=1e-4)
-    degrees = stage.W.sum(axis=1)[rows, None]
-    np.testing.assert_allclose(scores, stage.P[rows] * np.sqrt(degrees) / 0.99, rtol=1e-3)
+    scores = spread_to_new(ONLY_GRAPHS, joined_by(dense(stage.graph.parts)[rows]))
+    np.testing.assert_allclose(normalise_rows(scores), normalise_rows(stage.P[rows]), atol=1e-3)
+    np.testing.assert_allclose(scores, stage.P[rows] / 0.99, rtol=5e-3, atol=1e-8)
 
 
 def test_guided_steps_equal_a_loop_over_edges():
     stage, settings = STAGE_WITHOUT_EVIDENCE, WITHOUT_EVIDENCE.settings
     new = represent_new(FULL.views, NEW, np.ones((70, 3), dtype=bool))
-    W = view_edges(WITHOUT_EVIDENCE, new)
-    found = spread_to(WITHOUT_EVIDENCE, W)
-    shares, degrees = neighbour_shares(W, stage.classes, N_CLASSES), stage.W.sum(axis=1)
+    joined = view_edges(WITHOUT_EVIDENCE, new)
+    found = spread_to_new(WITHOUT_EVIDENCE, joined)
+    W, degrees = weights_of(joined), dense(stage.graph.parts).sum(axis=1)
+    votes = W @ (stage.classes[:, None] == np.arange(N_CLASSES))
+    shares = votes / W.sum(axis=1, keepdims=True)
     for i in (0, 13, 69):
-        expected = np.zeros(N_CLASSES)
-        for j in np.flatnonzero(W[[i]].toarray()[0]):
-            agreement = (settings.edge_floor + shares[i] @ stage.A[j]) ** settings.edge_power
+        expected, own = np.zeros(N_CLASSES), 0.0
+        for j in np.flatnonzero(W[i]):
+            agreement = (settings.edge_floor + shares[i] @ stage.guide.A[j]) ** settings.edge_power
             expected += W[i, j] * agreement * stage.F[j] / np.sqrt(degrees[j])
-        np.testing.assert_allclose(found[i], expected / stage.F.sum(axis=0), rtol=1e-6)
+            own += W[i, j] * agreement
+        expected /= np.sqrt(own) * stage.F.sum(axis=0)
+        np.testing.assert_allclose(found[i], expected, rtol=1e-4, atol=1e-7 * expected.max())
 
 
 def test_edges_are_those_of_the_graphs_of_fit():
@@ -94,7 +104,7 @@ def test_edges_are_those_of_the_graphs_of_fit():
     fitted = ONLY_GRAPHS
     seen = np.tile([True, False, False], (70, 1))
     seen[1] = True
-    edges = view_edges(fitted, represent_new(FULL.views, NEW, seen)).toarray()
+    edges = weights_of(view_edges(fitted, represent_new(FULL.views, NEW, seen)))
     view = GEOMETRY.views[0]
     k = fitted.settings.neighbours(len(view.rows), N_CLASSES)
     expected = np.zeros(len(view.rows))
@@ -112,37 +122,26 @@ def test_edges_are_those_of_the_graphs_of_fit():
 
 
 def test_consensus_edges_are_those_of_similar_evidence():
-    P = np.random.default_rng(0).dirichlet(np.ones(N_CLASSES), 40)
+    P = FULL.evidence.P.astype(float)
     new = np.random.default_rng(1).dirichlet(np.ones(N_CLASSES), 6)
-    settings = MendSettings()
-    k = settings.neighbours(40, N_CLASSES)
-    edges = consensus_edges(P, new, settings).toarray()
+    k = FULL.settings.neighbours(N_FIT, N_CLASSES)
+    none = stacked([], [], [], 6)
+    edges = weights_of(join_by_evidence(FULL, none, new.astype(np.float32)))
     for i in range(6):
         squared = ((np.sqrt(P) - np.sqrt(new[i])) ** 2).sum(axis=1)
         gaps = np.maximum(np.sort(squared)[k] - squared, 0)
-        np.testing.assert_allclose(edges[i], gaps / gaps.sum(), atol=1e-3)
-
-
-def test_the_edges_of_a_sample_are_added_in_the_same_order_whoever_is_beside_it():
-    """SciPy adds rows in another order when all of them happen to be sorted, and then rounds."""
-    rng = np.random.default_rng(0)
-    P, new_P = rng.dirichlet(np.ones(3), 40), rng.dirichlet(np.ones(3), 30)
-    W = csr_array(rng.random((30, 40)) * (rng.random((30, 40)) < 0.3))
-    F, settings = rng.random((40, 3)), MendSettings(neighbours=NeighbourRule(fewest=2, most=2))
-    together = csr_array(W + consensus_edges(P, new_P, settings)) @ F
-    for row in range(30):
-        alone = csr_array(W[[row]] + consensus_edges(P, new_P[[row]], settings)) @ F
-        np.testing.assert_array_equal(alone[0], together[row])
+        expected = FULL_STAGE.graph.consensus_scale * gaps / gaps.sum()
+        np.testing.assert_allclose(edges[i], expected, atol=1e-3)
 
 
 def test_evidence_is_that_of_the_regressions_of_fit():
     observed = np.array([[True, True, False], [False, True, True], [True, True, True]])
     new = represent_new(FULL.views, [view[:3] for view in NEW], observed)
     evidence = FULL_STAGE.evidence
-    Z = np.full((3, 3, N_CLASSES), np.nan)
+    Z = np.full((3, 3, N_CLASSES), np.nan, dtype=np.float32)
     for v, (view, regression) in enumerate(zip(GEOMETRY.views, evidence.fits, strict=True)):
         mapped = {name: r(NEW[v][:3]) for name, r in view.representations.items()}
-        Z[:, v] = regression.predict(view.features.map(mapped))
+        Z[:, v] = regression.predict(view.kernel(mapped))
     expected = evidence_shares(
         np.where(observed[:, :, None], Z, 0), observed, evidence.view_weights, evidence.gaussian
     )
@@ -154,10 +153,19 @@ def test_scores_are_combined_as_in_fit():
     everything = np.ones((70, 3), dtype=bool)
     new = represent_new(FULL.views, NEW, everything)
     evidence = new_evidence(FULL.views, FULL.evidence, new)
-    consensus = consensus_edges(FULL.evidence.P, evidence, FULL.settings)
-    W = csr_array(view_edges(FULL, new) + FULL_STAGE.consensus_scale * consensus)
-    expected = combine(spread_to(FULL, W), evidence, PRIOR, 0.5)
+    joined = join_by_evidence(FULL, view_edges(FULL, new), evidence)
+    expected = combine(spread_to_new(FULL, joined), evidence, PRIOR, 0.5)
     np.testing.assert_array_equal(induce_classes(FULL, NEW, everything), expected)
+
+
+def test_the_views_share_the_degrees_of_a_guided_graph():
+    """What explanations divide by: with the consensus graph, views and it are all of a degree."""
+    for fitted, stage in ((FULL, FULL_STAGE), (ONLY_GRAPHS, STAGE_OF_GRAPHS)):
+        trusted = dense(stage.graph.parts[:1])
+        np.testing.assert_allclose(fitted.view_degrees.sum(axis=1), trusted.sum(axis=1), rtol=1e-5)
+        np.testing.assert_array_equal(fitted.view_degrees[~OBSERVED], 0)
+        whole = dense(stage.graph.parts).sum(axis=1)
+        np.testing.assert_allclose(fitted.degrees, whole, rtol=1e-5)
 
 
 # ------------------------------------------------------------------ classes
@@ -217,6 +225,6 @@ def test_new_samples_do_not_meet_each_other():
 def test_scores_are_on_the_scale_of_fit():
     """So that the class weights of fit are right for them: shares of the classes agree."""
     scores = induce_classes(FULL, TASK.data.views, OBSERVED)
-    np.testing.assert_allclose(scores.sum(axis=1), 1)
+    np.testing.assert_allclose(scores.sum(axis=1), 1, rtol=1e-5)
     free = TASK.unlabelled
     assert np.abs(scores[free] - FULL_STAGE.P[free]).mean() < 0.05
