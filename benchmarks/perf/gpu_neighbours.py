@@ -98,7 +98,7 @@ def run_of(case: Search, X: Any, Q: Any) -> Callable[[], torch_nearest.Nearest]:
         return lambda: torch_nearest.nearest_points(X, K, Q)
     if Q is None:
         return lambda: torch_nearest.neighbour_search({"unit": X}, K)["unit"]
-    return lambda: torch_nearest.nearest_of_new({"unit": Q}, K, X, lambda _, rows: X[rows])["unit"]
+    return lambda: torch_nearest.nearest_of_new({"unit": Q}, K, lambda _, rows: X[rows])["unit"]
 
 
 def recall(X: Any, Q: Any, distances: Any) -> float:
@@ -178,7 +178,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     args = parser().parse_args(argv)
     if args.plain:
-        torch_nearest.FUSED_FROM = sys.maxsize
+        torch_nearest.FUSED_ROWS = sys.maxsize
     rows: list[dict[str, Any]] = []
     print(titles(HEAD))
     with limited(args.threads, args.device):

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from viewmend.backend import numba_cpu
+from viewmend.backend import numba_neighbours
 
 
 @pytest.mark.skipif(not numba.config.BOUNDSCHECK, reason="for make bounds, which checks indices")
@@ -13,4 +13,4 @@ def test_an_index_of_no_row_is_noticed(row):
     X, candidates = np.zeros((3, 2)), np.array([[0, row]], dtype=np.int32)
     distances, indices = np.empty((1, 1)), np.empty((1, 1), dtype=np.int32)
     with pytest.raises(IndexError):
-        numba_cpu.measure_candidates(X[:1], X, candidates, distances, indices)
+        numba_neighbours.measure_candidates(X[:1], X, candidates, distances, indices)

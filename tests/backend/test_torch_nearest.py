@@ -24,9 +24,7 @@ def search(X, k=K):
 def search_new(X, Q, k=K):
     """The rows of ``X`` nearest to those of ``Q``, as new rows are looked up."""
     rows = place(X)
-    near = torch_nearest.nearest_of_new(
-        {"unit": place(Q)}, k, rows[:, :1], lambda _, which: rows[which]
-    )
+    near = torch_nearest.nearest_of_new({"unit": place(Q)}, k, lambda _, which: rows[which])
     return found(near["unit"])
 
 
@@ -91,6 +89,18 @@ def test_rows_of_few_columns_have_nearly_all_neighbours(n, n_columns):
 def test_new_rows_have_the_neighbours_of_the_exact_search(n):
     X, Q = rows(n, 30), rows(300, 30, seed=1)
     assert_same(search_new(X, Q), nearest_rows(X, K, queries=Q))
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="no GPU")
+@pytest.mark.parametrize("n_columns", [40, 300])
+def test_fused_products_miss_only_neighbours_that_share_a_tile(n_columns, monkeypatch):
+    pytest.importorskip("triton")
+    X, Q = rows(30_000, n_columns), rows(1000, n_columns, seed=1)
+    monkeypatch.setattr(torch_nearest, "FUSED_ROWS", 0)
+    # The mean neighbour has (K - 1) / 2 nearer ones, each in one of the tiles of 128 rows.
+    shared = (K - 1) / 2 * 128 / 30_000
+    assert recall(search(X), nearest_rows(X, K)) > 1 - 1.5 * shared
+    assert recall(search_new(X, Q), nearest_rows(X, K, queries=Q)) > 1 - 1.5 * shared
 
 
 @pytest.mark.parametrize("n", [50, 3000, 20_000])

@@ -194,8 +194,8 @@ def test_the_recipe_from_the_middle_is_the_recipe_from_the_start():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mend_module, "mend", watched)
         model.fit(TASK.data, TASK.y)
-    graphs, geometry, labelling, settings, *_ = calls[0]
-    whole = mend(graphs, geometry, labelling, settings)
+    samples, labelling, settings, *_ = calls[0]
+    whole = mend(samples, labelling, settings)
     for n_stages in range(1, 4):
         progress = {}
 
@@ -203,8 +203,8 @@ def test_the_recipe_from_the_middle_is_the_recipe_from_the_start():
             progress["stage"] = stage
             return record.iteration == n_stages
 
-        part = mend(graphs, geometry, labelling, settings, [stop])
+        part = mend(samples, labelling, settings, [stop])
         start = mend_module.MendProblem.saved_type(progress["stage"], part.history)
-        rest = mend(graphs, geometry, labelling, settings, (), start)
+        rest = mend(samples, labelling, settings, (), start)
         assert rest.history == whole.history
         np.testing.assert_array_equal(rest.stage.P, whole.stage.P)

@@ -43,16 +43,17 @@ def shown(console):
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", console.file.getvalue())
 
 
-def test_every_search_is_told_before_the_first_round():
+def test_every_part_of_the_work_on_a_view_is_told_before_the_first_round():
     stages = Stages()
     mend().set_callbacks(stages).fit(TASK.data, TASK.y)
     before = list(itertools.takewhile(lambda entry: entry != 1, stages.told))
-    searches = [entry for entry in before if entry[0].startswith("neighbours")]
-    assert searches == [
-        ("neighbours of view 1 of 2", 0, 4),
-        ("neighbours of view 1 of 2", 1, 4),
-        ("neighbours of view 2 of 2", 2, 4),
-        ("neighbours of view 2 of 2", 3, 4),
+    assert [entry for entry in before if " of view " in entry[0]] == [
+        ("representations of view 1 of 2", 0, 6),
+        ("neighbours of view 1 of 2", 1, 6),
+        ("kernel features of view 1 of 2", 2, 6),
+        ("representations of view 2 of 2", 3, 6),
+        ("neighbours of view 2 of 2", 4, 6),
+        ("kernel features of view 2 of 2", 5, 6),
     ]
 
 

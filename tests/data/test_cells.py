@@ -60,7 +60,7 @@ def test_nothing_depends_on_the_order_of_the_rows(how):
 
 @every
 def test_a_new_row_does_not_depend_on_the_others(how):
-    fill = FILLS[how](HOLES[:60])
+    fill = FILLS[how](HOLES[:60], np.ones(60, dtype=bool))
     together = fill(HOLES[60:])
     alone = np.vstack([fill(row[None]) for row in HOLES[60:]])
     assert_array_equal(alone, together)
@@ -69,7 +69,7 @@ def test_a_new_row_does_not_depend_on_the_others(how):
 @every
 def test_fills_stay_within_what_a_column_holds(how):
     counts = np.maximum(HOLES, 0)
-    fill = FILLS[how](counts)
+    fill = FILLS[how](counts, np.ones(len(counts), dtype=bool))
     wild = counts.copy()
     wild[:, 0] = 1e9
     for made in (fill(counts), fill(wild)):
@@ -165,5 +165,5 @@ def test_threads_of_linear_algebra_change_no_bit(n_threads):
     with threadpool_limits(n_threads, "blas"):
         (found,) = learn_fills(check_views([rows]), "low_rank")
     with serial_blas():
-        expected = FILLS["low_rank"](rows)
+        expected = FILLS["low_rank"](rows, np.ones(len(rows), dtype=bool))
     assert_array_equal(found.components, expected.components)

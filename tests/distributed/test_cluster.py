@@ -122,7 +122,7 @@ def bounded_time():
 class Killer:
     """Kills workers, without a word, when a stage of a round is half way."""
 
-    def __init__(self, client, round_=2, stage="spread", times=1):
+    def __init__(self, client, round_=2, stage="advance", times=1):
         self.client, self.round, self.stage, self.left = client, round_, stage, times
         self.n_rounds = 0
 

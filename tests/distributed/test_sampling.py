@@ -9,13 +9,14 @@ from viewmend import AGFTIClassifier
 from viewmend.core.agfti.anchors import corresponding_anchors
 from viewmend.core.agfti.bipartite import anchor_graphs
 from viewmend.core.agfti.graph_fourier import diffusion_coordinates, graph_spectrum, summed_graph
+from viewmend.core.common.content_order import drawn_rows, sample_hashes
 from viewmend.data.labels import Labels
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed.blocks import unpack
 from viewmend.distributed.geometry import Reading, geometry_of_blocks
 from viewmend.distributed.inputs import as_chunks
 from viewmend.distributed.rows import DaskRows
-from viewmend.distributed.sampling import Sample, gather_sample, survey_chunks
+from viewmend.distributed.sampling import Draw, Sample, gather_sample, survey_chunks
 from viewmend.distributed.waves import found_waves, known_waves, places, wave_rows
 
 pytestmark = pytest.mark.filterwarnings(
@@ -37,10 +38,10 @@ def chunks_of(views, rows):
     return as_chunks(arrays, None, None, np.float64)
 
 
-def sample_of(views, codes, rows, size):
-    chunks, runner = chunks_of(views, rows), DaskRows()
-    survey = survey_chunks(chunks, size, runner)
-    return gather_sample(chunks, codes, survey, size, runner)
+def sample_of(views, codes, rows, size, **how):
+    chunks, runner, draw = chunks_of(views, rows), DaskRows(), Draw(size, **how)
+    survey = survey_chunks(chunks, codes, draw, runner)
+    return gather_sample(chunks, codes, survey, draw, runner)
 
 
 def test_the_sample_depends_on_neither_chunks_nor_order():
@@ -61,6 +62,46 @@ def test_equal_samples_count_once():
     assert len(np.unique(np.nan_to_num(sample.data.views[0]), axis=0)) == len(
         np.unique(np.nan_to_num(views[0]), axis=0)
     )
+
+
+@pytest.mark.parametrize("size", [20, 100])
+def test_labelled_samples_come_first(size):
+    """All of them, or those of the smallest hashes; then the others, whatever the chunks."""
+    n_labelled = int(TASK.labelled.sum())
+    assert 20 < n_labelled < 100
+    hashes = sample_hashes(TASK.data.views, TASK.data.observed)
+    of_labelled, of_others = (np.flatnonzero(which) for which in (TASK.labelled, ~TASK.labelled))
+    expected = of_labelled[np.argsort(hashes[of_labelled])][:size]
+    left = size - len(expected)
+    expected = np.r_[expected, of_others[np.argsort(hashes[of_others])][:left]]
+    expected = expected[np.argsort(hashes[expected])]
+    for rows in (400, 57):
+        sample = sample_of(TASK.data.views, TASK.y, rows, size, labelled_first=True)
+        np.testing.assert_array_equal(sample.rows, expected)
+        np.testing.assert_array_equal(sample.codes, TASK.y[expected])
+        np.testing.assert_array_equal(sample.data.views[1], TASK.data.views[1][expected])
+
+
+def test_equal_samples_count_once_unless_they_have_labels():
+    views = [np.repeat(view[:60], 5, axis=0) for view in TASK.data.views]
+    codes = np.full(300, -1)
+    codes[[0, 1, 3]] = [1, 1, 0]
+    sample = sample_of(views, codes, 70, 200, labelled_first=True)
+    assert sorted(sample.rows) == [0, 1, 2, 3, *range(5, 300, 5)]
+
+
+def test_the_sample_of_samples_is_that_of_all_rows():
+    rng = np.random.default_rng(0)
+    # Many rows of equal content.
+    hashes = rng.integers(50, size=300).astype(np.uint64)
+    codes = rng.integers(-1, 2, size=300)
+    for first in (codes >= 0, codes > 0, np.zeros(300, dtype=bool)):
+        expected = drawn_rows(hashes, codes, first, 40)
+        parts = np.split(np.arange(300), [30, 31, 200])
+        each = [part[drawn_rows(hashes[part], codes[part], first[part], 40)] for part in parts]
+        rows = np.concatenate(each)
+        found = rows[drawn_rows(hashes[rows], codes[rows], first[rows], 40)]
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_labelled_samples_are_told_by_content_in_their_order():
@@ -106,7 +147,7 @@ def test_refined_anchors_are_one_more_round_of_the_correspondence():
     labels = Labels(np.arange(3), TASK.y.astype(np.int64))
     geometry = model.build_geometry(TASK.data, labels)
     chunks = chunks_of(TASK.data.views, 130)
-    everyone = Sample(TASK.data, TASK.y, False, np.empty(0))
+    everyone = Sample(TASK.data, TASK.y, np.arange(400), False, np.empty(0))
     choices = Reading(chunks.layout, "l2"), "kmeans", np.random.default_rng(5)
     rows = geometry_of_blocks(chunks, TASK.y, everyone, geometry, choices, DaskRows())
 
@@ -158,8 +199,7 @@ def test_refinement_lowers_the_distances_to_own_anchors():
     """Lloyd's rounds on all rows: no view is farther from its anchors than before."""
     model = AGFTIClassifier(imputation="fourier", n_anchors=16, normalize=None, random_state=0)
     chunks, runner = chunks_of(TASK.data.views, 90), DaskRows()
-    survey = survey_chunks(chunks, 100, runner)
-    sample = gather_sample(chunks, TASK.y, survey, 100, runner)
+    sample = sample_of(TASK.data.views, TASK.y, 90, 100)
     geometry = model.build_geometry(
         sample.data, Labels(np.arange(3), sample.codes.astype(np.int64))
     )

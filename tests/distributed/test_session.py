@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from viewmend import AGFTIClassifier, MendClassifier
+from viewmend.baselines.amuse import AMUSEClassifier
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed.session import fitting_on
 from viewmend.exceptions import InvalidParameterError
@@ -50,9 +51,16 @@ def test_limits_are_for_processes_that_are_started_here():
 def test_other_classifiers_are_refused(address):
     with (
         fitting_on(address) as fit,
-        pytest.raises(InvalidParameterError, match="MendClassifier cannot be fitted over workers"),
+        pytest.raises(InvalidParameterError, match="AMUSEClassifier cannot be fitted over workers"),
     ):
-        fit(MendClassifier(), TASK.data, TASK.y)
+        fit(AMUSEClassifier(), TASK.data, TASK.y)
+
+
+def test_mend_is_fitted_over_a_cluster(address):
+    expected = MendClassifier(n_rounds=2).fit(TASK.data, TASK.y)
+    with fitting_on(address) as fit:
+        model = fit(MendClassifier(n_rounds=2), TASK.data, TASK.y)
+    np.testing.assert_allclose(model.label_distributions_, expected.label_distributions_, atol=1e-4)
 
 
 def test_the_command_line_fits_over_a_cluster(address, tmp_path):

@@ -12,14 +12,11 @@ from viewmend.backend.threads import over_rows
 
 __all__ = [
     "SUMS",
-    "keep_nearest",
-    "measure_candidates",
     "nearest_anchor_weights",
     "project_positive_rows",
     "project_ragged_rows",
     "project_row",
     "project_simplex_rows",
-    "scan_rows",
 ]
 
 
@@ -159,98 +156,3 @@ def _anchor_weights(rows, E, border, out):  # type: ignore[no-untyped-def]
                 out[i, j] = max(border[i] - E[i, j], 0.0) / total
             else:
                 out[i, j] = 1.0 / ties if E[i, j] <= border[i] else 0.0
-
-
-# Columns summed between two looks at the limit, and entries compared with it at once.
-STRIDE = 64
-GROUP = 16
-
-
-@jit(fastmath=SUMS)
-def _partial_distance(x, y):  # type: ignore[no-untyped-def]
-    """``|x - y|^2``, differences and sum in float64 whatever the entries."""
-    total = 0.0
-    for j in range(x.size):
-        gap = np.float64(x[j]) - np.float64(y[j])
-        total += gap * gap
-    return total
-
-
-@jit()
-def _squared_distance(x, y, limit):  # type: ignore[no-untyped-def]
-    """``|x - y|^2``, or any number above ``limit`` if it is above."""
-    total = 0.0
-    for start in range(0, x.size, STRIDE):
-        total += _partial_distance(x[start : start + STRIDE], y[start : start + STRIDE])
-        if total > limit:
-            break
-    return total
-
-
-@jit()
-def _insert(distances, indices, distance, index):  # type: ignore[no-untyped-def]
-    """Put a pair in its place in the order of (distance, index), dropping the last."""
-    place = distances.size - 1
-    while place > 0 and (
-        distances[place - 1] > distance
-        or (distances[place - 1] == distance and indices[place - 1] > index)
-    ):
-        distances[place] = distances[place - 1]
-        indices[place] = indices[place - 1]
-        place -= 1
-    distances[place] = distance
-    indices[place] = index
-
-
-@jit()
-def keep_nearest(products, norms, rows, excluded, scores, indices):  # type: ignore[no-untyped-def]
-    """Merge ``|x_j|^2 - 2 q_i . x_j`` over ``j`` in ``rows`` into the lowest scores of each ``i``.
-
-    ``products`` (n_queries, n_rows), ``norms`` and ``rows`` (n_rows,), ``excluded`` (n_queries,)
-    the row not to count; ``scores`` and ``indices`` (n_queries, k) ascending, changed in place.
-    """
-    for i in range(products.shape[0]):
-        worst = scores[i, -1]
-        for start in range(0, rows.size, GROUP):
-            stop = min(start + GROUP, rows.size)
-            # Nearly all groups hold nothing of use, and their minimum is vectorised.
-            lowest = np.float32(np.inf)
-            for j in range(start, stop):
-                lowest = min(lowest, norms[j] - np.float32(2) * products[i, j])
-            if lowest >= worst:
-                continue
-            for j in range(start, stop):
-                score = norms[j] - np.float32(2) * products[i, j]
-                if score < worst and rows[j] != excluded[i]:
-                    _insert(scores[i], indices[i], score, rows[j])
-                    worst = scores[i, -1]
-
-
-@jit()
-def measure_candidates(Q, X, candidates, distances, indices):  # type: ignore[no-untyped-def]
-    """The ``k`` nearest of each query's candidates by (distance, index), into the last two."""
-    for i in range(Q.shape[0]):
-        for place in range(distances.shape[1]):
-            distances[i, place] = np.inf
-            indices[i, place] = X.shape[0]
-        for j in candidates[i]:
-            distance = _squared_distance(Q[i], X[j], distances[i, -1])
-            if distance < distances[i, -1] or (distance == distances[i, -1] and j < indices[i, -1]):
-                _insert(distances[i], indices[i], distance, j)
-
-
-@jit()
-def scan_rows(Q, X, rows, starts, distances, indices):  # type: ignore[no-untyped-def]
-    """Merge ``rows[starts[i]:starts[i + 1]]``, ascending, into the nearest of each query ``i``.
-
-    The last two are (n_queries, k), ascending, and changed in place. Of equal distances the row
-    that came first stays.
-    """
-    for i in range(Q.shape[0]):
-        for j in rows[starts[i] : starts[i + 1]]:
-            # Nothing is nearer than a duplicate.
-            if distances[i, -1] == 0.0:
-                break
-            distance = _squared_distance(Q[i], X[j], distances[i, -1])
-            if distance < distances[i, -1]:
-                _insert(distances[i], indices[i], distance, j)

@@ -13,6 +13,13 @@ import numpy as np
 
 from viewmend.backend.compiling import jit
 from viewmend.backend.numba_cpu import SUMS
+from viewmend.backend.numba_spreading import (
+    cg_direction,
+    cg_step,
+    column_dots,
+    energies,
+    group_sums,
+)
 from viewmend.backend.threads import over_rows, parallel_map, row_blocks
 
 __all__ = [
@@ -32,9 +39,6 @@ __all__ = [
     "symmetric_pattern",
     "weighted_places",
 ]
-
-# Rows of soft labels below this are as good as none.
-SMALLEST = np.float32(1e-30)
 
 # Samples of the rows of a graph (n_rows,), indices and weights of its edges (n_rows, k).
 Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -56,52 +60,13 @@ def add_product(
 ) -> None:
     """Add ``factor W B`` to ``out`` (n_rows, n_columns), which is of the type of ``B``."""
     indptr, indices, data = graph
-    factor = B.dtype.type(factor)
-    over_rows(_add_product, len(out), _row_size(indptr), indptr, indices, data, B, factor, out)
-
-
-def column_dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """``sum_i a_ij b_ij`` of every column, (n_columns,) of float64."""
-    parts = parallel_map(lambda rows: _column_dots(A[rows], B[rows]), row_blocks(*A.shape))
-    return np.sum(parts, axis=0)
-
-
-def energies(R: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-    """``sum_i r_ij^2 / degrees_i`` of every column, (n_columns,) of float64."""
-    parts = parallel_map(lambda rows: _energies(R[rows], degrees[rows]), row_blocks(*R.shape))
-    return np.sum(parts, axis=0)
-
-
-def group_sums(A: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
-    """Sum of the rows of each group, (n_groups, n_columns) of float64; rows of group -1 in none."""
-    blocks = row_blocks(*A.shape)
-    parts = parallel_map(lambda rows: _group_sums(A[rows], groups[rows], n_groups), blocks)
-    return np.sum(parts, axis=0)
-
-
-def cg_step(
-    X: np.ndarray, R: np.ndarray, P: np.ndarray, Q: np.ndarray, step: np.ndarray
-) -> np.ndarray:
-    """``X += step P``, ``R -= step Q``; the largest change of a row relative to its size."""
-    step = step.astype(X.dtype)
-
-    def work(rows: slice) -> float:
-        return _cg_step(X[rows], R[rows], P[rows], Q[rows], step)
-
-    return np.max(parallel_map(work, row_blocks(*X.shape)))
-
-
-def cg_direction(
-    P: np.ndarray,
-    R: np.ndarray,
-    degrees: np.ndarray,
-    coarse: tuple[np.ndarray, np.ndarray],
-    beta: np.ndarray,
-) -> None:
-    """``P = R / degrees + correction of the row's group + beta P``; none for group -1."""
-    groups, corrections = coarse[0], coarse[1].astype(P.dtype)
-    beta = beta.astype(P.dtype)
-    over_rows(_cg_direction, *P.shape, P, R, degrees, groups, corrections, beta)
+    if not out.size:
+        return
+    total = np.ascontiguousarray(out)
+    flat = np.ascontiguousarray(B).ravel(), B.dtype.type(factor), total.ravel()
+    over_rows(_add_product, len(out), _row_size(indptr), indptr, indices, data, *flat)
+    if total is not out:
+        out[...] = total
 
 
 def row_sums(indptr: np.ndarray, data: np.ndarray) -> np.ndarray:
@@ -223,76 +188,27 @@ def _transposed(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np
     return starts, rows
 
 
+# Flat arrays and numbers without sign, for which no index is looked at twice: a third less time.
 @jit(fastmath=SUMS)
 def _add_product(rows, indptr, indices, data, B, factor, out):  # type: ignore[no-untyped-def]
-    for i in range(rows[0], rows[1]):
-        start, stop = indptr[i], indptr[i + 1]
-        # Two entries at a time: every entry of the result is read and written half as often.
-        for e in range(start, stop - 1, 2):
-            j, k = indices[e], indices[e + 1]
-            a, b = factor * data[e], factor * data[e + 1]
-            for c in range(out.shape[1]):
-                out[i, c] += a * B[j, c] + b * B[k, c]
-        if (stop - start) % 2:
-            j, a = indices[stop - 1], factor * data[stop - 1]
-            for c in range(out.shape[1]):
-                out[i, c] += a * B[j, c]
-
-
-@jit(fastmath=SUMS)
-def _column_dots(A, B):  # type: ignore[no-untyped-def]
-    out = np.zeros(A.shape[1])
-    for i in range(A.shape[0]):
-        for c in range(A.shape[1]):
-            out[c] += np.float64(A[i, c]) * np.float64(B[i, c])
-    return out
-
-
-@jit(fastmath=SUMS)
-def _energies(R, degrees):  # type: ignore[no-untyped-def]
-    out = np.zeros(R.shape[1])
-    for i in range(R.shape[0]):
-        inverse = 1 / np.float64(degrees[i])
-        for c in range(R.shape[1]):
-            out[c] += np.float64(R[i, c]) * np.float64(R[i, c]) * inverse
-    return out
-
-
-@jit()
-def _group_sums(A, groups, n_groups):  # type: ignore[no-untyped-def]
-    out = np.zeros((n_groups, A.shape[1]))
-    for i in range(A.shape[0]):
-        if groups[i] >= 0:
-            for c in range(A.shape[1]):
-                out[groups[i], c] += np.float64(A[i, c])
-    return out
-
-
-@jit(fastmath=SUMS)
-def _cg_step(X, R, P, Q, step):  # type: ignore[no-untyped-def]
-    largest = 0.0
-    for i in range(X.shape[0]):
-        size = change = X.dtype.type(0)
-        for c in range(X.shape[1]):
-            move = step[c] * P[i, c]
-            X[i, c] += move
-            R[i, c] -= step[c] * Q[i, c]
-            size = max(size, abs(X[i, c]))
-            change = max(change, abs(move))
-        if change > largest * size:
-            largest = change / max(size, SMALLEST)
-    return largest
-
-
-@jit(fastmath=SUMS)
-def _cg_direction(rows, P, R, degrees, groups, corrections, beta):  # type: ignore[no-untyped-def]
-    for i in range(rows[0], rows[1]):
-        inverse = P.dtype.type(1) / degrees[i]
-        for c in range(P.shape[1]):
-            P[i, c] = R[i, c] * inverse + beta[c] * P[i, c]
-        if groups[i] >= 0:
-            for c in range(P.shape[1]):
-                P[i, c] += corrections[groups[i], c]
+    size, four = np.uint64(out.size // (indptr.size - 1)), np.uint64(4)
+    for i in range(np.uint64(rows[0]), np.uint64(rows[1])):
+        row, stop = i * size, np.uint64(indptr[i + np.uint64(1)])
+        whole = stop - (stop - np.uint64(indptr[i])) % four
+        # Four entries at a time: every entry of the result is read and written less often.
+        for e in range(np.uint64(indptr[i]), whole, four):
+            e_1, e_2, e_3 = e + np.uint64(1), e + np.uint64(2), e + np.uint64(3)
+            w_0, w_1 = factor * data[e], factor * data[e_1]
+            w_2, w_3 = factor * data[e_2], factor * data[e_3]
+            b_0, b_1 = np.uint64(indices[e]) * size, np.uint64(indices[e_1]) * size
+            b_2, b_3 = np.uint64(indices[e_2]) * size, np.uint64(indices[e_3]) * size
+            for c in range(size):
+                ahead = w_0 * B[b_0 + c] + w_1 * B[b_1 + c]
+                out[row + c] += ahead + w_2 * B[b_2 + c] + w_3 * B[b_3 + c]
+        for e in range(whole, stop):
+            w_0, b_0 = factor * data[e], np.uint64(indices[e]) * size
+            for c in range(size):
+                out[row + c] += w_0 * B[b_0 + c]
 
 
 @jit(fastmath=SUMS)

@@ -1,4 +1,4 @@
-"""One look at every cell of a table: hashes of rows, and how many of their cells are missing.
+"""One look at every cell of a table: hashes of rows, missing cells, smallest and largest ones.
 
 Rows are independent, so the result does not depend on the number of threads.
 """
@@ -8,9 +8,17 @@ from __future__ import annotations
 import numpy as np
 
 from viewmend.backend.compiling import jit
-from viewmend.backend.threads import over_rows
+from viewmend.backend.threads import over_rows, parallel_map, row_blocks
 
-__all__ = ["GOLDEN", "MIX_1", "MIX_2", "count_missing_cells", "hash_rows"]
+__all__ = [
+    "GOLDEN",
+    "MIX_1",
+    "MIX_2",
+    "column_ends",
+    "count_missing_cells",
+    "hash_rows",
+    "row_ends",
+]
 
 # Of the finaliser of splitmix64 (Steele, Lea, Flood 2014): every input bit reaches every output
 # bit. Arithmetic of unsigned integers wraps around, which is what a hash wants.
@@ -36,6 +44,45 @@ def count_missing_cells(X: np.ndarray) -> np.ndarray:
     out = np.empty(X.shape[0], dtype=np.int64)
     over_rows(_count_missing_cells, *X.shape, X, out)
     return out
+
+
+def row_ends(X: np.ndarray) -> np.ndarray:
+    """Smallest and largest cell (2, n_rows) of every row; NaN where all cells are."""
+    out = np.empty((2, X.shape[0]), dtype=X.dtype)
+    over_rows(_row_ends, *X.shape, X, out)
+    return out
+
+
+def column_ends(X: np.ndarray) -> np.ndarray:
+    """Smallest and largest cell (2, n_features) of every column; NaN where all cells are."""
+    blocks = row_blocks(*X.shape)
+    out = np.full((len(blocks), 2, X.shape[1]), np.nan, dtype=X.dtype)
+    parallel_map(
+        lambda job: _column_ends((job[1].start, job[1].stop), X, out[job[0]]), enumerate(blocks)
+    )
+    return np.stack([np.fmin.reduce(out[:, 0]), np.fmax.reduce(out[:, 1])])
+
+
+@jit()
+def _row_ends(rows, X, out):  # type: ignore[no-untyped-def]
+    for i in range(rows[0], rows[1]):
+        low = high = np.nan
+        for j in range(X.shape[1]):
+            # Comparisons with NaN are false, so that the first number is taken and no NaN is.
+            x = X[i, j]
+            low = low if low <= x or x != x else x
+            high = high if high >= x or x != x else x
+        out[0, i] = low
+        out[1, i] = high
+
+
+@jit()
+def _column_ends(rows, X, out):  # type: ignore[no-untyped-def]
+    for i in range(rows[0], rows[1]):
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            out[0, j] = out[0, j] if out[0, j] <= x or x != x else x
+            out[1, j] = out[1, j] if out[1, j] >= x or x != x else x
 
 
 @jit()

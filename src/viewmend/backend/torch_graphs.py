@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from viewmend.backend.namespace import Array
-from viewmend.backend.torch_gpu import import_torch
+from viewmend.backend.torch_gpu import PIECE, import_torch
 
 __all__ = [
     "add_product",
@@ -82,10 +82,13 @@ def energies(R: Array, degrees: Array) -> Array:
 def group_sums(A: Array, groups: Array, n_groups: int) -> Array:
     """Sum of the rows of each group, (n_groups, n_columns) of float64; rows of group -1 in none."""
     torch = import_torch()
-    out = torch.zeros((n_groups + 1, A.shape[1]), dtype=torch.float64, device=A.device)
-    # The last row takes what is in no group.
-    where = torch.where(groups < 0, n_groups, groups)
-    return out.index_add_(0, where, A.to(torch.float64))[:n_groups]
+    # Products of small pieces: threads that add to the same few numbers would wait for each other.
+    n_pieces = -(-A.shape[0] // PIECE)
+    padding = n_pieces * PIECE - A.shape[0]
+    A = torch.nn.functional.pad(A, (0, 0, 0, padding)).reshape(n_pieces, PIECE, A.shape[1])
+    groups = torch.nn.functional.pad(groups, (0, padding), value=-1).reshape(n_pieces, PIECE, 1)
+    members = (groups == torch.arange(n_groups, device=A.device)).to(A.dtype)
+    return torch.bmm(members.mT, A).sum(dim=0, dtype=torch.float64)
 
 
 def cg_step(X: Array, R: Array, P: Array, Q: Array, step: Array) -> Array:

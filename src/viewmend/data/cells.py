@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import issparse
 
-from viewmend.backend.numba_scans import count_missing_cells
+from viewmend.backend.numba_scans import column_ends, count_missing_cells
 from viewmend.backend.threads import serial_blas
 from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.common.soft_impute import SubspaceShrink, complete, fill_hidden
@@ -79,11 +79,10 @@ def _medians(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return medians
 
 
-def _by_zeros(rows: np.ndarray) -> CellFill:
+def _by_zeros(view: np.ndarray) -> CellFill:
     """Zeros, as far as the columns hold such values."""
-    # Unlike max and min these pass over NaN.
-    lowest, highest = (extreme.reduce(rows, axis=0) for extreme in (np.fmin, np.fmax))
-    zeros, known = np.zeros(rows.shape[1]), ~np.isnan(lowest)
+    lowest, highest = column_ends(view)
+    zeros, known = np.zeros(view.shape[1]), ~np.isnan(lowest)
     return CellFill(
         centres=zeros,
         lowest=np.where(known, lowest, 0.0).astype(np.float64),
@@ -95,17 +94,19 @@ def _by_zeros(rows: np.ndarray) -> CellFill:
     )
 
 
-def _by_medians(rows: np.ndarray) -> CellFill:
-    fill = _by_zeros(rows)
-    return replace(fill, centres=_medians(rows, fill.known))
+def _by_medians(view: np.ndarray, seen: np.ndarray) -> CellFill:
+    fill = _by_zeros(view)
+    return replace(fill, centres=_medians(view[seen], fill.known))
 
 
-def _by_low_rank(rows: np.ndarray) -> CellFill:
-    fill, sample = _by_zeros(rows), _sample(rows)
+def _by_low_rank(view: np.ndarray, seen: np.ndarray) -> CellFill:
+    fill, sample = _by_zeros(view), _sample(view, seen)
     hidden = np.isnan(sample)
     n_seen = np.sum(~hidden, axis=0)
     centres = np.where(hidden, 0.0, sample).sum(axis=0) / np.maximum(n_seen, 1)
-    centres += _medians(rows, fill.known & (n_seen == 0))
+    rare = fill.known & (n_seen == 0)
+    if rare.any():
+        centres += _medians(view[seen], rare)
     scaled = np.where(hidden, 0.0, sample - centres)
     deviations = np.sqrt(np.sum(scaled**2, axis=0) / np.maximum(n_seen, 1))
     deviations[deviations == 0] = 1.0
@@ -117,14 +118,15 @@ def _by_low_rank(rows: np.ndarray) -> CellFill:
     return replace(fill, components=found.components, threshold=shrink.threshold)
 
 
-def _sample(rows: np.ndarray) -> np.ndarray:
+def _sample(view: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """Some rows, drawn and put in order by their content: the same in any order of the rows."""
-    most = min(SAMPLE_ROWS, max(SAMPLE_SIZE // rows.shape[1], RANK))
-    return rows[bottom_rows(rows, most)].astype(np.float64, copy=False)
+    most = min(SAMPLE_ROWS, max(SAMPLE_SIZE // view.shape[1], RANK))
+    return view[bottom_rows(view, most, among=seen)].astype(np.float64, copy=False)
 
 
-# Ways to fill missing cells: from observed rows (n_rows, n_features) to what fills such rows.
-FILLS: dict[str, Callable[[np.ndarray], CellFill]] = {
+# Ways to fill missing cells: from a view (n_samples, n_features), of which rows are ``seen`` and
+# others NaN, to what fills such rows.
+FILLS: dict[str, Callable[[np.ndarray, np.ndarray], CellFill]] = {
     "low_rank": _by_low_rank,
     "median": _by_medians,
 }
@@ -142,7 +144,7 @@ def learn_fills(data: MultiViewData, how: str) -> tuple[CellFill, ...]:
     with serial_blas():
         return tuple(
             # Wide sparse views have no missing cells.
-            _by_zeros(np.zeros((1, view.shape[1]))) if issparse(view) else FILLS[how](view[seen])
+            _by_zeros(np.zeros((1, view.shape[1]))) if issparse(view) else FILLS[how](view, seen)
             for view, seen in zip(data.views, data.observed.T, strict=True)
         )
 

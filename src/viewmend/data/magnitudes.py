@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import issparse
 
+from viewmend.backend.numba_scans import column_ends, row_ends
 from viewmend.data.input_arrays import some_of
 from viewmend.exceptions import InvalidViewsError
 
@@ -20,7 +21,7 @@ NARROW = 2.0**-10
 def check_finite(view: np.ndarray, observed: np.ndarray, title: str) -> None:
     """Refuse observed rows with infinite values, or with some whose squares would overflow."""
     # Unlike max and min these pass over missing cells; missing rows may be anything.
-    high, low = (extreme.reduce(view, axis=1) for extreme in (np.fmax, np.fmin))
+    low, high = row_ends(view)
     peaks = np.where(observed, np.maximum(high, -low), 0)
     infinite = np.flatnonzero(np.isinf(peaks))
     if len(infinite):
@@ -58,9 +59,7 @@ def kept_dtype(view: np.ndarray, dtype: DTypeLike) -> DTypeLike:
     if np.dtype(dtype) == np.float64 or issparse(view):
         return np.float64
     # Unlike max and min these pass over NaN; a column without any value counts as zeros.
-    high, low = (
-        np.nan_to_num(extreme.reduce(view).astype(np.float64)) for extreme in (np.fmax, np.fmin)
-    )
+    low, high = np.nan_to_num(column_ends(view).astype(np.float64))
     peaks, spreads = np.maximum(high, -low), high - low
     fits = SMALLEST_SINGLE <= peaks.max() <= LARGEST_SINGLE
     varied = (spreads == 0) | (spreads >= NARROW * peaks)
@@ -78,7 +77,8 @@ def as_kept(view: np.ndarray, dtype: DTypeLike, title: str) -> np.ndarray:
 
 def _largest(view: np.ndarray) -> float:
     """Largest absolute value; missing rows are NaN."""
-    return float(max(np.fmax.reduce(view, axis=None), -np.fmin.reduce(view, axis=None)))
+    low, high = column_ends(view)
+    return float(max(np.fmax.reduce(high), -np.fmin.reduce(low)))
 
 
 def _check_largest(peaks: np.ndarray, limit: float, title: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from viewmend.backend.numba_scans import count_missing_cells
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_views import identifying
 from viewmend.data.input_arrays import (
@@ -159,7 +160,7 @@ def _assemble(views: dict[str, Any], mask: ArrayLike | None) -> MultiViewData:
     observed = as_mask(mask, (common_rows(views), len(views)))
     for v, (name, view) in enumerate(views.items()):
         rows = row_extremes(view)
-        observed[:, v] &= ~np.isnan(rows).all(axis=1)
+        observed[:, v] &= count_missing_cells(rows) < rows.shape[1]
         check_finite(rows, observed[:, v], view_title(name))
     blanked = tuple(with_blank_rows(view, ~observed[:, v]) for v, view in enumerate(views.values()))
     return MultiViewData(blanked, observed, tuple(views))

@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike
 from scipy.sparse import csr_array
 
 from viewmend.core import Problem, State
-from viewmend.core.agfti.fusion import BestResponse, aligned_graphs, best_response, evaluate
+from viewmend.core.agfti.fusion import aligned_graphs, best_response, evaluate
 from viewmend.core.agfti.graph_fourier import Shrunk, restored, summed_graph, wave_sums
 from viewmend.core.agfti.held_out import rows_without_labels
 from viewmend.core.agfti.objective import largest_change, sample_sums
@@ -157,10 +157,7 @@ def begin(block: RowBlock, shared: Shared) -> tuple[RowBlock, np.ndarray, Sums]:
 
 def evaluate_weights(block: RowBlock, shared: Shared) -> Sums:
     """The sums that Algorithm 1 asks for at the weights ``alpha``."""
-    common, current = shared
-    state = _state_of(block, unpack(block.Z), None, current)
-    game = fusion_game(state, current.scaled_Q, common.problem, common.steps)
-    return _response_sums(evaluate(game, current.alpha))
+    return _answered(_state_of(block, unpack(block.Z), None, shared[1]), shared)
 
 
 def settle(block: RowBlock, W: np.ndarray | None, shared: Shared) -> tuple[RowBlock, Sums]:
@@ -275,17 +272,18 @@ def _open_round(
     block: RowBlock, problem: Problem, state: State, shared: Shared
 ) -> tuple[RowBlock, np.ndarray, Sums]:
     """Missing rows of ``Z`` (Eq. update_Z_v), and the first answer of Algorithm 1 to them."""
-    common, current = shared
     state.Z = state.Z.copy()
-    impute_graphs(state, problem, common.steps)
+    impute_graphs(state, problem, shared[0].steps)
     # Its memory may be that of W or of another task.
     state.G = None
-    game = fusion_game(state, current.scaled_Q, problem, common.steps)
-    answered = _response_sums(evaluate(game, current.alpha))
-    return replace(block, Z=pack(state.Z), F=state.F), state.W, answered
+    return replace(block, Z=pack(state.Z), F=state.F), state.W, _answered(state, shared)
 
 
-def _response_sums(response: BestResponse) -> Sums:
+def _answered(state: State, shared: Shared) -> Sums:
+    """What Algorithm 1 is told by some rows at the weights ``alpha``."""
+    common, current = shared
+    game = fusion_game(state, current.scaled_Q, common.problem, common.steps)
+    response = evaluate(game, current.alpha)
     return {name: getattr(response, name) for name in RESPONSE}
 
 

@@ -5,46 +5,30 @@ Blocks, and what the client holds of a round, are files of plain arrays.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import re
 import shutil
 import sys
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
 from viewmend.callbacks.progress import LogRounds
-from viewmend.core.agfti.state import InnerStep, Round
-from viewmend.distributed.blocks import (
-    RESPONSE,
-    GlobalState,
-    RowBlock,
-    packed_arrays,
-    unpacked_arrays,
+from viewmend.distributed.kept_files import (
+    KeptFile,
+    block_paths,
+    broken_as_checkpoint_error,
+    read_arrays,
+    read_table,
+    write_arrays,
+    write_table,
 )
 from viewmend.exceptions import CheckpointError, InvalidParameterError
-from viewmend.storage.archive import ARCHIVE_ERRORS
-from viewmend.storage.atomic import replacing
-
-if TYPE_CHECKING:
-    from viewmend.distributed.rows import DaskRows
-    from viewmend.distributed.solver import BlockState
-
 
 TABLE = "checkpoint.json"
 CLIENT = "client.npz"
-ROUND_FOLDER = re.compile(r"round-\d+")
-# What a file that is missing, cut or foreign is known to raise.
-BROKEN = (*ARCHIVE_ERRORS, OSError, KeyError, TypeError, AttributeError, MemoryError, zlib.error)
-# Fields of `GlobalState`, in the file of the client.
-OF_CURRENT = ("alpha", "T", "Q", "scaled_Q", "eta")
 
 
 class LogBlocks(LogRounds):
@@ -74,11 +58,13 @@ class LogBlocks(LogRounds):
 
 
 @dataclass(frozen=True, eq=False)
-class SavedRounds:
-    """What a folder holds: the state, and arrays of the geometry by name."""
+class KeptRounds:
+    """What a folder holds: files of blocks, arrays of the client, its file, and the history."""
 
-    state: BlockState
+    files: list[KeptFile]
     arrays: dict[str, np.ndarray]
+    client: Path
+    history: list[dict[str, Any]]
 
 
 class BlockCheckpoint:
@@ -108,23 +94,21 @@ class BlockCheckpoint:
         self.folder = Path(folder).absolute()
         self.every = every
 
-    def __call__(self, _round: Round, _state: Any) -> None:
+    def __call__(self, _round: Any, _state: Any) -> None:
         """Nothing: rounds are kept where the next can go on from what was kept."""
 
-    def read(
-        self, fingerprint: dict[str, Any], n_blocks: int, runner: DaskRows
-    ) -> SavedRounds | None:
+    def read(self, fingerprint: dict[str, Any], n_blocks: int) -> KeptRounds | None:
         """The last rounds that were kept of this fit, or None; a CheckpointError if of another.
 
         The ``fingerprint`` is what a fit is told by, in what JSON knows.
         """
-        with _broken_as_checkpoint_error(self.folder):
+        with broken_as_checkpoint_error(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / TABLE).exists():
             return None
-        with _broken_as_checkpoint_error(self.folder / TABLE):
-            table = _read_table(self.folder / TABLE)
-            history = tuple(map(read_round, table["history"]))
+        with broken_as_checkpoint_error(self.folder / TABLE):
+            table = read_table(self.folder / TABLE)
+            history = list(table["history"])
             kept, folder = table["fingerprint"], self.folder / table["folder"]
             other = [name for name in fingerprint if kept[name] != fingerprint[name]]
         if other:
@@ -133,157 +117,38 @@ class BlockCheckpoint:
                 f"delete the folder or name another one"
             )
             raise CheckpointError(msg)
-        with _broken_as_checkpoint_error(self.folder / TABLE):
+        with broken_as_checkpoint_error(self.folder / TABLE):
             paths = [*block_paths(folder, n_blocks), folder / CLIENT]
             *files, client = [(path, table["digests"][path.name]) for path in paths]
-        arrays = _read_arrays(*client)
-        with _broken_as_checkpoint_error(folder / CLIENT):
-            known = global_state(arrays)
-        return SavedRounds(read_state(files, known, history, runner), arrays)
+        return KeptRounds(files, read_arrays(*client), client[0], history)
 
-    def keeper(
-        self, fingerprint: dict[str, Any], geometry: dict[str, np.ndarray], runner: DaskRows
-    ) -> Callable[[BlockState], BlockState]:
-        """What keeps a state every few rounds, and gives back one that begins with its files."""
+    def due(self, n_rounds: int) -> bool:
+        """Whether the state after that many rounds is one to keep."""
+        return n_rounds % self.every == 0
 
-        def keep(state: BlockState) -> BlockState:
-            if len(state.history) % self.every:
-                return state
-            folder = self.folder / f"round-{len(state.history):05d}"
-            folder.mkdir(parents=True, exist_ok=True)
-            paths, arrays = block_paths(folder, len(state.blocks)), current_arrays(state)
-            digests = runner.gather(write_block, state.blocks, state.W, paths, shared=None)
-            files = list(zip(paths, digests, strict=True))
-            about = {"fingerprint": fingerprint, "history": list(map(asdict, state.history))}
-            self._declare(folder, arrays | geometry, about, files)
-            return read_state(files, global_state(arrays), state.history, runner)
-
-        return keep
-
-    def _declare(
+    def keep(
         self,
-        folder: Path,
+        fingerprint: dict[str, Any],
+        history: list[dict[str, Any]],
         arrays: dict[str, Any],
-        about: dict[str, Any],
-        files: list[tuple[Path, str]],
-    ) -> None:
-        """Make the files of a round the ones that count, and remove those of the round before."""
+        n_blocks: int,
+        write: Callable[[list[Path]], list[str]],
+    ) -> list[KeptFile]:
+        """Make a folder of a round, and remove that of the round before; gives its blocks.
+
+        ``write`` is told the paths of the blocks and gives the digests of their files.
+        """
+        folder = self.folder / f"round-{len(history):05d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = block_paths(folder, n_blocks)
+        files = list(zip(paths, write(paths), strict=True))
         digests = {path.name: digest for path, digest in files}
-        digests[CLIENT] = _write_arrays(folder / CLIENT, arrays)
-        table = {"folder": folder.name, "digests": digests, **about}
-        signed = {"table": table, "digest": _table_digest(table)}
-        with replacing(self.folder / TABLE) as stream:
-            stream.write(json.dumps(signed).encode())
+        digests[CLIENT] = write_arrays(folder / CLIENT, arrays)
+        about = {"fingerprint": fingerprint, "history": history}
+        # From here on these files are the ones that count.
+        write_table(self.folder / TABLE, {"folder": folder.name, "digests": digests, **about})
         for old in self.folder.glob("round-*"):
             if old != folder:
                 # What cannot be removed is in nobody's way.
                 shutil.rmtree(old, ignore_errors=True)
-
-
-@contextmanager
-def _broken_as_checkpoint_error(path: Path) -> Iterator[None]:
-    """Errors of a file of the folder name it and what to do."""
-    try:
-        yield
-    except CheckpointError:
-        raise
-    except BROKEN as error:
-        msg = (
-            f"the checkpoint lacks {path}, or it is broken ({type(error).__name__}: {error}); see "
-            f"that all workers reach the folder, or delete it and fit anew"
-        )
-        raise CheckpointError(msg) from error
-
-
-def _read_table(path: Path) -> dict[str, Any]:
-    """The table of a checkpoint, as it was written."""
-    signed = json.loads(path.read_bytes())
-    table = signed["table"]
-    if signed["digest"] != _table_digest(table) or not ROUND_FOLDER.fullmatch(table["folder"]):
-        msg = "its content is not what was written"
-        raise ValueError(msg)
-    return dict(table)
-
-
-def _table_digest(table: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
-
-
-def _write_arrays(path: Path, arrays: dict[str, Any]) -> str:
-    """Write arrays to a file, and give its digest."""
-    with replacing(path) as stream:
-        np.savez(stream, **arrays)
-    return _file_digest(path)
-
-
-def _read_arrays(path: Path, digest: str) -> dict[str, Any]:
-    """The arrays of a file that must be the one that was written, before any of it is believed."""
-    with _broken_as_checkpoint_error(path):
-        if _file_digest(path) != digest:
-            msg = "it is not the file that was written"
-            raise ValueError(msg)
-        with np.load(path) as file:
-            return dict(file)
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def block_paths(folder: Path, n_blocks: int) -> list[Path]:
-    """Files of all blocks of a round."""
-    return [folder / f"block-{i:06d}.npz" for i in range(n_blocks)]
-
-
-def write_block(block: RowBlock, W: np.ndarray, path: Path, _shared: None) -> str:
-    """A block and its ``W`` in a file, whose digest it gives."""
-    arrays: dict[str, Any] = packed_arrays("Z", block.Z) | packed_arrays("P", block.P)
-    arrays |= {"observed": block.observed, "codes": block.codes, "F": block.F, "W": W}
-    return _write_arrays(path, arrays)
-
-
-def read_block(
-    file: tuple[Path, str], _shared: None
-) -> tuple[RowBlock, np.ndarray, dict[str, Any]]:
-    """What `write_block` was given, and no sums; ``file`` is its path and digest."""
-    path, _ = file
-    arrays = _read_arrays(*file)
-    with _broken_as_checkpoint_error(path):
-        Z, P = (unpacked_arrays(name, arrays) for name in ("Z", "P"))
-        return RowBlock(arrays["observed"], arrays["codes"], Z, P, arrays["F"]), arrays["W"], {}
-
-
-def current_arrays(state: BlockState) -> dict[str, np.ndarray]:
-    """What the client holds, by name."""
-    current = {name: np.asarray(getattr(state.current, name)) for name in OF_CURRENT}
-    return current | {name: np.asarray(state.answered[name]) for name in RESPONSE}
-
-
-def global_state(arrays: dict[str, np.ndarray]) -> tuple[GlobalState, dict[str, np.ndarray]]:
-    """What `current_arrays` was made from: the state of the client, and what it was answered."""
-    values: dict[str, Any] = {name: arrays[name] for name in OF_CURRENT}
-    current = replace(GlobalState(**values), eta=float(arrays["eta"]))
-    return current, {name: arrays[name] for name in RESPONSE}
-
-
-def read_state(
-    files: list[tuple[Path, str]],
-    known: tuple[GlobalState, dict[str, np.ndarray]],
-    history: tuple[Round, ...],
-    runner: DaskRows,
-) -> BlockState:
-    """The state whose blocks are in files, and read by the workers."""
-    # Here, because Dask is behind it, which not everybody has.
-    from viewmend.distributed.solver import BlockState
-
-    pending = runner.start(read_block, files, shared=None, n_results=2)
-    pending.sums()
-    blocks, W = pending.results
-    return BlockState(blocks, W, *known, history)
-
-
-def read_round(entry: dict[str, Any]) -> Round:
-    """A round from what `dataclasses.asdict` made of it."""
-    inner = tuple(InnerStep(**step) for step in entry["inner"])
-    return Round(**(entry | {"alpha": tuple(entry["alpha"]), "inner": inner}))
+        return files

@@ -16,9 +16,6 @@ from viewmend.callbacks.protocol import Callback
 from viewmend.core import Problem, Result
 from viewmend.core.agfti.induction import Induction
 from viewmend.core.agfti.propagation import damping_diagonals
-from viewmend.core.common.content_order import row_hashes
-from viewmend.data.given_labels import labels_for
-from viewmend.data.labels import Labels, check_class_prior, check_labels
 from viewmend.distributed import blocks as tasks
 from viewmend.distributed.blocks import SharedProblem
 from viewmend.distributed.callbacks import BlockCheckpoint
@@ -29,44 +26,36 @@ from viewmend.distributed.geometry import (
     SampleGeometry,
     geometry_of_blocks,
 )
-from viewmend.distributed.inputs import Chunks, as_chunks, is_lazy
-from viewmend.distributed.rows import DaskRows
-from viewmend.distributed.sampling import Sample, Survey, gather_sample, survey_chunks
+from viewmend.distributed.given import (
+    BlockInput,
+    BlockRules,
+    check_rounds_left,
+    fingerprint,
+    gather_input,
+)
+from viewmend.distributed.kept_rounds import read_rounds, round_keeper
+from viewmend.distributed.sampling import Draw
 from viewmend.distributed.solver import BlockResult, BlockState, solve_blocks
-from viewmend.exceptions import CheckpointError, InvalidParameterError
 from viewmend.protocols import AGFTIParameters, Damping
 
 # Samples that anchors are drawn from, unless Dask's configuration names another number.
 SAMPLE_ROWS = 30_000
 
-# Values of parameters that a fit over blocks can follow.
-POSSIBLE = {
-    "compat": (None,),
-    "ablation": (None,),
-    "device": (None,),
-    "calibration": ("leave_one_out", None),
-}
-
-# Parameters that change no round.
-AFTER_ROUNDS = {"calibration", "class_prior", "final_damping", "max_iter", "n_jobs", "tol"}
-AFTER_ROUNDS |= {"verbose", "view_sizes"}
-
-
-@dataclass(frozen=True, eq=False)
-class BlockInput:
-    """What a fit is given: checked rows in chunks, labels, a sample, and who runs the tasks."""
-
-    chunks: Chunks
-    labels: Labels  # of all samples
-    codes: np.ndarray  # (n_samples,): those of the labels, in as few bytes as they need
-    sample: Sample
-    survey: Survey
-    runner: DaskRows
-
-    @property
-    def sampled_labels(self) -> Labels:
-        """Labels of the sample."""
-        return Labels(self.labels.classes, self.sample.codes.astype(np.int64))
+RULES = BlockRules(
+    possible={
+        "compat": (None,),
+        "ablation": (None,),
+        "device": (None,),
+        "calibration": ("leave_one_out", None),
+    },
+    after_rounds=frozenset(
+        {
+            *("calibration", "class_prior", "final_damping", "max_iter", "n_jobs", "tol"),
+            *("verbose", "view_sizes"),
+        }
+    ),
+    rounds="max_iter",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,26 +73,15 @@ class BlockFit:
     held_out: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
-def gather_input(
+def gather_blocks(
     parameters: AGFTIParameters, X: Any, y: Any, mask: Any, callbacks: Sequence[Callback]
 ) -> BlockInput:
     """Check everything once, and gather the sample that anchors are drawn from.
 
-    ``X`` and ``mask`` are as in `viewmend.distributed.inputs.lazy_views`, ``y`` (n_samples,) is in
-    memory or of Dask.
+    Parameters as in `gather_input`.
     """
-    _check_parameters(parameters, callbacks)
-    chunks = as_chunks(X, mask, parameters.view_sizes, np.dtype(parameters.dtype))
-    given = labels_for(X, dask.compute(y)[0] if is_lazy(y) else y)
-    labels = check_labels(given, chunks.n_samples)
-    check_class_prior(parameters.class_prior, labels)
-    runner = DaskRows(_block_watcher(callbacks))
     size = int(dask.config.get("viewmend.sample-rows", SAMPLE_ROWS))
-    survey = survey_chunks(chunks, size, runner)
-    # In as few bytes as the classes allow, because they travel with the tasks.
-    codes = labels.codes.astype(np.min_scalar_type(-labels.n_classes))
-    sample = gather_sample(chunks, codes, survey, size, runner)
-    return BlockInput(chunks, labels, codes, sample, survey, runner)
+    return gather_input(parameters, (X, y, mask), callbacks, RULES, Draw(size))
 
 
 def fit_blocks(
@@ -143,36 +121,6 @@ def fit_blocks(
     )
 
 
-def _check_parameters(parameters: AGFTIParameters, callbacks: Sequence[Callback]) -> None:
-    for name, values in POSSIBLE.items():
-        if getattr(parameters, name) not in values:
-            allowed = " or ".join(map(repr, values))
-            msg = (
-                f"{name} must be {allowed} where the views are Dask collections, got "
-                f"{getattr(parameters, name)!r}; set {name}={values[0]!r}, or fit on arrays in "
-                f"memory"
-            )
-            raise InvalidParameterError(msg)
-    for callback in callbacks:
-        if hasattr(callback, "starting_point"):
-            msg = (
-                f"{type(callback).__name__} keeps rounds that are in the memory of one process; "
-                f"where the views are Dask collections, use viewmend.distributed.BlockCheckpoint"
-            )
-            raise InvalidParameterError(msg)
-
-
-def _block_watcher(callbacks: Sequence[Callback]) -> Callable[[str, int, int], None] | None:
-    """Who is told of blocks, as one callable."""
-    hooks = [callback.on_blocks for callback in callbacks if hasattr(callback, "on_blocks")]
-
-    def watch(stage: str, done: int, total: int) -> None:
-        for tell in hooks:
-            tell(stage, done, total)
-
-    return watch if hooks else None
-
-
 def _start(
     parameters: AGFTIParameters,
     given: BlockInput,
@@ -182,11 +130,11 @@ def _start(
     """The geometry of all rows, blocks or a state to start from, and what keeps rounds."""
     runner, n_blocks = given.runner, len(given.chunks.sizes)
     checkpoint = next((c for c in callbacks if isinstance(c, BlockCheckpoint)), None)
-    fingerprint = _fingerprint(parameters, given)
-    saved = None if checkpoint is None else checkpoint.read(fingerprint, n_blocks, runner)
+    told_by = fingerprint(parameters, given, RULES)
+    saved = None if checkpoint is None else read_rounds(checkpoint, told_by, n_blocks, runner)
     start: BlockState | list[Any]
     if saved is not None:
-        _check_rounds_left(len(saved.state.history), parameters.max_iter)
+        check_rounds_left(parameters, len(saved.state.history), RULES)
         for callback in callbacks:
             if hasattr(callback, "on_resume"):
                 callback.on_resume(saved.state.history)
@@ -200,33 +148,7 @@ def _start(
         start = rows.blocks
     if checkpoint is None:
         return rows, start, lambda state: state
-    return rows, start, checkpoint.keeper(fingerprint, _geometry_arrays(rows), runner)
-
-
-def _check_rounds_left(n_rounds: int, max_iter: int) -> None:
-    if n_rounds >= max_iter:
-        msg = (
-            f"the checkpoint holds {n_rounds} rounds, but max_iter is {max_iter}; rounds cannot "
-            f"be taken back; raise max_iter, or delete the folder and fit anew"
-        )
-        raise CheckpointError(msg)
-
-
-def _fingerprint(parameters: AGFTIParameters, given: BlockInput) -> dict[str, Any]:
-    """What tells a fit from another one: all that its rounds depend on."""
-    values = {
-        name: repr(value)
-        for name, value in parameters.get_params(deep=False).items()
-        if name not in AFTER_ROUNDS
-    }
-    # Of one row: the order counts.
-    (labels,) = row_hashes(given.labels.codes[None, :])
-    return {
-        "views": given.survey.content,
-        "labels": int(labels),
-        "chunks": list(given.chunks.sizes),
-        "parameters": values,
-    }
+    return rows, start, round_keeper(checkpoint, told_by, _geometry_arrays(rows), runner)
 
 
 def _geometry_arrays(rows: BlockGeometry) -> dict[str, np.ndarray]:

@@ -61,6 +61,11 @@ class Chunks:
         """An array with one entry per sample, as one array per chunk."""
         return np.split(rows, self.starts[1:])
 
+    def parted(self, rows: np.ndarray) -> list[np.ndarray]:
+        """Ascending numbers of samples, as their numbers within each chunk."""
+        parts = np.split(rows, np.searchsorted(rows, self.starts[1:]))
+        return [part - start for part, start in zip(parts, self.starts, strict=True)]
+
 
 def is_lazy(X: object) -> bool:
     """Whether ``X`` is or holds a Dask collection; without Dask nothing does.

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.data.cells import CellFill
@@ -20,27 +21,26 @@ from viewmend.distributed.inputs import is_lazy, lazy_like_fit, lazy_views
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 from viewmend.protocols import StateOfFit
 
-# Fitted attributes with an entry per sample, and the axis of the samples.
-OF_SAMPLES = {
-    "transduction_": 0,
-    "label_distributions_": 0,
-    "confidence_": 0,
-    "unreachable_": 0,
-    "fused_graph_": 0,
-    "view_graphs_": 1,
-    "observed_": 0,
+# Fitted attributes of any classifier with an entry per sample, and the axes of the samples.
+OF_SAMPLES: Mapping[str, tuple[int, ...]] = {
+    "transduction_": (0,),
+    "label_distributions_": (0,),
+    "confidence_": (0,),
+    "unreachable_": (0,),
+    "observed_": (0,),
 }
 
 
 class DaskMixin:
     """``predict`` and ``predict_proba`` over Dask arrays and Dask data frames.
 
-    For `viewmend.AGFTIClassifier`. Views are Dask collections with the same rows, or a
-    `MultiViewData` of them (`viewmend.distributed.open_views`). Their blocks of rows stay with the
-    workers of the active `distributed.Client`; without one, Dask's threads do the work. Anchors
-    are drawn from 30 000 samples, or as many as Dask's configuration ``viewmend.sample-rows`` has,
-    and refined on all. After such a fit ``fused_graph_`` and ``view_graphs_`` are Dask arrays.
+    Views are Dask collections with the same rows, or a `MultiViewData` of them
+    (`viewmend.distributed.open_views`). Their blocks of rows stay with the workers of the active
+    `distributed.Client`; without one, Dask's threads do the work.
     """
+
+    # Further attributes with an entry per sample.
+    _of_samples: ClassVar[Mapping[str, tuple[int, ...]]] = {}
 
     # Of the classifier that it is mixed into.
     classes_: np.ndarray
@@ -85,12 +85,39 @@ class DaskMixin:
             return super().predict_proba(X, mask)  # type: ignore[misc]
         return _over_chunks(self, "predict_proba", X, mask, (len(self.classes_),), np.float64)
 
+    def for_prediction(self) -> Self:
+        """A copy that has forgotten the samples of ``fit``: small enough to send and to save.
+
+        It predicts as the model itself, and `viewmend.save` takes it also where graphs of the
+        samples are Dask arrays. What it knows of samples is what predictions compare new ones
+        with.
+        """
+        check_is_fitted(self)
+        light = copy.copy(self)
+        for name, axes in (*OF_SAMPLES.items(), *self._of_samples.items()):
+            if hasattr(self, name):
+                setattr(light, name, _of_no_sample(getattr(self, name), axes))
+        light.fitted_state_ = self.fitted_state_.without_samples()
+        light.set_callbacks()
+        return light
+
+
+class LazyGraphsMixin(DaskMixin):
+    """The same for `viewmend.AGFTIClassifier`, whose graphs stay with the workers.
+
+    Anchors are drawn from 30 000 samples, or as many as Dask's configuration
+    ``viewmend.sample-rows`` has, and refined on all. After such a fit ``fused_graph_`` and
+    ``view_graphs_`` are Dask arrays.
+    """
+
+    _of_samples: ClassVar = {"fused_graph_": (0,), "view_graphs_": (1,)}
+
     def explain(self, samples: ArrayLike) -> Any:
         """Labels and views that classes come from; see `CalibratedMixin` of the models.
 
         It needs the graphs of all samples in memory, see `load_graphs`.
         """
-        if is_lazy(getattr(self, "fused_graph_", None)):
+        if is_lazy([getattr(self, name, None) for name in self._of_samples]):
             msg = (
                 "explain needs the graphs of the samples in memory, but this fit left them with "
                 "the workers of Dask; call load_graphs() first, where they fit"
@@ -99,33 +126,22 @@ class DaskMixin:
         return super().explain(samples)  # type: ignore[misc]
 
     def load_graphs(self) -> Self:
-        """Take ``fused_graph_`` and ``view_graphs_`` from the workers into memory.
+        """Take the graphs of the samples from the workers into memory.
 
         Returns
         -------
         self
         """
         check_is_fitted(self)
-        for name in ("fused_graph_", "view_graphs_"):
+        for name in self._of_samples:
             setattr(self, name, np.asarray(getattr(self, name)))
         return self
 
-    def for_prediction(self) -> Self:
-        """A copy that has forgotten the samples of ``fit``: small enough to send and to save.
 
-        It predicts as the model itself, and `viewmend.save` takes it also where the graphs of
-        the samples are Dask arrays. What it knows of samples is that there are none.
-        """
-        check_is_fitted(self)
-        light = copy.copy(self)
-        for name, axis in OF_SAMPLES.items():
-            if hasattr(self, name):
-                array = getattr(self, name)
-                shape = tuple(0 if i == axis else size for i, size in enumerate(array.shape))
-                setattr(light, name, np.empty(shape, dtype=array.dtype))
-        light.fitted_state_ = self.fitted_state_.without_samples()
-        light.set_callbacks()
-        return light
+def _of_no_sample(array: Any, axes: tuple[int, ...]) -> Any:
+    """An array, dense or sparse, without the entries of any sample."""
+    shape = tuple(0 if i in axes else size for i, size in enumerate(array.shape))
+    return csr_array(shape, dtype=array.dtype) if issparse(array) else np.empty(shape, array.dtype)
 
 
 def _over_chunks(

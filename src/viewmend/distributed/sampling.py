@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from viewmend.core.common.content_order import canonical_order, sample_hashes
+from viewmend.core.common.content_order import drawn_rows, sample_hashes
 from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import as_matrix, view_title
 from viewmend.data.magnitudes import check_seen, kept_dtype
@@ -24,12 +24,40 @@ MOST_NOTES = 3
 
 
 @dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows (n_drawn,) in canonical order: their numbers, hashes, codes, and which came first."""
+
+    rows: np.ndarray
+    hashes: np.ndarray
+    codes: np.ndarray
+    first: np.ndarray
+
+    def thinned(self, size: int) -> Drawn:
+        """The sample of at most ``size`` of these; see `drawn_rows`."""
+        kept = drawn_rows(self.hashes, self.codes, self.first, size)
+        return Drawn(*(array[kept] for array in self.arrays))
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.rows, self.hashes, self.codes, self.first
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How a sample is drawn: at most ``size`` rows, of which those with labels may come first."""
+
+    size: int
+    labelled_first: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Survey:
     """What is known of all rows after one pass."""
 
     observed: np.ndarray  # samples (n_views,) that every view observed
     content: int  # hash of all that was observed, and of its order
-    keys: np.ndarray  # the smallest hashes of samples, each once: at most sample_rows, of uint64
+    drawn: Drawn  # the rows of a sample, if not all rows are one
+    labelled_hashes: np.ndarray  # (n_labelled,): content of all labelled rows, in their order
     notes: list[str]  # what there is to warn of
     ends: list[np.ndarray]  # smallest and largest of every column (2, n_features_v), as given
 
@@ -40,17 +68,20 @@ class Sample:
 
     data: MultiViewData
     codes: np.ndarray  # (n_rows,)
+    rows: np.ndarray  # (n_rows,): their numbers among all samples
     complete: bool  # whether these are all
     labelled_hashes: np.ndarray  # (n_labelled,): content of all labelled samples, in their order
 
 
-def survey_chunks(chunks: Chunks, sample_rows: int, runner: DaskRows) -> Survey:
+def survey_chunks(chunks: Chunks, codes: np.ndarray, draw: Draw, runner: DaskRows) -> Survey:
     """Read and check every chunk once; warn of what its rows give cause to.
 
-    Errors name the chunk that cannot be used, or the view that no sample has.
+    ``codes`` (n_samples,) are those of the labels. Errors name the chunk that cannot be used, or
+    the view that no sample has.
     """
-    shared = chunks.layout, sample_rows
-    columns, merge = (chunks.parts, chunks.numbers), partial(merged, sample_rows)
+    shared = chunks.layout, draw
+    columns = chunks.parts, chunks.split(codes), chunks.numbers
+    merge = partial(merged, draw.size)
     try:
         survey: Survey = runner.sums(surveyed, *columns, shared=shared, combine=merge)
     except InvalidViewsError:
@@ -72,36 +103,44 @@ def survey_chunks(chunks: Chunks, sample_rows: int, runner: DaskRows) -> Survey:
 
 
 def gather_sample(
-    chunks: Chunks, codes: np.ndarray, survey: Survey, sample_rows: int, runner: DaskRows
+    chunks: Chunks, codes: np.ndarray, survey: Survey, draw: Draw, runner: DaskRows
 ) -> Sample:
-    """All samples where they are at most ``sample_rows``, else those of the smallest hashes."""
-    complete = chunks.n_samples <= sample_rows
-    last = np.uint64(2**64 - 1) if complete else survey.keys[-1]
-    columns = chunks.parts, chunks.split(codes), chunks.numbers
-    gathered = runner.gather(sampled, *columns, shared=(chunks.layout, last, complete))
-    views = tuple(np.concatenate(rows) for rows in zip(*(p[0] for p in gathered), strict=True))
-    observed, codes, labelled = (np.concatenate([part[i] for part in gathered]) for i in (1, 2, 3))
-    if complete:
-        data = MultiViewData(views, observed, chunks.layout.names)
-        return Sample(data, codes, complete, labelled)
-    # Contents that several chunks have count once, and come in an order of their own.
-    order = canonical_order(views, observed, codes)
-    _, first = np.unique(sample_hashes(views, observed)[order], return_index=True)
-    rows = order[first]
-    data = MultiViewData(tuple(view[rows] for view in views), observed[rows], chunks.layout.names)
-    return Sample(data, codes[rows], complete, labelled)
+    """All samples where they are at most as many as are drawn, else those that were drawn."""
+    complete = chunks.n_samples <= draw.size
+    rows = np.arange(chunks.n_samples) if complete else survey.drawn.rows
+    columns = chunks.parts, chunks.numbers, chunks.parted(np.sort(rows))
+    gathered = runner.gather(taken_rows, *columns, shared=chunks.layout)
+    # From the order of the chunks to that of the sample.
+    back = np.argsort(np.argsort(rows))
+    views = tuple(
+        np.concatenate(part)[back] for part in zip(*(p[0] for p in gathered), strict=True)
+    )
+    observed = np.concatenate([part[1] for part in gathered])[back]
+    data = MultiViewData(views, observed, chunks.layout.names)
+    return Sample(data, codes[rows], rows, complete, survey.labelled_hashes)
 
 
-def surveyed(parts: Any, number: Number, shared: tuple[ChunkLayout, int]) -> Survey:
+def surveyed(
+    parts: Any, codes: np.ndarray, number: Number, shared: tuple[ChunkLayout, Draw]
+) -> Survey:
     """`Survey` of one chunk."""
-    layout, sample_rows = shared
+    layout, draw = shared
     data, notes = read_chunk(parts, number, layout)
     hashes = sample_hashes(data.views, data.observed)
-    places = 2 * (number[1] + np.arange(len(hashes), dtype=np.uint64)) + np.uint64(1)
+    rows = number[1] + np.arange(len(hashes))
+    places = 2 * rows.astype(np.uint64) + np.uint64(1)
     content = int((hashes * places).sum(dtype=np.uint64))
-    keys = np.unique(hashes)[:sample_rows]
+    labelled = codes >= 0
+    everyone = Drawn(rows, hashes, codes, labelled & draw.labelled_first)
     ends = [_ends(part, seen) for part, seen in zip(parts, data.observed.T, strict=False)]
-    return Survey(data.observed.sum(axis=0), content, keys, notes, ends)
+    return Survey(
+        observed=data.observed.sum(axis=0),
+        content=content,
+        drawn=everyone.thinned(draw.size),
+        labelled_hashes=hashes[labelled],
+        notes=notes,
+        ends=ends,
+    )
 
 
 def _check_ends(ends: np.ndarray, dtype: DTypeLike, title: str) -> None:
@@ -122,13 +161,14 @@ def _ends(part: np.ndarray, observed: np.ndarray) -> np.ndarray:
     return np.stack([extreme.reduce(rows, initial=np.nan) for extreme in (np.fmin, np.fmax)])
 
 
-def merged(sample_rows: int, parts: Sequence[Survey]) -> Survey:
+def merged(size: int, parts: Sequence[Survey]) -> Survey:
     """`Survey` of several chunks."""
-    keys = np.unique(np.concatenate([part.keys for part in parts]))[:sample_rows]
+    drawn = zip(*(part.drawn.arrays for part in parts), strict=True)
     return Survey(
         observed=np.sum([part.observed for part in parts], axis=0),
         content=sum(part.content for part in parts) % 2**64,
-        keys=keys,
+        drawn=Drawn(*map(np.concatenate, drawn)).thinned(size),
+        labelled_hashes=np.concatenate([part.labelled_hashes for part in parts]),
         notes=[note for part in parts for note in part.notes],
         ends=[
             np.stack([np.fmin.reduce(ends)[0], np.fmax.reduce(ends)[1]])
@@ -137,17 +177,12 @@ def merged(sample_rows: int, parts: Sequence[Survey]) -> Survey:
     )
 
 
-def sampled(
-    parts: Any, codes: np.ndarray, number: Number, shared: tuple[ChunkLayout, np.uint64, bool]
-) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray, np.ndarray]:
-    """Views, ``observed`` and codes of rows of a chunk that are in the sample; labelled hashes."""
-    layout, last, complete = shared
+def taken_rows(
+    parts: Any, number: Number, rows: np.ndarray, layout: ChunkLayout
+) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """Views and ``observed`` of some rows of a chunk."""
     data, _ = read_chunk(parts, number, layout)
-    hashes = sample_hashes(data.views, data.observed)
-    rows = np.arange(len(hashes)) if complete else np.unique(hashes, return_index=True)[1]
-    rows = rows[hashes[rows] <= last]
-    views = tuple(view[rows] for view in data.views)
-    return views, data.observed[rows], codes[rows], hashes[codes >= 0]
+    return tuple(view[rows] for view in data.views), data.observed[rows]
 
 
 def _unreadable(chunks: Chunks, error: Exception) -> Exception:

@@ -8,7 +8,7 @@ from typing import Any
 
 from viewmend.data.cells import fill_cells, learn_fills
 from viewmend.data.container import MultiViewData
-from viewmend.distributed.mixin import DaskMixin
+from viewmend.distributed.mixin import DaskMixin, LazyGraphsMixin
 from viewmend.exceptions import InvalidParameterError
 
 # What stands for an address where the processes are to be started here.
@@ -51,8 +51,8 @@ def _fit_in_blocks(model: object, data: MultiViewData, y: Any) -> Any:
 
     if not isinstance(model, DaskMixin):
         msg = (
-            f"{type(model).__name__} cannot be fitted over workers, only AGFTIClassifier can; "
-            f"choose AGF-TI, or fit without a cluster"
+            f"{type(model).__name__} cannot be fitted over workers, only MendClassifier and "
+            f"AGFTIClassifier can; choose one of them, or fit without a cluster"
         )
         raise InvalidParameterError(msg)
     fills = learn_fills(data, model.missing_cells)
@@ -63,4 +63,4 @@ def _fit_in_blocks(model: object, data: MultiViewData, y: Any) -> Any:
     model.fit(lazy, y)
     # Of all samples, which no block has.
     model.cell_fills_ = fills
-    return model.load_graphs()
+    return model.load_graphs() if isinstance(model, LazyGraphsMixin) else model

@@ -37,6 +37,16 @@ class BlockState:
     answered: dict[str, Any]  # what Algorithm 1 was told at the weights it starts from
     history: tuple[Round, ...]
 
+    @property
+    def alpha(self) -> np.ndarray:
+        """View weights (n_views,)."""
+        return self.current.alpha
+
+    @property
+    def eta(self) -> float:
+        """The penalty."""
+        return self.current.eta
+
 
 @dataclass(frozen=True, eq=False)
 class BlockResult:
@@ -117,16 +127,6 @@ class RoundsOverBlocks:
     def history(self, history: tuple[Round, ...]) -> None:
         self.state.history = history
 
-    @property
-    def alpha(self) -> np.ndarray:
-        """See `Rounds`."""
-        return self.state.current.alpha
-
-    @property
-    def eta(self) -> float:
-        """See `Rounds`."""
-        return self.state.current.eta
-
     def impute(self, number: int) -> None:
         """Nothing: the last pass imputed them. A state that is new may be kept before its round."""
         if self._sums:
@@ -149,16 +149,15 @@ class RoundsOverBlocks:
 
     def shrink(self) -> None:
         """From sums of the waves; or by passes over columns, for a transform along the rows."""
-        common, current = self.common, self.state.current
-        tau = common.problem.rho / current.eta
+        common, state = self.common, self.state
+        tau = common.problem.rho / state.eta
         if common.waves is not None:
             Y_hat = self._settled["Y_hat"].astype(common.dtype)
             shrunk = shrink_waves(Y_hat, self._settled["gram_Y"], tau, sum(self.sizes))
             self._shrunk, norm = (shrunk, [None] * len(self.sizes)), shrunk.norm
         else:
-            Y = self.runner.lazy(
-                tasks.shifted_rows, self.done, self.state.W, shared=(common, current)
-            )
+            shared = common, state.current
+            Y = self.runner.lazy(tasks.shifted_rows, self.done, state.W, shared=shared)
             G, norm = self.runner.computed(
                 "shrink", *shrunk_by_columns(Y, self.sizes, common.problem.Z, tau)
             )
@@ -181,20 +180,16 @@ class RoundsOverBlocks:
     def ascend(self) -> None:
         """One pass for all that waited for this round's sums, and for the start of the next."""
         state, (shrunk, G) = self.state, self._shrunk
+        shared = self.common, state.current, shrunk
         pending = self.runner.start(
-            tasks.advance,
-            self.done,
-            state.W,
-            G,
-            shared=(self.common, state.current, shrunk),
-            n_results=2,
+            tasks.advance, self.done, state.W, G, shared=shared, n_results=2
         )
         # Room for the next W as soon as a block of this one is used.
         state.W, self._shrunk, G = [], (None, []), []
         opened = pending.sums()
         self._sums |= {name: opened[name] for name in ("of_samples", "change_F", "gap")}
         blocks, W = pending.results
-        later = replace(state.current, eta=self.common.problem.later_eta(state.current.eta))
+        later = replace(state.current, eta=self.common.problem.later_eta(state.eta))
         self.state = BlockState(blocks, W, later, opened, state.history)
 
     def sums(self) -> RoundSums:
@@ -210,7 +205,7 @@ def _fuse(state: BlockState, common: SharedProblem, runner: DaskRows) -> Fusion:
     """Algorithm 1: its weights and steps. ``P`` stays with the rows."""
     problem = common.problem
     nothing = np.empty((0, problem.Z.shape[2]), dtype=common.dtype)
-    known = {state.current.alpha.tobytes(): state.answered}
+    known = {state.alpha.tobytes(): state.answered}
 
     def evaluate(_game: Game, alpha: np.ndarray) -> BestResponse:
         if alpha.tobytes() not in known:
@@ -223,7 +218,7 @@ def _fuse(state: BlockState, common: SharedProblem, runner: DaskRows) -> Fusion:
         return BestResponse(alpha, nothing, cost, size, sums["agreements"], sums["spread"])
 
     game = Game(nothing, nothing, problem.lam, problem.beta)
-    fusion = fuse(game, state.current.alpha, problem.inner_tol, problem.inner_max_iter, evaluate)
+    fusion = fuse(game, state.alpha, problem.inner_tol, problem.inner_max_iter, evaluate)
     # How far P moved would take both graphs of a step in one place.
     steps = tuple(replace(step, P_error=math.nan) for step in fusion.steps)
     return replace(fusion, steps=steps)

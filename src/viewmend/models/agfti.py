@@ -22,7 +22,7 @@ from viewmend.data.cells import DEFAULT, MISSING_CELLS, learn_fills
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.distributed.inputs import is_lazy
-from viewmend.distributed.mixin import DaskMixin
+from viewmend.distributed.mixin import LazyGraphsMixin
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.agfti_geometry import (
     COMPATIBLE_ROWS,
@@ -62,7 +62,7 @@ PAPER: dict[str, Any] = {
 _DAMPING = AnyOf(Real(0, low_open=True), Each(Real(0, low_open=True), size=2))
 
 
-class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassifier):
+class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepClassifier):
     """Adversarial graph fusion with tensorial imputation (AGF-TI), free of the order of the rows.
 
     Each view becomes a bipartite graph between samples and a few anchors. The graphs are fused
@@ -348,10 +348,10 @@ class AGFTIClassifier(DaskMixin, CalibratedMixin, InductiveMixin, TwoStepClassif
 
     def _fit_blocks(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
         """Fit on Dask collections; anchors are drawn from a sample that is gathered here."""
-        from viewmend.distributed.estimator import fit_blocks, gather_input
+        from viewmend.distributed.estimator import fit_blocks, gather_blocks
 
         callbacks = self._all_callbacks()
-        given = gather_input(self, X, y, mask, callbacks)
+        given = gather_blocks(self, X, y, mask, callbacks)
         geometry = self.build_geometry(given.sample.data, given.sampled_labels)
         problem = make_problem(self, geometry, given.sampled_labels)
         fit = fit_blocks(self, given, geometry, problem, callbacks)

@@ -11,7 +11,9 @@ from viewmend.core.agfti.fusion import aligned_graphs
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.mend.explanation import evidence_parts, spreading_influence
 from viewmend.core.mend.induction import MendInduction
+from viewmend.data.input_arrays import some_of
 from viewmend.data.labels import Labels
+from viewmend.exceptions import InvalidParameterError
 from viewmend.models.agfti_problem import final_diagonals
 from viewmend.models.decisions import decide
 from viewmend.models.fitted_state import FittedAGFTI, FittedMend
@@ -125,11 +127,12 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     to do with finding them, through the earlier rounds, is not told.
     """
     state, fit = model.fitted_state_, model.fitted_state_.induction
+    places, apart = state.places(rows), _set_apart(model, rows)
+    _check_in_graph(rows[(places < 0) & ~apart])
     labelled = np.flatnonzero(state.label_codes >= 0)
     influence = spreading_influence(model.graph_, fit.settings.spreading, rows, labelled)
     mass = fit.F.sum(axis=0)[state.label_codes[labelled]]
     influence = np.divide(influence, mass, out=np.zeros_like(influence), where=mass > 0)
-    places, apart = state.places(rows), _set_apart(model, rows)
     parts = _evidence_parts(fit, places) * fit.settings.evidence_power
     view_shares = _edge_shares(fit, places)
     # A sample that was set apart has no place: not even its own label supports its class.
@@ -139,6 +142,17 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     prior = known_prior(model.class_prior, fitted)
     unjoined = fitted.shares() if prior is None else prior
     return _explanation(model, rows, influence, view_shares, parts, unjoined)
+
+
+def _check_in_graph(outside: np.ndarray) -> None:
+    """Refuse to explain samples ``outside`` the graph."""
+    if len(outside):
+        msg = (
+            f"explain needs samples of the graph that labels spread over, but {len(outside)} are "
+            f"not in the graph (samples {some_of(outside)}); ask for samples at "
+            f"fitted_state_.order, or fit again with a larger graph_samples"
+        )
+        raise InvalidParameterError(msg)
 
 
 def _set_apart(model: ExplainedModel, rows: np.ndarray) -> np.ndarray:

@@ -68,6 +68,12 @@ class MendState(FittedState):
         """The same with labels of all samples, of which those at ``rows`` were fitted."""
         return replace(super().among_all(rows, codes, shares), order=rows[self.order])
 
+    def without_samples(self) -> MendState:
+        """The same for predictions alone: without samples but those of the graph."""
+        origin = None if self.origin is None else self.origin.without_samples()
+        codes, order = self.label_codes[:0], self.order[:0]
+        return replace(self, label_codes=codes, order=order, zero_rows=None, origin=origin)
+
     def places(self, rows: np.ndarray) -> np.ndarray:
         """Where rows of ``fit`` are in the induction, -1 where they are not; shape of ``rows``."""
         place = np.full(len(self.label_codes), -1)

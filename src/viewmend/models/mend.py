@@ -9,51 +9,34 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from viewmend.backend.namespace import to_numpy, torch_device
-from viewmend.backend.threads import limited_threads, serial_blas
+from viewmend.backend.namespace import to_numpy
+from viewmend.backend.threads import limited_threads
 from viewmend.backend.torch_gpu import mover_to
-from viewmend.callbacks.notify import kept_or_made, starting_point
 from viewmend.core.common.calibration import proven_temperature
-from viewmend.core.common.content_order import canonical_order
-from viewmend.core.common.records import converted
-from viewmend.core.common.rows import RowsInMemory
-from viewmend.core.graphs.graph import in_order_of_fit
-from viewmend.core.graphs.spreading import reached_by_labels
-from viewmend.core.mend.geometry import MendGeometry, Tell, build_geometry
-from viewmend.core.mend.held_out import N_FOLDS, scores_without
-from viewmend.core.mend.induction import induce_classes, make_induction, on_device
-from viewmend.core.mend.labelling import Labelling
-from viewmend.core.mend.recipe import final_weights, mend, n_stages
+from viewmend.core.mend.induction import induce_classes, on_device
+from viewmend.core.mend.recipe import n_stages
 from viewmend.core.mend.representations import REPRESENTATIONS
-from viewmend.core.mend.resuming import GeometryProblem, MendProblem
-from viewmend.core.mend.samples import MendSamples, samples_of
-from viewmend.core.mend.stage import Mended, MendSettings
 from viewmend.data.cells import DEFAULT, MISSING_CELLS
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.data.sparse import DENSE_COLUMNS
-from viewmend.models.base import WITHOUT_EFFECT, TwoStepClassifier
+from viewmend.distributed.mixin import DaskMixin
+from viewmend.models.base import WITHOUT_EFFECT
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
-from viewmend.models.cross_fit import label_folds
 from viewmend.models.decisions import CLASS_WEIGHT, ClassWeight
 from viewmend.models.devices import check_device, input_device, kept_on, on_host
 from viewmend.models.explanation import Explanation, explain_mended
 from viewmend.models.fitted_state import MendState
 from viewmend.models.inductive import InductiveMixin
+from viewmend.models.mend_fit import MendFitting
 from viewmend.models.mend_problem import (
-    check_room,
-    make_geometry_settings,
-    make_labelling,
     make_settings,
-    ordered_rows,
-    representation_names,
-    tell_components,
 )
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 from viewmend.protocols import ClassPrior, Seed
 
 
-class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
+class MendClassifier(DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
     """Classify samples of which most have no label and many miss some of the views.
 
     Every view is looked at through several representations, each of which joins the samples that
@@ -111,6 +94,11 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         from the view alone. "error" refuses such rows.
     view_sizes : sequence of int, optional
         Columns of every view where ``X`` is one stacked array.
+    graph_samples : int, optional
+        Samples that the graphs are between, at most: those with a label, then others chosen by
+        their content. The others are joined to their nearest samples of the graph, and receive
+        soft labels from these; regressions and class shares take all alike. None is all samples in
+        memory, and 20 000 of views that are Dask collections.
     dtype : {"float64", "float32"}, default="float64"
         Of the views as they are kept; one that float32 cannot hold stays float64. Representations
         and kernels are float32 in any case.
@@ -153,7 +141,8 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
     graph_weights_ : dict of dict of float
         Trust in each graph by view and representation, the largest one.
     graph_ : sparse array (n_samples, n_samples)
-        The graph that the labels last spread over.
+        The graph that the labels last spread over; without edges where ``graph_samples`` leaves
+        a sample out.
     history_ : tuple of viewmend.core.mend.stage.StageRecord
     n_iter_ : int
         Stages.
@@ -185,6 +174,8 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
 
     fitted_state_: MendState
 
+    _of_samples: ClassVar = {"graph_": (0, 1), "off_graph_": (0,)}
+
     grid: ClassVar = {
         "spreading": (0.9, 0.99),
         "homophily_power": (2.0, 8.0),
@@ -200,6 +191,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         "random_state",
         "dtype",
         "device",
+        "graph_samples",
     )
     search_limits: ClassVar = {"n_rounds": 1}
     _dense_columns = DENSE_COLUMNS
@@ -221,6 +213,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         "calibration": OneOf(CROSS_FIT, None),
         "class_weight": CLASS_WEIGHT,
         "missing_cells": OneOf(*MISSING_CELLS),
+        "graph_samples": AnyOf(OneOf(None), Integer(2)),
         "dtype": OneOf("float64", "float32"),
         "device": OneOf(None, "auto", "cpu", "cuda"),
         "n_jobs": AnyOf(OneOf(None, -1), Integer(1)),
@@ -245,6 +238,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         class_weight: ClassWeight = None,
         missing_cells: str = DEFAULT,
         view_sizes: Sequence[int] | None = None,
+        graph_samples: int | None = None,
         dtype: str = "float64",
         device: str | None = None,
         random_state: Seed = 0,
@@ -267,6 +261,7 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
         self.class_weight = class_weight
         self.missing_cells = missing_cells
         self.view_sizes = view_sizes
+        self.graph_samples = graph_samples
         self.dtype = dtype
         self.device = device
         self.random_state = random_state
@@ -282,65 +277,6 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
 
     def _check_predict(self, X: Any, mask: Any) -> MultiViewData:
         return super()._check_predict(on_host(X)[0], on_host(mask)[0])
-
-    def build_geometry(
-        self, data: MultiViewData, labels: Labels
-    ) -> tuple[np.ndarray, MendGeometry]:
-        """Canonical order of the samples, and what is known of them, in it, without labels."""
-        settings = make_geometry_settings(self)
-        check_room(self, data, settings)
-        tell_components(data)
-        order = canonical_order(data.views, data.observed, labels.codes)
-        device = check_device(self.device, self._input_device)
-        views, observed = ordered_rows(data, order), data.observed[order]
-        make = partial(build_geometry, views, observed, settings, mover_to(device), self.tell_stage)
-        if device is not None:
-            return order, make()
-        problem = GeometryProblem(views, observed, settings)
-        return order, kept_or_made(self._all_callbacks(), problem, make)
-
-    def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
-        order, ordered = geometry
-        settings = make_settings(self)
-        to_device = mover_to(torch_device(ordered.observed))
-        labelling = make_labelling(self.class_prior, labels, order, to_device)
-        self.tell_stage("graphs")
-        samples = samples_of(RowsInMemory(), ordered, labels.n_classes, settings.neighbours)
-        mended = self._mended(samples, ordered, labelling, settings)
-        stage, inverse_order = mended.stage, np.argsort(order)
-        for_new = make_induction(samples, ordered, stage, stage.shares, settings)
-        state = MendState(
-            labels.codes,
-            labels.shares(),
-            final_weights(stage),
-            converted(for_new, to_numpy),
-            order,
-        )
-        self._store_graph(mended, order)
-        reached = to_numpy(reached_by_labels(stage.graph.parts, samples.in_graph(labelling.Y)))
-        self.off_graph_ = ~reached[inverse_order]
-        hold_out = partial(cross_fitted_scores, samples, labelling, settings, self.tell_stage)
-        P = to_numpy(stage.P)[inverse_order].astype(np.float64)
-        scored = np.asarray(P.any(axis=1))
-        self._store_calibrated(
-            P * state.class_weights, labels, scored, state, {CROSS_FIT: hold_out}
-        )
-
-    def _mended(
-        self,
-        samples: MendSamples,
-        geometry: MendGeometry,
-        labelling: Labelling,
-        settings: MendSettings,
-    ) -> Mended:
-        """The recipe, from its beginning or from where a callback says that it stopped."""
-        callbacks = self._all_callbacks()
-        problem = MendProblem(geometry, labelling.Y, labelling.prior, labelling.trust)
-        start: Any = starting_point(callbacks, problem)
-        if start is not None:
-            start = start.converted(mover_to(torch_device(geometry.observed)))
-        with serial_blas():
-            return mend(samples, labelling, settings, callbacks, start)
 
     def _max_rounds(self) -> int:
         return n_stages(make_settings(self))
@@ -359,44 +295,3 @@ class MendClassifier(CalibratedMixin, InductiveMixin, TwoStepClassifier):
 
     def _explained(self, rows: np.ndarray) -> Explanation:
         return explain_mended(self, rows)
-
-    def _store_graph(self, mended: Mended, order: np.ndarray) -> None:
-        """Symbols become words again, and the samples come back in the order of fit."""
-        stage = mended.stage
-        self.class_prior_ = stage.shares
-        self.graph_ = in_order_of_fit(stage.graph.parts, order)
-        self.graph_weights_ = self._named_weights(stage.graph_weights)
-        self.history_ = mended.history
-        self.n_iter_ = len(mended.history)
-        self.status_ = mended.status
-        if stage.evidence is not None:
-            trust = stage.evidence.view_weights
-            self.view_weights_ = trust / trust.sum()
-
-    def _named_weights(self, weights: np.ndarray) -> dict[str, dict[str, float]]:
-        names = representation_names(self.representations)
-        table = weights.reshape(len(self.view_names_), len(names))
-        return {
-            view: dict(zip(names, map(float, row), strict=True))
-            for view, row in zip(self.view_names_, table, strict=True)
-        }
-
-
-def cross_fitted_scores(
-    samples: MendSamples, labelling: Labelling, settings: MendSettings, tell: Tell
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of labelled samples by runs that do not see their labels, and their codes.
-
-    Scores are (n_held_out, n_classes), codes (n_held_out,); classes of a single label are left out.
-    """
-    Y = to_numpy(labelling.Y)
-    codes = np.where(Y.any(axis=1), np.argmax(Y, axis=1), -1)
-    if Y.sum(axis=0).max() < 2:
-        return np.empty((0, Y.shape[1])), np.empty(0, dtype=np.int64)
-    folds = label_folds(codes, np.arange(len(codes)), N_FOLDS)
-    scores = []
-    with serial_blas():
-        for turn, fold in enumerate(folds):
-            tell(f"calibration {turn + 1} of {len(folds)}", turn, len(folds))
-            scores.append(to_numpy(scores_without(fold, samples, labelling, settings)))
-    return np.concatenate(scores).astype(np.float64), codes[np.concatenate(folds)]

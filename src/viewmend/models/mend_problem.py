@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
@@ -71,13 +71,20 @@ def make_geometry_settings(parameters: MendParameters) -> GeometrySettings:
     )
 
 
-def check_room(model: MendParameters, data: MultiViewData, settings: GeometrySettings) -> None:
-    """Refuse a geometry whose kernels and neighbours would fill the memory."""
-    n_rows = data.observed.sum(axis=0).astype(float)
-    landmarks = np.minimum(settings.n_landmarks, n_rows)
-    near = np.minimum(settings.most_neighbours + 2, n_rows)
+def check_room(
+    model: MendParameters, observed: np.ndarray, in_graph: np.ndarray, settings: GeometrySettings
+) -> None:
+    """Refuse a geometry whose kernels and neighbours would fill the memory.
+
+    ``observed`` (n_samples, n_views) is of all samples, ``in_graph`` of those of the graph.
+    """
+    n_rows, n_graph = (each.sum(axis=0).astype(float) for each in (observed, in_graph))
+    landmarks = np.minimum(settings.n_landmarks, n_graph)
+    near = np.minimum(settings.most_neighbours + 2, n_graph)
     # Of float32 the kernel, the features and a step between them; of float64 matrices of landmarks.
-    kernels = np.sum(4 * 3 * n_rows * landmarks + 8 * 4 * landmarks**2)
+    kernels = np.sum(4 * 3 * n_graph * landmarks + 8 * 4 * landmarks**2)
+    # Outside the graph, the features, which are fewer, and a copy of them.
+    kernels += np.sum(4 * (n_rows - n_graph) * landmarks)
     # An index of four bytes and a distance of eight, in every representation.
     neighbours = len(settings.representations) * np.sum(12 * n_rows * near)
     what = (
@@ -85,7 +92,7 @@ def check_room(model: MendParameters, data: MultiViewData, settings: GeometrySet
         f"{near.max():.0f} neighbours each"
     )
     needed, who = kernels + neighbours, type(model).__name__
-    check_memory(needed, who, what, "lower n_landmarks or n_neighbors")
+    check_memory(needed, who, what, "lower n_landmarks or n_neighbors, or set graph_samples")
 
 
 def tell_components(data: MultiViewData) -> None:
@@ -104,9 +111,10 @@ def representation_names(representations: str | Sequence[str]) -> tuple[str, ...
     return tuple(REPRESENTATIONS if isinstance(representations, str) else representations)
 
 
-def ordered_rows(data: MultiViewData, order: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The views in another ``order`` (n_samples,) of the samples."""
-    return tuple(view[order] for view in data.views)
+def seen_rows(data: MultiViewData, order: np.ndarray) -> tuple[Any, ...]:
+    """The rows that every view has, of samples taken in another ``order`` (n_samples,)."""
+    pairs = zip(data.views, data.observed.T, strict=True)
+    return tuple(view[order[seen[order]]] for view, seen in pairs)
 
 
 def make_labelling(

@@ -157,14 +157,16 @@ def _check_agfti(model: AGFTIClassifier) -> None:
 def _check_mend(model: MendClassifier) -> None:
     fit, order = model.fitted_state_.induction, model.fitted_state_.order
     n, n_classes = model.label_distributions_.shape
-    # Samples that were set apart are not in the induction.
-    n_fitted = len(np.atleast_1d(order))
+    # Samples that were set apart are not in the induction, nor are those that the graph leaves out.
+    # A model for predictions has forgotten which samples are there.
+    n_fitted = len(np.atleast_2d(fit.observed))
     check_induction(fit, n_fitted, model.view_n_features_, n_classes)
     _check_settings(fit.settings)
     expect_floats("class_prior_", model.class_prior_, n_classes, **SHARE)
-    expect_shape("order", order, n_fitted, kinds="i")
+    n_known = n_fitted if n else 0
+    expect_shape("order", order, n_known, kinds="i")
     expect_indices("order", order, 0, n)
-    expect(len(np.unique(order)) == n_fitted, "order", "of different samples", n_fitted)
+    expect(len(np.unique(order)) == n_known, "order", "of different samples", n_known)
     expect_shape("off_graph_", model.off_graph_, n, kinds="b")
     check_graph("graph_", model.graph_, n)
 

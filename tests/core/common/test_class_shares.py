@@ -109,6 +109,17 @@ def test_newton_ends_where_descent_does(contrast, prior, labels):
     assert np.mean(found != expected) < 4e-3
 
 
+@pytest.mark.parametrize("prior", [(0.4, 0.33, 0.27), (0.6, 0.3, 0.1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_shares_are_met_where_hardly_a_row_is_undecided(prior, dtype):
+    """Second derivatives are then rounding, by which a step must not be divided."""
+    rng = np.random.default_rng(0)
+    logs = 4 * np.eye(3)[np.arange(600) % 3] + 0.05 * rng.normal(size=(600, 3))
+    F = np.exp(logs).astype(dtype)
+    found = np.argmax(F * class_weights(F, np.array(prior)), axis=1)
+    np.testing.assert_allclose(np.bincount(found), 600 * np.array(prior), atol=1)
+
+
 @pytest.mark.parametrize("contrast", [1.0, 0.01])
 @pytest.mark.parametrize("prior", PRIORS)
 def test_few_passes_lead_there_and_fewer_from_nearby(contrast, prior):

@@ -1,241 +1,224 @@
-"""Nearest rows, exact and in cells, against distances written out."""
+"""Nearest rows by proposals and leaves: what they miss, what they measure, what they depend on."""
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis.extra.numpy import arrays
 
-from viewmend.backend import numba_cpu, threads
-from viewmend.core.graphs import nearest
+from viewmend.backend import threads
+from viewmend.core.graphs import cells, nearest, proposals
 from viewmend.core.graphs.nearest import (
     Neighbours,
+    nearest_of_new,
+    nearest_points,
     nearest_rows,
-    nearest_rows_by_tree,
-    nearest_rows_in_cells,
     neighbour_search,
+    prepare_pivot,
     recall,
 )
 
-RNG = np.random.default_rng(0)
+
+def clustered(n_rows, n_features, seed=0, n_clusters=20, spread=1.0):
+    """Rows around some centres, each cluster on a space of few dimensions."""
+    rng = np.random.default_rng(seed)
+    centres = 3 * rng.normal(size=(n_clusters, n_features))
+    bases = rng.normal(size=(n_clusters, 6, n_features))
+    cluster = rng.integers(n_clusters, size=n_rows)
+    within = np.einsum("ij,ijk->ik", rng.normal(size=(n_rows, 6)), bases[cluster])
+    X = centres[cluster] + spread * within + 0.05 * rng.normal(size=(n_rows, n_features))
+    return X.astype(np.float32)
 
 
-def nearest_by_sorting(X, k, queries=None):
-    """All distances in float64 by differences, sorted by (distance, index)."""
+def view(n_rows, n_features=90, **options):
+    """Three representations of the same rows, one of them quite unlike the others."""
+    X = clustered(n_rows, n_features, **options)
+    weights = np.random.default_rng(9).exponential(size=n_features) ** 2
+    return {
+        "plain": X,
+        "few": X[:, :24] / np.linalg.norm(X[:, :24], axis=1, keepdims=True),
+        "weighted": (np.tanh(X / 4) * weights).astype(np.float32),
+    }
+
+
+def class_shares(n_points, n_classes, seed=0):
+    """Most points are within rounding of a corner, some are spread between corners."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(n_points, n_classes)) * rng.exponential(3, size=(n_points, 1))
+    scores[np.arange(n_points), rng.integers(n_classes, size=n_points)] += 6
+    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.sqrt(shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture
+def few_are_few(monkeypatch):
+    """Let the searches for many rows begin with few."""
+    monkeypatch.setattr(nearest, "EXACT_UP_TO", 500)
+
+
+def assert_same(one, other):
+    np.testing.assert_array_equal(one.indices, other.indices)
+    np.testing.assert_array_equal(one.squared_distances, other.squared_distances)
+
+
+def assert_true_lists(found, X, queries=None):
+    """Distances are those of the rows, ascending, ties by number, no row twice, none its own."""
     Q = X if queries is None else queries
-    indices, distances = [], []
-    for i, q in enumerate(Q.astype(np.float64)):
-        e = ((X.astype(np.float64) - q) ** 2).sum(axis=1)
-        order = np.argsort(e, kind="stable")
-        order = order[order != i] if queries is None else order
-        indices.append(order[:k])
-        distances.append(e[order[:k]])
-    return Neighbours(np.array(indices), np.array(distances))
+    true = ((Q[:, None].astype(np.float64) - X[found.indices].astype(np.float64)) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found.squared_distances, true, rtol=1e-12)
+    gaps = np.diff(found.squared_distances, axis=1)
+    assert (gaps >= 0).all()
+    assert (np.diff(found.indices, axis=1)[gaps == 0] > 0).all()
+    assert (np.diff(np.sort(found.indices, axis=1), axis=1) > 0).all()
+    if queries is None:
+        assert (found.indices != np.arange(len(X))[:, None]).all()
 
 
-def clustered(n_rows, n_features, n_clusters=20, spread=1.0):
-    centres = 3 * RNG.normal(size=(n_clusters, n_features))
-    cluster = RNG.integers(n_clusters, size=n_rows)
-    return centres[cluster] + spread * RNG.normal(size=(n_rows, n_features))
+@pytest.mark.usefixtures("few_are_few")
+def test_proposals_find_nearly_all_neighbours_in_every_representation():
+    given = view(3000)
+    found = neighbour_search(given, 9)
+    assert list(found) == list(given)
+    for name, X in given.items():
+        exact = nearest_rows(X, 9)
+        assert recall(found[name], exact) > 0.96
+        assert (found[name].squared_distances >= exact.squared_distances).all()
+        assert_true_lists(found[name], X)
 
 
-small_integers = st.tuples(st.integers(2, 60), st.integers(1, 5)).flatmap(
-    lambda shape: arrays(np.float64, shape, elements=st.integers(-2, 2))
-)
+def test_few_rows_are_searched_exactly():
+    given = view(600)
+    for name, near in neighbour_search(given, 9).items():
+        assert_same(near, nearest_rows(given[name], 9))
+    assert_same(nearest_points(given["few"], 4), nearest_rows(given["few"], 4))
 
 
-@settings(deadline=None, max_examples=60)
-@given(small_integers, st.integers(1, 12))
-def test_ties_and_duplicates_are_ordered_by_index(X, k):
-    found, expected = nearest_rows(X, k), nearest_by_sorting(X, k)
-    np.testing.assert_array_equal(found.indices, expected.indices)
-    np.testing.assert_array_equal(found.squared_distances, expected.squared_distances)
+@pytest.mark.usefixtures("few_are_few")
+def test_a_representation_unlike_the_pivot_proposes_itself(monkeypatch):
+    """The first pass is of its own proposals; without them it misses many."""
+    given = view(3000)
+    exact = nearest_rows(given["weighted"], 9)
+    monkeypatch.setattr(proposals, "PASSES", 1)
+    own = neighbour_search(given, 9)["weighted"]
+    monkeypatch.setattr(proposals, "_own_proposals", lambda rows: np.full((len(rows), 1), -1))
+    not_own = neighbour_search(given, 9)["weighted"]
+    assert recall(own, exact) > recall(not_own, exact) + 0.1
 
 
-@settings(deadline=None, max_examples=30)
-@given(small_integers, st.integers(1, 12))
-def test_queries_leave_no_row_out(X, k):
-    queries = X[::2] + 0.5
-    found, expected = nearest_rows(X, k, queries=queries), nearest_by_sorting(X, k, queries)
-    np.testing.assert_array_equal(found.indices, expected.indices)
+@pytest.mark.usefixtures("few_are_few")
+def test_neighbours_of_neighbours_find_what_proposals_missed(monkeypatch):
+    given = {"plain": view(3000)["plain"]}
+    exact = nearest_rows(given["plain"], 9)
+    monkeypatch.setattr(proposals, "PROBES", 2)
+    monkeypatch.setattr(proposals, "POOR", 0)
+    found = []
+    for n_passes in (0, 1, 3):
+        monkeypatch.setattr(proposals, "PASSES", n_passes)
+        found.append(neighbour_search(given, 9)["plain"])
+    assert (found[1].squared_distances <= found[0].squared_distances).all()
+    assert (found[2].squared_distances <= found[1].squared_distances).all()
+    assert recall(found[0], exact) < recall(found[1], exact) <= recall(found[2], exact)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_many_blocks_of_queries_and_rows_agree_with_sorting(dtype):
-    X = clustered(nearest.BLOCK_ROWS + 300, 6).astype(dtype)
-    found, expected = nearest_rows(X, 7), nearest_by_sorting(X, 7)
-    np.testing.assert_array_equal(found.indices, expected.indices)
-    np.testing.assert_allclose(found.squared_distances, expected.squared_distances, rtol=1e-13)
-
-
-@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-def test_distances_that_float32_cannot_tell_apart_are_told_apart(scale):
-    """Clusters so far apart that products in float32 lose all that is inside a cluster."""
-    X = scale * (clustered(300, 5, n_clusters=3, spread=1e-6) + 1.0)
-    found, expected = nearest_rows(X, 4), nearest_by_sorting(X, 4)
-    np.testing.assert_array_equal(found.indices, expected.indices)
-    np.testing.assert_allclose(found.squared_distances, expected.squared_distances, rtol=1e-12)
-
-
-def test_only_doubtful_queries_are_measured_twice(monkeypatch):
-    """On ordinary data the bound on the rounding settles every query."""
-    monkeypatch.setattr(numba_cpu, "scan_rows", lambda *_: pytest.fail("a query was in doubt"))
-    nearest_rows(RNG.normal(size=(600, 30)), 10)
-
-
-@pytest.mark.parametrize("n_features", [200, 3000])
-def test_rounded_distances_stay_within_the_bound(n_features):
-    """The certificate of `_farthest` in its parts: float32 distances against float64."""
-    X = clustered(150, n_features) + 50
-    scaling, every = nearest._Scaling.of(X), np.arange(150, dtype=np.int32)
-    rows = scaling.rows(X)
-    task = nearest._Task(rows, rows, every, 1)
-    ((_, products),) = nearest._products(task, every)
-    rounded = rows.norms[:, None] + rows.norms - 2 * products
-    true = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    for j in range(150):
-        farthest = nearest._farthest(task, true[:, j])
-        assert (rounded[:, j] <= farthest).all()
-    # Not by being loose: it is far below the distances themselves, however wide the rows.
-    assert (nearest._farthest(task, true[:, 0]) - true[:, 0] / scaling.scale**2).max() < 1e-3 * (
-        true.max() / scaling.scale**2
-    )
-
-
-def text_rows(n_rows, n_features, n_words, rng):
-    """Unit rows of word counts, whose distances lie close together."""
-    chances = 1 / np.arange(1, n_features + 1)
-    chances /= chances.sum()
-    X = np.zeros((n_rows, n_features), dtype=np.float32)
-    for row in X:
-        counts = 1 + rng.integers(3, size=n_words)
-        row[rng.choice(n_features, n_words, replace=False, p=chances)] = counts
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
-
-
-def test_wide_rows_of_similar_distance_are_hardly_measured_twice(monkeypatch):
-    """Wide rows were in doubt by the number of their columns, and scanned one by one."""
-    measured, scan = [], numba_cpu.scan_rows
-
-    def count(Q, X, rows, starts, distances, indices):
-        measured.append(len(rows))
-        return scan(Q, X, rows, starts, distances, indices)
-
-    monkeypatch.setattr(numba_cpu, "scan_rows", count)
-    X = text_rows(400, 6000, 40, np.random.default_rng(3))
-    found, expected = nearest_rows(X, 11), nearest_by_sorting(X, 11)
-    np.testing.assert_allclose(found.squared_distances, expected.squared_distances, rtol=1e-6)
-    assert sum(measured) < 0.02 * 400**2
-
-
-def test_ties_of_wide_binary_rows_are_ordered_by_index():
-    """Distances between 0/1 rows are whole numbers, and many are the same."""
-    X = (np.random.default_rng(4).random((500, 700)) < 0.01).astype(np.float32)
-    X[400:] = X[:100]
-    found, expected = nearest_rows(X, 9), nearest_by_sorting(X, 9)
-    np.testing.assert_array_equal(found.indices, expected.indices)
-    np.testing.assert_array_equal(found.squared_distances, expected.squared_distances)
-
-
-def test_precision_of_the_input_makes_no_difference():
-    X = RNG.normal(size=(700, 9)).astype(np.float32)
-    single, double = nearest_rows(X, 5), nearest_rows(X.astype(np.float64), 5)
-    np.testing.assert_array_equal(single.indices, double.indices)
-    np.testing.assert_array_equal(single.squared_distances, double.squared_distances)
-
-
-def test_rows_as_queries_find_themselves_first():
-    X = RNG.normal(size=(200, 4))
-    others, all_rows = nearest_rows(X, 5), nearest_rows(X, 6, queries=X.astype(np.float32))
-    np.testing.assert_array_equal(all_rows.indices[:, 0], np.arange(200))
-    np.testing.assert_array_equal(all_rows.indices[:, 1:], others.indices)
-
-
-def test_queries_far_beyond_the_rows():
-    X, far = RNG.normal(size=(100, 3)), 1e25 * np.eye(3)
-    found = nearest_rows(X, 3, queries=far)
-    assert all(np.unique(row).size == 3 for row in found.indices)
-    np.testing.assert_allclose(found.squared_distances, 1e50, rtol=1e-12)
-
-
-def test_order_of_the_rows_does_not_matter():
-    X = RNG.normal(size=(900, 6))
-    order = RNG.permutation(900)
-    found, moved = nearest_rows(X, 6), nearest_rows(X[order], 6)
-    np.testing.assert_array_equal(order[moved.indices], found.indices[order])
-    np.testing.assert_array_equal(moved.squared_distances, found.squared_distances[order])
-
-
-@pytest.mark.parametrize("search", [nearest_rows, nearest_rows_in_cells])
-def test_threads_do_not_change_the_neighbours(search, monkeypatch):
-    X = np.vstack([clustered(1500, 20), np.zeros((200, 20))])
+@pytest.mark.usefixtures("few_are_few")
+def test_threads_do_not_change_the_neighbours(monkeypatch):
+    given, points = view(2000), class_shares(2000, 6)
     results = []
     for n_threads in (1, 2, 3):
         monkeypatch.setattr(threads, "available_threads", lambda n=n_threads: n)
-        results.append(search(X, 6))
+        results.append([*neighbour_search(given, 7).values(), nearest_points(points, 7)])
     for other in results[1:]:
-        np.testing.assert_array_equal(other.indices, results[0].indices)
-        np.testing.assert_array_equal(other.squared_distances, results[0].squared_distances)
+        for one, same in zip(results[0], other, strict=True):
+            assert_same(one, same)
 
 
-def test_all_cells_are_the_whole_search():
-    X = clustered(1200, 8)
-    found, exact = nearest_rows_in_cells(X, 7, n_probes=1200), nearest_rows(X, 7)
-    np.testing.assert_array_equal(found.indices, exact.indices)
-    np.testing.assert_array_equal(found.squared_distances, exact.squared_distances)
+@pytest.mark.usefixtures("few_are_few")
+def test_crowds_of_duplicates_find_one_another():
+    X = clustered(2400, 20)
+    X[:1500] = X[0]
+    found = neighbour_search({"rows": X}, 5)["rows"]
+    assert (found.squared_distances[:1500] == 0).all()
+    assert_true_lists(found, X)
+    assert recall(found, nearest_rows(X, 5)) > 0.96
 
 
-def test_cells_find_most_neighbours_and_measure_them_exactly():
-    X = clustered(4000, 16)
-    found, exact = nearest_rows_in_cells(X, 11), nearest_rows(X, 11)
-    assert recall(found, exact) > 0.95
-    assert (found.indices != np.arange(4000)[:, None]).all()
-    true = ((X[:, None] - X[found.indices]) ** 2).sum(axis=2)
-    np.testing.assert_allclose(found.squared_distances, true, rtol=1e-12)
-    # What is missed is never replaced by something nearer than what there is.
-    assert (found.squared_distances >= exact.squared_distances).all()
-
-
-def test_more_probes_find_nothing_farther():
-    # Cells that see enough rows even with few probes: otherwise they would look everywhere.
-    X = np.random.default_rng(1).normal(size=(2000, 12))
-    few, more = (nearest_rows_in_cells(X, 5, n_probes=n).squared_distances for n in (4, 8))
-    assert (more <= few).all()
-    assert (more < few).any()
-
-
-def test_duplicates_fill_one_cell_and_find_one_another():
-    X = np.vstack([np.zeros((1500, 10)), RNG.normal(size=(1500, 10))])
-    found, exact = nearest_rows_in_cells(X, 4), nearest_rows(X, 4)
-    np.testing.assert_array_equal(found.indices[:1500], exact.indices[:1500])
-    assert recall(found, exact) > 0.95
-
-
-def test_a_lonely_cell_looks_everywhere():
-    X = clustered(2000, 5)
+@pytest.mark.usefixtures("few_are_few")
+def test_a_row_far_from_all_others_has_neighbours():
+    X = clustered(2000, 20)
     X[0] = 1e3
-    found, exact = nearest_rows_in_cells(X, 5, n_probes=1), nearest_rows(X, 5)
-    np.testing.assert_array_equal(found.indices[0], exact.indices[0])
+    found = neighbour_search({"rows": X}, 5)["rows"]
+    assert_true_lists(found, X)
 
 
-@pytest.mark.parametrize("search", [nearest_rows, nearest_rows_in_cells])
-@pytest.mark.parametrize("n_rows", [1, 2, 5])
-def test_few_rows_are_all_neighbours(search, n_rows):
-    found = search(np.arange(n_rows, dtype=float)[:, None] ** 2, 9)
-    others = [sorted(set(range(n_rows)) - {i}) for i in range(n_rows)]
-    assert [sorted(row) for row in found.indices.tolist()] == others
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+@pytest.mark.usefixtures("few_are_few")
+def test_size_of_the_numbers_does_not_matter(scale):
+    X = clustered(1500, 12).astype(np.float64)
+    found = neighbour_search({"rows": X}, 5)["rows"]
+    scaled = neighbour_search({"rows": scale * X}, 5)["rows"]
+    assert np.mean(found.indices == scaled.indices) > 0.99
 
 
-def test_search_is_exact_up_to_the_limit():
-    X = clustered(1000, nearest.TREE_COLUMNS + 1)
-    given_rows = {"as given": X, "root": np.sqrt(np.abs(X))}
-    exact = neighbour_search(given_rows, 5, exact_up_to=1000)
-    in_cells = neighbour_search(given_rows, 5, exact_up_to=999)
-    for name, rows in given_rows.items():
-        np.testing.assert_array_equal(exact[name].indices, nearest_rows(rows, 5).indices)
-        np.testing.assert_array_equal(
-            in_cells[name].indices, nearest_rows_in_cells(rows, 5).indices
-        )
+@pytest.mark.parametrize("n_classes", [2, 10, 60])
+@pytest.mark.usefixtures("few_are_few")
+def test_points_near_the_corners_find_nearly_all_neighbours(n_classes):
+    points = class_shares(4000, n_classes)
+    found, exact = nearest_points(points, 8), nearest_rows(points, 8)
+    assert recall(found, exact) > 0.96
+    assert_true_lists(found, points)
+
+
+@pytest.mark.usefixtures("few_are_few")
+def test_queries_are_answered_one_by_one_as_all_at_once():
+    points, queries = class_shares(4000, 6), class_shares(300, 6, seed=1)
+    found = nearest_points(points, 8, queries)
+    assert recall(found, nearest_rows(points, 8, queries=queries)) > 0.96
+    assert_true_lists(found, points, queries)
+    assert_same(
+        nearest_points(points, 8, queries[7:8]),
+        Neighbours(found.indices[7:8], found.squared_distances[7:8]),
+    )
+
+
+def test_leaves_hold_every_row_once_and_are_of_one_size():
+    points = np.vstack([class_shares(900, 4), np.zeros((333, 4), dtype=np.float32)])
+    leaves = cells.cells_of_leaves(points, 16)
+    assert sorted(leaves.order) == list(range(1233))
+    sizes = np.diff(leaves.starts)
+    assert sizes.max() <= 16
+    assert sizes.min() >= 8
+
+
+@pytest.mark.usefixtures("few_are_few")
+def test_new_rows_find_rows_of_fit_and_do_not_depend_on_one_another():
+    given = view(3200)
+    fit = {name: X[:3000] for name, X in given.items()}
+    new = {name: X[3000:] for name, X in given.items()}
+    pivot = prepare_pivot(fit)
+    known = {name: near.indices for name, near in neighbour_search(fit, 9, pivot).items()}
+    asked = []
+
+    def mapped(name, rows):
+        asked.append(len(rows))
+        return fit[name][rows]
+
+    found = nearest_of_new(new, 9, pivot, mapped, known)
+    for name, X in fit.items():
+        assert recall(found[name], nearest_rows(X, 9, queries=new[name])) > 0.93
+        assert_true_lists(found[name], X, new[name])
+    asked.clear()
+    one = nearest_of_new({name: Q[5:6] for name, Q in new.items()}, 9, pivot, mapped, known)
+    assert max(asked) < 200
+    for name, near in found.items():
+        row = Neighbours(near.indices[5:6], near.squared_distances[5:6])
+        assert_same(one[name], row)
+
+
+def test_new_rows_are_searched_exactly_among_few_rows():
+    given = view(700)
+    fit = {name: X[:600] for name, X in given.items()}
+    new = {name: X[600:] for name, X in given.items()}
+    pivot = prepare_pivot(fit)
+    found = nearest_of_new(new, 5, pivot, lambda name, rows: fit[name][rows])
+    for name, near in found.items():
+        assert_same(near, nearest_rows(fit[name], 5, queries=new[name]))
 
 
 def test_recall_counts_what_is_near_enough():
@@ -244,25 +227,3 @@ def test_recall_counts_what_is_near_enough():
     assert recall(exact, exact) == 1
     # Row 3 ties with row 0 for the second query, and is too far for the first.
     assert recall(found, exact) == 0.75
-
-
-def test_tree_finds_the_same_distances():
-    X = np.random.default_rng(5).normal(size=(300, 6)).astype(np.float32)
-    found, exact = nearest_rows_by_tree(X, 9), nearest_rows(X, 9)
-    np.testing.assert_allclose(found.squared_distances, exact.squared_distances, rtol=1e-12)
-    np.testing.assert_array_equal(found.indices, exact.indices)
-
-
-def test_tree_leaves_a_row_out_of_its_own_neighbours_among_duplicates():
-    X = np.repeat(np.random.default_rng(6).normal(size=(4, 3)), 30, axis=0)
-    found = nearest_rows_by_tree(X, 7)
-    assert not (found.indices == np.arange(len(X))[:, None]).any()
-    np.testing.assert_array_equal(found.squared_distances, 0)
-    assert all(len(set(row)) == 7 for row in found.indices)
-
-
-def test_search_takes_the_tree_for_few_columns():
-    """Exact there even where larger searches go by cells."""
-    X = np.random.default_rng(7).normal(size=(400, 4))
-    found = neighbour_search({"few": X}, 6, exact_up_to=10)["few"]
-    np.testing.assert_array_equal(found.indices, nearest_rows(X, 6).indices)

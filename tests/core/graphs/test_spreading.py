@@ -86,6 +86,11 @@ def test_a_start_shortens_the_way_and_changes_nothing(move):
     assert_rows_close(F, solved((W + 0.2 * OTHER).toarray(), Y, 0.95), 0.01)
 
 
+def test_a_start_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(300, 3\) of the labels, got \(300, 1\)"):
+        spread_over([(1.0, to_graph(W))], Y, 0.9, Y[:, :1])
+
+
 def two_parts():
     """Two parts that nothing joins, and a sample alone."""
     W_2 = np.zeros((7, 7))
@@ -149,3 +154,17 @@ def test_the_number_of_threads_changes_no_digit():
         with limited_threads(n_jobs):
             results.append(spread_over([(1.0, graph)], labels, 0.99))
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("spreading", [0.9, 0.99, 0.999])
+def test_classes_are_those_of_the_exact_solution(spreading):
+    rng = np.random.default_rng(2)
+    centres = rng.normal(size=(5, 6)) * 1.2
+    y = rng.integers(0, 5, 2000)
+    graph = neighbour_graph(centres[y] + rng.normal(size=(2000, 6)), 8)
+    labels = np.eye(5)[y] * (np.arange(2000) < 40)[:, None]
+    exact = solved(graph.toarray(), labels, spreading)
+    F = spread_over([(1.0, to_graph(graph))], labels, spreading)
+    classes = [np.argmax(A / A.sum(axis=0), axis=1) for A in (exact, F)]
+    assert np.mean(classes[0] != y) > 0.05, "the classes must overlap"
+    assert np.sum(classes[0] != classes[1]) <= 1

@@ -5,31 +5,59 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
+from tests.core.small_mend import dense, dense_graphs
 
+from viewmend.backend.namespace import to_numpy
+from viewmend.core.graphs.graph import Edges, Graph, union_of
 from viewmend.core.mend import homophily as module
 from viewmend.core.mend.homophily import (
+    Guide,
     class_affinities,
     edge_agreement,
+    guide_directed,
     guide_edges,
-    homophily,
+    guide_union,
     homophily_weights,
     neighbour_shares,
+    row_sums,
+    total_weight,
 )
 
-N_CLASSES = 3
+N, N_CLASSES = 25, 3
 
 
-def random_graph(rng, n=25, density=0.2):
-    graph = random_array((n, n), density=density, rng=rng, format="csr")
-    return csr_array(graph + graph.T)
+def random_graph(rng, density=0.2):
+    graph = random_array((N, N), density=density, rng=rng, format="csr")
+    return Graph.from_scipy(csr_array(graph + graph.T))
 
 
-def problem(seed, n=25):
+def parts_of(W):
+    return [(1.0, W)]
+
+
+def random_edges(rng, n_rows, n_columns, k=4):
+    indices = np.array([rng.permutation(n_columns)[:k] for _ in range(n_rows)], dtype=np.int32)
+    return Edges(indices, rng.random((n_rows, k)).astype(np.float32))
+
+
+def random_union(rng, n_graphs=4):
+    """Graphs, each among most of the samples."""
+    rows = [np.sort(rng.permutation(N)[: rng.integers(10, N + 1)]) for _ in range(n_graphs)]
+    return union_of([random_edges(rng, len(r), len(r)) for r in rows], rows, N)
+
+
+def problem(seed):
     """A graph, classes of which some are unknown, and labels of a few samples."""
     rng = np.random.default_rng(seed)
-    graph, classes = random_graph(rng, n), rng.integers(-1, N_CLASSES, n)
-    labels = np.where(rng.random(n) < 0.3, rng.integers(N_CLASSES, size=n), -1)
+    graph, classes = random_graph(rng), rng.integers(-1, N_CLASSES, N)
+    labels = np.where(rng.random(N) < 0.3, rng.integers(N_CLASSES, size=N), -1)
     return graph, classes, (labels[:, None] == np.arange(N_CLASSES)).astype(float)
+
+
+def some_guide(seed, floor=0.05, power=2.0):
+    """A guide of a random graph, and the graph."""
+    W, classes, Y = problem(seed)
+    return W, Guide(classes, class_affinities(parts_of(W), classes, Y), floor, power)
 
 
 SEEDS = given(st.integers(0, 2**32 - 1))
@@ -40,22 +68,26 @@ SEEDS = given(st.integers(0, 2**32 - 1))
 
 @settings(max_examples=30, deadline=None)
 @SEEDS
-def test_homophily_is_the_share_of_agreeing_weight(seed):
-    graph, classes, _ = problem(seed)
-    dense = graph.toarray()
-    agreeing = sum(
-        dense[i, j]
-        for i in range(25)
-        for j in range(25)
-        if classes[i] == classes[j] and classes[i] != -1
-    )
-    np.testing.assert_allclose(homophily(graph, classes), agreeing / dense.sum())
+def test_weights_are_powers_of_the_agreeing_share_of_the_best(seed):
+    rng = np.random.default_rng(seed)
+    graphs, classes = random_union(rng), rng.integers(-1, N_CLASSES, N)
+    agree = (classes[:, None] == classes) & (classes != -1)
+    shares = np.array([W[agree].sum() / W.sum() for W in dense_graphs(graphs)])
+    for power in (0.5, 2.0):
+        weights = homophily_weights(graphs, classes, power)
+        np.testing.assert_allclose(weights, (shares / shares.max()) ** power, rtol=1e-5)
+    np.testing.assert_array_equal(homophily_weights(graphs, classes, 0.0), 1)
+    # The scale of a graph is not its homophily.
+    factors = np.float32([1, 9, 0.1, 5])
+    scaled = [Edges(e.indices, f * e.weights) for e, f in zip(graphs.edges, factors, strict=True)]
+    found = homophily_weights(union_of(scaled, graphs.rows, N), classes, 2.0)
+    np.testing.assert_allclose(found, weights, rtol=1e-5)
 
 
 def test_a_graph_by_hand():
     """A path 0 - 1 - 2 - 3 of weights 1, 2, 3."""
-    path = np.diag([1.0, 2.0, 3.0], 1)
-    graph = csr_array(path + path.T)
+    path = Edges(np.array([[1], [2], [3], [0]], np.int32), np.float32([[1], [2], [3], [0]]))
+    graphs = union_of([path], [np.arange(4)], 4)
     for classes, share in [
         ([0, 0, 1, 1], 4 / 6),
         ([0, 1, 0, 1], 0.0),
@@ -64,36 +96,19 @@ def test_a_graph_by_hand():
         ([0, 0, -1, -1], 1 / 6),
         ([-1, -1, -1, -1], 0.0),
     ]:
-        assert homophily(graph, np.array(classes)) == pytest.approx(share, abs=1e-15)
+        assert graphs.homophily(np.array(classes))[0] == pytest.approx(share, abs=1e-6)
 
 
-def test_a_graph_without_edges_has_none():
-    empty = csr_array((4, 4))
-    assert homophily(empty, np.zeros(4, dtype=int)) == 0
-    weights = homophily_weights([empty, csr_array(np.ones((4, 4)))], np.zeros(4, dtype=int), 2.0)
-    np.testing.assert_array_equal(weights, [0, 1])
-
-
-@settings(max_examples=30, deadline=None)
-@SEEDS
-def test_weights_are_powers_of_the_share_of_the_best(seed):
-    rng = np.random.default_rng(seed)
-    graphs, classes = [random_graph(rng) for _ in range(4)], rng.integers(-1, N_CLASSES, 25)
-    shares = np.array([homophily(graph, classes) for graph in graphs])
-    for power in (0.5, 2.0):
-        weights = homophily_weights(graphs, classes, power)
-        np.testing.assert_allclose(weights, (shares / shares.max()) ** power)
-    np.testing.assert_array_equal(homophily_weights(graphs, classes, 0.0), 1)
-    # The scale of a graph is not its homophily.
-    scaled = [
-        csr_array(graph * factor) for graph, factor in zip(graphs, (1, 9, 0.1, 5), strict=True)
-    ]
-    np.testing.assert_allclose(homophily_weights(scaled, classes, 2.0), weights)
+def test_a_graph_without_edges_has_no_weight():
+    none = Edges(np.empty((4, 0), np.int32), np.empty((4, 0), np.float32))
+    some = Edges(np.array([[1], [0], [3], [2]], np.int32), np.ones((4, 1), np.float32))
+    graphs = union_of([none, some], [np.arange(4)] * 2, 4)
+    np.testing.assert_array_equal(homophily_weights(graphs, np.zeros(4, dtype=int), 2.0), [0, 1])
 
 
 def test_graphs_that_nothing_agrees_with_weigh_the_same():
-    graphs = [random_graph(np.random.default_rng(s)) for s in range(3)]
-    np.testing.assert_array_equal(homophily_weights(graphs, np.full(25, -1), 2.0), 1)
+    graphs = random_union(np.random.default_rng(0))
+    np.testing.assert_array_equal(homophily_weights(graphs, np.full(N, -1), 2.0), 1)
 
 
 # ------------------------------------------------------------------ samples
@@ -103,22 +118,37 @@ def test_graphs_that_nothing_agrees_with_weigh_the_same():
 @SEEDS
 def test_affinities_are_shares_of_the_neighbours_and_labels_where_given(seed):
     W, classes, Y = problem(seed)
-    dense, A = W.toarray(), class_affinities(W, classes, Y)
-    for i in range(25):
+    matrix, A = W.to_scipy().toarray(), class_affinities(parts_of(W), classes, Y)
+    for i in range(N):
         if Y[i].any():
             np.testing.assert_array_equal(A[i], Y[i])
             continue
-        votes = [dense[i, classes == c].sum() for c in range(N_CLASSES)]
-        np.testing.assert_allclose(A[i] * dense[i].sum(), votes, atol=1e-12)
+        votes = [matrix[i, classes == c].sum() for c in range(N_CLASSES)]
+        np.testing.assert_allclose(A[i] * matrix[i].sum(), votes, atol=1e-12)
     np.testing.assert_array_equal(
-        A[~Y.any(axis=1)], neighbour_shares(W, classes, N_CLASSES)[~Y.any(axis=1)]
+        A[~Y.any(axis=1)], neighbour_shares(parts_of(W), classes, N_CLASSES)[~Y.any(axis=1)]
     )
 
 
 def test_unknown_neighbours_take_their_share_from_all_classes():
-    W = csr_array(np.array([[0.0, 1, 1, 2], [0, 0, 0, 0]]))
-    shares = neighbour_shares(W, np.array([0, 1, 0, -1]), 2)
+    W = Graph.from_scipy(csr_array(np.array([[0.0, 1, 1, 2], [0, 0, 0, 0]])))
+    shares = neighbour_shares(parts_of(W), np.array([0, 1, 0, -1]), 2)
     np.testing.assert_allclose(shares, [[0.25, 0.25], [0, 0]])
+
+
+def test_a_sum_of_graphs_is_one_graph():
+    """Shares, degrees and the whole weight of parts with factors are those of their sum."""
+    rng = np.random.default_rng(7)
+    parts = [(0.3, random_graph(rng)), (2.0, random_graph(rng))]
+    classes, W = rng.integers(-1, N_CLASSES, N), dense(parts)
+    together = parts_of(Graph.from_scipy(csr_array(W)))
+    np.testing.assert_allclose(row_sums(parts), W.sum(axis=1))
+    assert total_weight(parts) == pytest.approx(W.sum())
+    np.testing.assert_allclose(
+        neighbour_shares(parts, classes, N_CLASSES),
+        neighbour_shares(together, classes, N_CLASSES),
+        atol=1e-12,
+    )
 
 
 # ------------------------------------------------------------------ edges
@@ -127,47 +157,70 @@ def test_unknown_neighbours_take_their_share_from_all_classes():
 @settings(max_examples=30, deadline=None)
 @SEEDS
 def test_guided_edges_equal_the_dense_formula(seed):
-    W, classes, Y = problem(seed)
-    A = class_affinities(W, classes, Y)
-    guided = guide_edges(W, A, A, 0.05, 2.0)
-    dense = W.toarray()
+    W, guide = some_guide(seed)
+    guided, matrix, A = guide_edges(W, guide), W.to_scipy().toarray(), guide.A
     expected = np.array(
-        [[dense[i, j] * (0.05 + A[i] @ A[j]) ** 2 for j in range(25)] for i in range(25)]
+        [[matrix[i, j] * (0.05 + A[i] @ A[j]) ** 2 for j in range(N)] for i in range(N)]
     )
-    np.testing.assert_allclose(guided.toarray(), expected, atol=1e-14)
-    np.testing.assert_allclose(guided.toarray(), guided.toarray().T, atol=1e-14)
+    found = dense(parts_of(guided))
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+    np.testing.assert_allclose(found, found.T, atol=1e-14)
     np.testing.assert_array_equal(guided.indptr, W.indptr)
     np.testing.assert_array_equal(guided.indices, W.indices)
-    np.testing.assert_array_equal(guide_edges(W, A, A, 0.05, 0.0).toarray(), dense)
+    without_power = guide_edges(W, Guide(guide.classes, A, 0.05, 0.0))
+    np.testing.assert_array_equal(without_power.data, W.data)
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0, 3.0])
 def test_edges_between_labels_are_kept_or_cut_to_the_floor(power):
     graph, _, _ = problem(3)
-    Y = np.eye(N_CLASSES)[np.random.default_rng(0).integers(N_CLASSES, size=25)]
-    ratio = guide_edges(graph, Y, Y, 0.05, power).tocoo()
-    same = (Y @ Y.T)[ratio.row, ratio.col] == 1
-    before = graph.tocoo().data
-    np.testing.assert_allclose(ratio.data[same] / before[same], 1.05**power)
-    np.testing.assert_allclose(ratio.data[~same] / before[~same], 0.05**power)
+    classes = np.random.default_rng(0).integers(N_CLASSES, size=N)
+    Y = np.eye(N_CLASSES)[classes]
+    ratio = guide_edges(graph, Guide(classes, Y, 0.05, power)).data / graph.data
+    coo = graph.to_scipy().tocoo()
+    same = classes[coo.row] == classes[coo.col]
+    np.testing.assert_allclose(ratio[same], 1.05**power)
+    np.testing.assert_allclose(ratio[~same], 0.05**power)
     assert same.any()
     assert not same.all()
 
 
 def test_edges_to_other_samples_have_affinities_of_their_own():
     rng = np.random.default_rng(4)
-    W = csr_array(rng.random((6, 9)) * (rng.random((6, 9)) < 0.5))
+    edges = random_edges(rng, 6, 9)
     A, B = rng.random((6, N_CLASSES)), rng.random((9, N_CLASSES))
-    expected = W.toarray() * (0.1 + A @ B.T) ** 2
-    np.testing.assert_allclose(guide_edges(W, A, B, 0.1, 2.0).toarray(), expected)
+    guided = guide_directed(edges, A, B, Guide(np.zeros(9, dtype=int), B, 0.1, 2.0))
+    for i, (columns, weights) in enumerate(zip(edges.indices, edges.weights, strict=True)):
+        expected = [w * (0.1 + A[i] @ B[j]) ** 2 for j, w in zip(columns, weights, strict=True)]
+        np.testing.assert_allclose(guided.weights[i], expected, rtol=1e-6)
+    np.testing.assert_array_equal(guided.indices, edges.indices)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_a_guided_union_has_the_degrees_of_its_guided_graphs(library):
+    """Guiding every graph, and then their sum, is guiding the sum."""
+    rng = np.random.default_rng(6)
+    graphs, weights = random_union(rng), rng.random(4)
+    A = rng.dirichlet(np.ones(N_CLASSES), N).astype(np.float32)
+    matrices = np.array(dense_graphs(graphs)) * (0.05 + A @ A.T) ** 2
+    if library == "torch":
+        torch = pytest.importorskip("torch")
+        edges = [Edges(*map(torch.asarray, (e.indices, e.weights))) for e in graphs.edges]
+        graphs, A = union_of(edges, list(map(torch.asarray, graphs.rows)), N), torch.asarray(A)
+    guide = Guide(A[:, 0] * 0, A, 0.05, 2.0)
+    guided = guide_union(graphs, guide)
+    np.testing.assert_allclose(to_numpy(guided.degrees()), matrices.sum(axis=2), rtol=1e-5)
+    total = np.tensordot(weights, matrices, 1)
+    np.testing.assert_allclose(dense(parts_of(guided.weighted(weights))), total, atol=1e-6)
+    sum_guided = guide_edges(graphs.weighted(weights), guide)
+    np.testing.assert_allclose(dense(parts_of(sum_guided)), total, atol=1e-6)
 
 
 @pytest.mark.parametrize("block", [1, 7, 10_000])
 def test_blocks_do_not_show(monkeypatch, block):
-    W, classes, Y = problem(5)
-    A = class_affinities(W, classes, Y)
-    whole = edge_agreement(W, A, A)
+    W, guide = some_guide(5)
+    whole = edge_agreement(W, guide.A)
     monkeypatch.setattr(module, "BLOCK", block)
-    np.testing.assert_array_equal(edge_agreement(W, A, A), whole)
-    coo = W.tocoo()
-    np.testing.assert_allclose(whole, (A @ A.T)[coo.row, coo.col], atol=1e-14)
+    np.testing.assert_array_equal(edge_agreement(W, guide.A), whole)
+    coo = W.to_scipy().tocoo()
+    np.testing.assert_allclose(whole, (guide.A @ guide.A.T)[coo.row, coo.col], atol=1e-14)

@@ -56,15 +56,7 @@ class Rounds(Protocol):
 
     @property
     def state(self) -> Any:
-        """What callbacks see of the variables."""
-
-    @property
-    def alpha(self) -> np.ndarray:
-        """View weights (n_views,)."""
-
-    @property
-    def eta(self) -> float:
-        """The penalty."""
+        """What callbacks see of the variables; has ``alpha`` (n_views,) and ``eta``."""
 
     def impute(self, number: int) -> None:
         """Round ``number`` begins: missing rows of every ``Z_v`` (Eq. update_Z_v)."""
@@ -141,7 +133,7 @@ def run_rounds(
     max_iter, tol = stopping
     status = _converged(rounds.history, tol)
     while status is None and len(rounds.history) < max_iter:
-        number, before = len(rounds.history) + 1, (rounds.alpha, rounds.eta)
+        number, before = len(rounds.history) + 1, (rounds.state.alpha, rounds.state.eta)
         rounds.impute(number)
         rounds.fuse()
         # G, the labels and T do not depend on each other. G comes first: a GPU works on it for
@@ -150,7 +142,7 @@ def run_rounds(
         rounds.propagate()
         rounds.align()
         rounds.ascend()
-        told = _told(number, problem, before, rounds.alpha, rounds.sums())
+        told = _told(number, problem, before, rounds.state.alpha, rounds.sums())
         rounds.history = (*rounds.history, told)
         stop = reason_to_stop(callbacks, told, rounds.state)
         status = _converged(rounds.history, tol) or stop
@@ -180,16 +172,6 @@ class RoundsInMemory:
         self.scaled_Q = anchor_scale(self.state.P)[:, None] * self.state.Q
         # What the round is told by, where the arrays are.
         self._sums: dict[str, Any] = {}
-
-    @property
-    def alpha(self) -> np.ndarray:
-        """See `Rounds`."""
-        return self.state.alpha
-
-    @property
-    def eta(self) -> float:
-        """See `Rounds`."""
-        return self.state.eta
 
     def impute(self, _number: int) -> None:
         """See `Rounds`."""

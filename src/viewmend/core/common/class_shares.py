@@ -13,9 +13,8 @@ import numpy as np
 import scipy.linalg
 
 from viewmend.backend.namespace import Array, array_namespace
-from viewmend.backend.threads import blocks_for, for_each
 from viewmend.core.common.rows import Column, Rows, Sums
-from viewmend.core.common.small_sums import beside, on_host, total
+from viewmend.core.common.small_sums import beside, on_host, summed_in_pieces, total
 
 # From soft shares to the shares of the largest class of each row; every solution is the start of
 # the next. In units of the spread of the log soft labels.
@@ -32,6 +31,8 @@ SHARPER, MOST_SHARPER, CLOSE = 8.0, 3, 0.02
 # one end of the log shares of a row to the other, which turns every row over.
 MOST_STEPS = 40
 LONGEST_STEP = -2 * float(np.log(LEAST_SHARE))
+# Second derivatives are at most the sharpness, and below this part of it but rounding of float32.
+LEAST_CURVATURE = 1e-6
 # Times that the centre of the log shares is looked for, from the column means on, at most.
 MOST_CENTRES = 5
 
@@ -192,8 +193,7 @@ def dual_sums(logs: Array, shared: tuple[np.ndarray, float]) -> Sums:
             "products": xp.astype(soft.T @ soft, xp.float64),
         }
 
-    pieces = for_each(piece, blocks_for(len(logs), logs.shape[1], xp), xp)
-    return {name: sum(each[name] for each in pieces) for name in pieces[0]}
+    return summed_in_pieces(piece, logs)
 
 
 # ------------------------------------------------------------------ Newton's method
@@ -250,7 +250,7 @@ def _meet(
         assert here is not None
         if (np.abs(here.gradient) <= tolerance).all():
             break
-        b, step = here.b, _newton_step(here)
+        b, step = here.b, _newton_step(here, sharpness)
         lengths = _lengths(step * sharpness)
         trials = (_dual(rows, logs, prior, b + t * step, sharpness) for t in lengths)
         # Lengths are tried, each with a pass over the rows, until one does.
@@ -286,11 +286,11 @@ def _lengths(step: np.ndarray) -> tuple[float, ...]:
     return 1.0, safe**0.5, safe
 
 
-def _newton_step(dual: _Dual) -> np.ndarray:
+def _newton_step(dual: _Dual, sharpness: float) -> np.ndarray:
     """``-H^+ g``, without the common shift of all classes, which changes nothing."""
     values, vectors = scipy.linalg.eigh(dual.hessian)
     # Classes that no row is undecided about would be moved without end.
-    values = np.maximum(values, 1e-6 * max(values[-1], np.finfo(float).eps))
+    values = np.maximum(values, LEAST_CURVATURE * sharpness)
     step = -(vectors / values) @ (vectors.T @ dual.gradient)
     step = step - step.mean()
     return np.asarray(step * (LONGEST_STEP / max(np.ptp(step), LONGEST_STEP)))

@@ -57,14 +57,37 @@ def sample_hashes(views: Sequence[np.ndarray | csr_array], observed: np.ndarray)
     return total
 
 
-def bottom_rows(X: np.ndarray | csr_array, size: int, seed: int = 0) -> np.ndarray:
+def drawn_rows(hashes: np.ndarray, codes: np.ndarray, first: np.ndarray, size: int) -> np.ndarray:
+    """A sample (at most size,) of the rows that does not depend on their order, in canonical order.
+
+    Rows that come ``first`` (n_rows,) of bool are all taken, or those of the smallest ``hashes``
+    (n_rows,) of uint64 where they are more than ``size``. The others follow by their hashes, and
+    count once where they have the same one. ``codes`` (n_rows,) are as in `canonical_order`. Of
+    rows in parts, the sample of the samples of the parts is that of all rows.
+    """
+    order = np.lexsort((codes, hashes))
+    chosen, others = order[first[order]][:size], order[~first[order]]
+    # The first row of every hash: the least code, then the least number.
+    others = others[np.unique(hashes[others], return_index=True)[1]]
+    drawn = np.concatenate([chosen, others[: size - len(chosen)]])
+    # By numbers last, because rows that came first may stand behind their like now.
+    return np.asarray(drawn[np.lexsort((drawn, codes[drawn], hashes[drawn]))])
+
+
+def bottom_rows(
+    X: np.ndarray | csr_array, size: int, seed: int = 0, among: np.ndarray | None = None
+) -> np.ndarray:
     """A uniform sample (at most size,) of the distinct rows that does not depend on their order.
 
     The rows of the smallest seeded hashes are taken, a "bottom-k" sample, in the order of their
-    hashes. A row that occurs many times counts once, by its first occurrence.
+    hashes. A row that occurs many times counts once, by its first occurrence. Only the rows
+    ``among`` (n_rows,) of bool are looked at, by default all.
     """
     keys = _mix(row_hashes(X) ^ _mix(np.array([seed + 1], dtype=np.uint64) * GOLDEN))
-    return np.unique(keys, return_index=True)[1][:size]
+    if among is None:
+        return np.unique(keys, return_index=True)[1][:size]
+    rows = np.flatnonzero(among)
+    return rows[np.unique(keys[rows], return_index=True)[1][:size]]
 
 
 def _mix(z: np.ndarray) -> np.ndarray:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from viewmend.backend.namespace import Array, array_namespace, fetched
+from viewmend.backend.threads import blocks_for, for_each
 
 
 def on_host(sums: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -27,3 +28,18 @@ def total(X: Array, axis: int | tuple[int, ...] | None = 0) -> Array:
     """Sum in double precision."""
     xp = array_namespace(X)
     return xp.sum(X, axis=axis, dtype=xp.float64)
+
+
+def summed_in_pieces(
+    work: Callable[[slice], Mapping[str, Any]], rows: Array, parts: Sequence[slice] | None = None
+) -> dict[str, Any]:
+    """Sums over ``parts`` of the rows of the numbers that ``work`` answers by name, on all threads.
+
+    The order in which they are added is the same whatever the number of threads. The parts are
+    such that a cache holds their rows, unless they are given.
+    """
+    xp = array_namespace(rows)
+    if parts is None:
+        parts = blocks_for(rows.shape[0], int(np.prod(rows.shape[1:])), xp)
+    pieces = for_each(work, parts, xp)
+    return {name: sum(piece[name] for piece in pieces) for name in pieces[0]}

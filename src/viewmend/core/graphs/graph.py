@@ -41,7 +41,8 @@ class Graph:
         """A graph of arrays that come from elsewhere, which are checked."""
         _check_rows_of_edges(indptr, indices, data)
         _check_indices([indices], [n_columns], "columns of the edges")
-        return cls(indptr, indices, data, n_columns)
+        xp = array_namespace(indices)
+        return cls(indptr, xp.astype(indices, xp.int32, copy=False), data, n_columns)
 
     @classmethod
     def from_scipy(cls, W: csr_array) -> Graph:
@@ -49,7 +50,7 @@ class Graph:
         W = W.copy() if isinstance(W, csr_array) else csr_array(W)
         W.sum_duplicates()
         data = W.data if W.dtype == np.float32 else W.data.astype(np.float64)
-        return cls.of_arrays(W.indptr, W.indices.astype(np.int32), data, W.shape[1])
+        return cls.of_arrays(W.indptr, W.indices, data, W.shape[1])
 
     def to_scipy(self) -> csr_array:
         """The same graph on the host, in float64."""
@@ -228,11 +229,14 @@ def symmetric_graph(edges: Edges, n: int) -> Graph:
     return union_of([edges], [rows], n).weighted([1.0])
 
 
-def in_order_of_fit(parts: Sequence[tuple[float, Graph]], order: np.ndarray) -> csr_array:
-    """The sum of some graphs on the host, whose sample ``i`` is sample ``order[i]`` there."""
+def in_order_of_fit(
+    parts: Sequence[tuple[float, Graph]], rows: np.ndarray, n_samples: int
+) -> csr_array:
+    """The sum of some graphs on the host, whose sample ``i`` is sample ``rows[i]`` of all."""
     total = sum(scale * graph.to_scipy() for scale, graph in parts)
-    inverse = np.argsort(order)
-    graph = csr_array(total)[inverse][:, inverse]
+    edges = csr_array(total).tocoo()
+    where = rows[edges.row], rows[edges.col]
+    graph = csr_array((edges.data, where), shape=(n_samples, n_samples))
     graph.sort_indices()
     return graph
 

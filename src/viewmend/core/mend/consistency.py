@@ -57,16 +57,21 @@ def check_geometry(geometry: MendGeometry, n_samples: int, n_columns: Sequence[i
         _check_features(block.views[v], rows, len(views[v].kernel.spectrum))
 
 
-def check_stage(stage: Stage, geometry: MendGeometry, n_classes: int) -> None:
-    """Raise a ModelFileError unless it is a stage on that geometry, with that many classes."""
+def check_stage(stage: Stage, geometry: MendGeometry, n_samples: int, n_classes: int) -> None:
+    """Raise a ModelFileError unless it is a stage on that geometry, of that many samples.
+
+    Those of the geometry are in the graph.
+    """
     n, views = len(geometry.observed), geometry.views
-    expect_floats("P", stage.P, n, n_classes, low=0)
+    expect_floats("P", stage.P, n_samples, n_classes, low=0)
     expect_floats("F", stage.F, n, n_classes, low=0)
-    expect_shape("classes", stage.classes, n, kinds="i")
+    expect_shape("classes", stage.classes, n_samples, kinds="i")
     expect_indices("classes", stage.classes, -1, n_classes)
     expect_floats("shares", stage.shares, n_classes, low=TINY, high=MOST_SHARE)
     expect_floats("class_weights", stage.class_weights, n_classes, low=TINY, high=1 / TINY)
     _check_summed(stage.graph, views, n, n_classes)
+    if stage.evidence is not None:
+        _check_evidence(stage.evidence, views, n_samples, n_classes)
     if stage.guide is not None:
         expect_floats("A", stage.guide.A, n, n_classes, low=0)
         expect_shape("classes of the guide", stage.guide.classes, n, kinds="i")
@@ -85,8 +90,6 @@ def _check_summed(
     if graph.consensus is not None:
         _check_edges("consensus", graph.consensus.graph, n_samples)
         expect_floats("points", graph.consensus.points, n_samples, n_classes)
-    if graph.evidence is not None:
-        _check_evidence(graph.evidence, views, n_samples, n_classes)
 
 
 def _check_edges(what: str, graph: Graph, n_samples: int) -> None:

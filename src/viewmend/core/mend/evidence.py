@@ -57,6 +57,7 @@ def gather_evidence(
     T: Column,
     classes: Column,
     prior: np.ndarray,
+    outlines: Column | None = None,
 ) -> Evidence:
     """Regress the targets on every view, predict each sample without itself, fuse the scores.
 
@@ -71,12 +72,15 @@ def gather_evidence(
     classes : column of array (n_rows,) of int
         -1 if unknown.
     prior : array (n_classes,)
+    outlines : column of MendBlock, optional
+        The blocks without their features, which most of this does not need.
     """
+    outlines = blocks if outlines is None else outlines
     # The scores are leave-one-out predictions: those of the fit would only repeat the targets.
     fits, Z = regress_views(rows, blocks, spectra, T, classes)
-    gaussian = fit_view_gaussian(rows, blocks, Z, classes, prior, SHRINKAGE)
+    gaussian = fit_view_gaussian(rows, outlines, Z, classes, prior, SHRINKAGE)
     weights = np.array([fit.weight for fit in fits])
-    P = rows.map(evidence_rows, blocks, Z, shared=(weights, gaussian))
+    P = rows.map(evidence_rows, outlines, Z, shared=(weights, gaussian))
     return Evidence(P, Z, fits, gaussian)
 
 

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from viewmend.backend.namespace import Array, array_namespace, to_numpy
+from viewmend.backend.namespace import Array, array_namespace, is_numpy
 from viewmend.core.common.content_order import bottom_rows
-from viewmend.core.common.rows import Column, Rows, RowsInMemory
+from viewmend.core.common.rows import Column, RowsInMemory
 from viewmend.core.graphs.graph import GraphUnion, edges_of, union_of
 from viewmend.core.graphs.nearest import (
     Neighbours,
     Pivot,
-    make_pivot,
-    nearest_of_new,
     neighbour_search,
+    prepare_pivot,
 )
-from viewmend.core.mend.blocks import MendBlock, OutsideRows, ViewRows
+from viewmend.core.mend.blocks import MendBlock, ViewRows
 from viewmend.core.mend.components import SparseComponents, as_dense_rows, fit_components
-from viewmend.core.mend.kernel_features import KernelMap, kernel_features
+from viewmend.core.mend.kernel_features import Features, KernelMap, kernel_features
 from viewmend.core.mend.representations import (
     REPRESENTATIONS,
     Representation,
@@ -34,6 +32,9 @@ from viewmend.core.mend.representations import (
 # Called as ``tell(name, done, total)`` when a part of the work begins.
 Tell = Callable[[str, int, int | None], None]
 
+
+# Parts of the work on a view that are told of.
+N_PARTS = 3
 
 # Copies an array to where the work is to be done.
 ToDevice = Callable[[np.ndarray], Array]
@@ -94,9 +95,17 @@ class ComparedRows:
     representations: Mapping[str, Representation]
 
     @cached_property
-    def pivot(self) -> Pivot:
-        """What finds the rows that may be near, made when it is first asked for."""
-        return make_pivot(self.representations, self.X)
+    def pivot(self) -> Pivot | None:
+        """What finds the rows that may be near, made when it is first asked for; None on a GPU."""
+        if not is_numpy(array_namespace(self.X)):
+            return None
+        narrowest = min(self.representations, key=lambda name: self._width(name))
+        return prepare_pivot({narrowest: self.representations[narrowest](self.X)})
+
+    def _width(self, name: str) -> int:
+        """Columns of a representation."""
+        linear = self.representations[name].linear
+        return int(linear.shape[1] if linear.ndim == 2 else self.X.shape[1])
 
     def mapped(self, name: str, rows: Array) -> Array:
         """Some rows in a representation, made when they are asked for: all would fill memory."""
@@ -130,7 +139,7 @@ class MendGeometry:
 
     views: tuple[MendView, ...]
     observed: Array
-    blocks: Column
+    blocks: MendBlock | Column
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +166,9 @@ def build_geometry(
 
     Parameters
     ----------
-    views : sequence of array (n_samples, n_features_v)
-        Components stand for those that are sparse.
+    views : sequence of array (n_seen_v, n_features_v)
+        The rows that every view has: a missing row takes part in nothing. Components stand for
+        views that are sparse.
     observed : array (n_samples, n_views) of bool
     settings : GeometrySettings
     to_device : callable, optional
@@ -166,112 +176,43 @@ def build_geometry(
     tell : callable, optional
         Called as ``tell(name, done, total)`` when a part of the work begins.
     """
-    # A missing row takes part in nothing: each view is reduced to the rows it has.
-    given = [X_v[np.flatnonzero(seen)] for X_v, seen in zip(views, observed.T, strict=True)]
-    components = [fit_components(X) if issparse(X) else None for X in given]
-    seen = tuple(map(as_dense_rows, given, components))
-    sample = RawBlock(seen, observed)
-    on_device = RawBlock(tuple(map(to_device, seen)), to_device(observed))
-    geometry = geometry_over(RowsInMemory(), on_device, (sample, on_device), settings, tell)
-    pairs = zip(geometry.views, components, strict=True)
-    return replace(geometry, views=tuple(replace(view, components=c) for view, c in pairs))
+    made: list[MendView] = []
+    features: list[ViewRows] = []
+    for v, X_v in enumerate(views):
+        components = fit_components(X_v) if issparse(X_v) else None
+        given, rows = as_dense_rows(X_v, components), to_device(np.flatnonzero(observed[:, v]))
+        watch = partial(_tell_of_view, tell, v, len(views))
+        view, of_rows = _fitted_view(given, to_device(given), rows, settings, watch)
+        made.append(replace(view, components=components))
+        features.append(ViewRows(rows, of_rows.Phi, of_rows.leverages))
+    there = to_device(observed)
+    return MendGeometry(tuple(made), there, MendBlock(there, tuple(features)))
 
 
-def geometry_over(
-    rows: Rows,
-    raw: Column,
-    sample: tuple[RawBlock, RawBlock],
-    settings: GeometrySettings,
-    tell: Tell = _tell_nobody,
-) -> MendGeometry:
-    """The geometry of rows wherever they are, with the samples of ``sample`` in the graph.
-
-    ``raw`` is a column of `RawBlock`. ``sample`` is one block twice: on the host, and where the
-    graph is to be; where it is all samples, ``raw`` is its second.
-    """
-    on_host, there = sample
-    views: list[MendView] = []
-    features: list[Column] = []
-    for v in range(len(on_host.views)):
-        tell(f"neighbours and features of view {v + 1} of {len(on_host.views)}", v, None)
-        view, column = _fitted_view(rows, raw, v, sample, settings)
-        views.append(view)
-        features.append(column)
-    shared = (tuple(views), settings.most_neighbours + 1)
-    blocks = rows.map(made_block, raw, *features, shared=shared)
-    return MendGeometry(tuple(views), there.observed, blocks)
+def _tell_of_view(tell: Tell, v: int, n_views: int, part: int, name: str) -> None:
+    tell(f"{name} of view {v + 1} of {n_views}", N_PARTS * v + part, N_PARTS * n_views)
 
 
 def _fitted_view(
-    rows: Rows,
-    raw: Column,
-    v: int,
-    sample: tuple[RawBlock, RawBlock],
+    given: np.ndarray,
+    X: Array,
+    rows: Array,
     settings: GeometrySettings,
-) -> tuple[MendView, Column]:
-    """What is made of view ``v``, and the column of the features of its rows."""
-    given, X = (block.views[v] for block in sample)
-    column = rows.map(rows_of_view, raw, shared=v)
-    fitted = represent(rows, column, settings.representations, component_rows(given))
-    mapped = _represented(fitted, X)
+    tell: Callable[[int, str], None],
+) -> tuple[MendView, Features]:
+    """What is made of a view, whose rows are ``given`` on the host, and their features."""
+    memory, xp = RowsInMemory(), array_namespace(X)
+    tell(0, "representations")
+    fitted = represent(memory, X, settings.representations, component_rows(given))
+    mapped = {name: representation(X) for name, representation in fitted.items()}
+    tell(1, "neighbours")
     near = neighbour_search(mapped, settings.most_neighbours + 1)
+    tell(2, "kernel features")
     chosen = bottom_rows(given, settings.n_landmarks, settings.seed)
-    xp = array_namespace(X)
     landmarks = xp.asarray(chosen, device=X.device)
-    points = {name: rows_r[landmarks] for name, rows_r in mapped.items()}
-    if raw is sample[1]:
-        # All rows are here, and so are their representations.
-        kernel, features = kernel_features(rows, mapped, points, settings.kernel_width)
-    else:
-        make = partial(_represented, fitted)
-        kernel, features = kernel_features(rows, column, points, settings.kernel_width, make)
-    (among,) = np.nonzero(to_numpy(sample[0].observed)[:, v])
-    samples = xp.asarray(among, device=X.device)
-    return MendView(X, samples, fitted, near, landmarks, kernel), features
-
-
-def _represented(fitted: Mapping[str, Representation], X: Array) -> dict[str, Array]:
-    return {name: representation(X) for name, representation in fitted.items()}
-
-
-# ------------------------------------------------------------------ tasks
-
-
-def rows_of_view(block: RawBlock, v: int) -> Array:
-    """The rows of view ``v``."""
-    return block.views[v]
-
-
-def made_block(block: RawBlock, *features_and_shared: Any) -> MendBlock:
-    """What the recipe knows of the rows, from their features and neighbours."""
-    *features, (views, k) = features_and_shared
-    xp = array_namespace(block.observed)
-    seen = [xp.nonzero(block.observed[:, v])[0] for v in range(len(views))]
-    of_views = tuple(
-        ViewRows(rows, each.Phi, each.leverages) for rows, each in zip(seen, features, strict=True)
-    )
-    if block.place is None:
-        return MendBlock(block.observed, of_views)
-    return MendBlock(block.observed, of_views, block.place, _outside(block, seen, views, k))
-
-
-def _outside(
-    block: RawBlock, seen: Sequence[Array], views: Sequence[MendView], k: int
-) -> OutsideRows:
-    """Neighbours in the graph of the rows that are not in it."""
-    xp = array_namespace(block.observed)
-    assert block.place is not None, "asked for where rows have a place or none"
-    positions, near = [], []
-    for X_v, rows, view in zip(block.views, seen, views, strict=True):
-        outside = block.place[rows] < 0
-        new = _represented(view.representations, X_v[outside])
-        found = nearest_of_new(new, k, view.pivot, view.mapped)
-        positions.append(rows[outside])
-        near += [
-            Neighbours(view.rows[found[name].indices], found[name].squared_distances)
-            for name in view.representations
-        ]
-    return OutsideRows(xp.nonzero(block.place < 0)[0], tuple(positions), tuple(near))
+    points = {name: mapped_r[landmarks] for name, mapped_r in mapped.items()}
+    kernel, features = kernel_features(memory, mapped, points, settings.kernel_width)
+    return MendView(X, rows, fitted, near, landmarks, kernel), features
 
 
 def view_graphs(geometry: MendGeometry, ks: Sequence[int]) -> GraphUnion:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from viewmend.backend.namespace import Array, array_namespace, is_numpy, to_nump
 from viewmend.backend.threads import for_each, row_blocks, serial_blas
 from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.scaling import far_centre
-from viewmend.core.common.small_sums import beside, on_host, total
+from viewmend.core.common.small_sums import beside, on_host, summed_in_pieces, total
 from viewmend.core.mend.loo_ridge import RIDGES, leverages_of
 
 # Eigenvalues of the landmark kernel below this share of the largest are rounding errors of float32.
@@ -124,8 +124,7 @@ def kernel_features(
     """
     # Nyström: with K (n, m) between rows and landmarks and K_m (m, m) among these, the features
     # K K_m^{-1/2} have inner products K K_m^{-1} K^T, which approximate the kernel of all rows.
-    sums = on_host(rows.sums(scale_sums, blocks, shared=(represent, tuple(landmarks))))
-    scales = {name: _scale(name, points, sums, width) for name, points in landmarks.items()}
+    scales = _scales(rows, blocks, landmarks, width, represent)
     among = mean_kernel(landmarks, landmarks, scales)
     centre = to_numpy(total(among)) / len(among)
     kernel = Kernel(landmarks, scales, centre, represent)
@@ -134,25 +133,23 @@ def kernel_features(
     return axes, rows.map(feature_rows, K, shared=axes)
 
 
-def mean_kernel(
-    points: Points, landmarks: Points, scales: Mapping[str, float], out: Array | None = None
-) -> Array:
+def mean_kernel(points: Points, landmarks: Points, scales: Mapping[str, float]) -> Array:
     """Mean over the representations of Gaussian kernels, (n_rows, n_landmarks) of float32."""
     some = next(iter(points.values()))
     xp = array_namespace(some)
     n_landmarks = len(next(iter(landmarks.values())))
-    if out is None:
-        out = xp.empty((len(some), n_landmarks), dtype=xp.float32, device=some.device)
-    sides = {name: _Landmarks.of(landmarks[name], scales[name], X) for name, X in points.items()}
-    size = PIECE if is_numpy(xp) else LARGE_PIECE
-    for part in row_blocks(len(some), n_landmarks, size):
-        total_kernel = sum(sides[name].kernel(X[part]) for name, X in points.items())
-        out[part] = total_kernel / len(points)
-    return out
+    K = xp.empty((len(some), n_landmarks), dtype=xp.float32, device=some.device)
+    sides = _sides(landmarks, scales, K)
+
+    def work(part: slice) -> None:
+        K[part] = _mean_kernel({name: X[part] for name, X in points.items()}, sides)
+
+    for_each(work, _parts(K), xp)
+    return K
 
 
 @dataclass(frozen=True, eq=False)
-class _Landmarks:
+class _Side:
     """Landmarks of a representation, ready for products with rows.
 
     ``-|x - l|^2 / s`` is ``x (2 l / s) - |x|^2 / s - |l|^2 / s``.
@@ -164,8 +161,7 @@ class _Landmarks:
     scale: float
 
     @classmethod
-    def of(cls, points: Array, scale: float, like: Array) -> _Landmarks:
-        points = beside(points, like)
+    def of(cls, points: Array, scale: float) -> _Side:
         xp = array_namespace(points)
         centre = far_centre(points)
         points = points if centre is None else points - centre
@@ -183,22 +179,42 @@ class _Landmarks:
         return xp.exp(xp.clip(powers, None, 0.0))
 
 
+def _sides(landmarks: Points, scales: Mapping[str, float], like: Array) -> dict[str, _Side]:
+    return {name: _Side.of(beside(A, like), scales[name]) for name, A in landmarks.items()}
+
+
+def _mean_kernel(points: Points, sides: Mapping[str, _Side]) -> Array:
+    return sum(side.kernel(points[name]) for name, side in sides.items()) / len(sides)
+
+
+def _parts(K: Array) -> list[slice]:
+    """Pieces of the rows of a kernel, or of points."""
+    size = PIECE if is_numpy(array_namespace(K)) else LARGE_PIECE
+    return row_blocks(K.shape[0], K.shape[1], size)
+
+
 # ------------------------------------------------------------------ tasks
 
 
-def scale_sums(block: Any, shared: tuple[Callable[[Any], Points] | None, tuple[str, ...]]) -> Sums:
-    """By representation: number of rows, their sum and the sum of their squares."""
-    represent, names = shared
-    sums: dict[str, Any] = {}
-    for points in _pieces(block, represent):
-        for name in names:
-            X = points[name]
-            X = array_namespace(X).astype(X, array_namespace(X).float64)
-            add = {"n": len(X), "total": total(X), "squares": total(X * X, axis=None)}
-            for what, number in add.items():
-                key = f"{what} {name}"
-                sums[key] = sums[key] + number if key in sums else number
-    return sums
+def scale_sums(
+    block: Any, shared: tuple[Callable[[Any], Points] | None, Mapping[str, np.ndarray]]
+) -> Sums:
+    """By representation: number of rows, and squared distances from a centre (n_components_r,).
+
+    For ``shared = (represent, centres)``.
+    """
+    represent, centres = shared
+    some = _some(block, represent)
+
+    def work(part: slice) -> Sums:
+        points = _piece(block, part, represent)
+        sums: dict[str, Any] = {"n": points[next(iter(centres))].shape[0]}
+        for name, centre in centres.items():
+            gaps = points[name] - beside(centre, points[name])
+            sums[name] = total(gaps * gaps, axis=None)
+        return sums
+
+    return summed_in_pieces(work, some, _parts(some))
 
 
 def kernel_rows(block: Any, kernel: Kernel) -> tuple[Array, Sums]:
@@ -206,18 +222,17 @@ def kernel_rows(block: Any, kernel: Kernel) -> tuple[Array, Sums]:
 
     Both less the centre of the kernel, so that products lose no digits to a common part.
     """
-    some = next(iter(block.values())) if kernel.represent is None else block
+    some = _some(block, kernel.represent)
     xp = array_namespace(some)
-    shape = (len(some), len(kernel.centre))
-    K = xp.empty(shape, dtype=xp.float32, device=some.device)
+    K = xp.empty((some.shape[0], len(kernel.centre)), dtype=xp.float32, device=some.device)
+    sides = _sides(kernel.landmarks, kernel.scales, K)
     centre = xp.asarray(kernel.centre, dtype=xp.float64, device=K.device)
 
     def work(parts: list[slice]) -> Sums:
-        gram = xp.zeros((shape[1], shape[1]), dtype=xp.float64, device=K.device)
-        sums = xp.zeros(shape[1], dtype=xp.float64, device=K.device)
+        gram = xp.zeros((K.shape[1], K.shape[1]), dtype=xp.float64, device=K.device)
+        sums = xp.zeros(K.shape[1], dtype=xp.float64, device=K.device)
         for part in parts:
-            points = _piece(block, part, kernel.represent)
-            mean_kernel(points, kernel.landmarks, kernel.scales, K[part])
+            K[part] = _mean_kernel(_piece(block, part, kernel.represent), sides)
             # In double precision, because the ridge is compared with the small eigenvalues. Of a
             # product with its own transpose, half is computed.
             gaps = xp.astype(K[part], xp.float64) - centre
@@ -225,23 +240,22 @@ def kernel_rows(block: Any, kernel: Kernel) -> tuple[Array, Sums]:
             sums += xp.sum(gaps, axis=0)
         return {"gram": gram, "total": sums}
 
-    done = for_each(work, _dealt(*shape, xp), xp)
-    return K, {"n": shape[0], **{what: sum(each[what] for each in done) for what in done[0]}}
+    done = for_each(work, _dealt(K.shape[0], K.shape[1], xp), xp)
+    return K, {"n": K.shape[0], **{what: sum(each[what] for each in done) for what in done[0]}}
 
 
 def feature_rows(K: Array, kernel: KernelMap) -> Features:
     """Features and leverages of rows with kernels ``K`` (n_rows, n_landmarks)."""
     xp = array_namespace(K)
-    n_rows = len(K)
-    Phi = xp.empty((n_rows, len(kernel.spectrum)), dtype=K.dtype, device=K.device)
-    leverages = xp.empty((n_rows, len(RIDGES)), dtype=K.dtype, device=K.device)
+    Phi = xp.empty((K.shape[0], len(kernel.spectrum)), dtype=K.dtype, device=K.device)
+    leverages = xp.empty((K.shape[0], len(RIDGES)), dtype=K.dtype, device=K.device)
+    centre, linear = beside(kernel.centre, K), beside(kernel.linear, K)
 
-    def work(parts: list[slice]) -> None:
-        for part in parts:
-            Phi[part] = kernel.features(K[part])
-            leverages[part] = leverages_of(Phi[part], kernel.spectrum, kernel.n_rows)
+    def work(part: slice) -> None:
+        Phi[part] = (K[part] - centre) @ linear
+        leverages[part] = leverages_of(Phi[part], kernel.spectrum, kernel.n_rows)
 
-    for_each(work, _dealt(n_rows, K.shape[1], xp), xp)
+    for_each(work, _parts(K), xp)
     return Features(Phi, leverages)
 
 
@@ -256,9 +270,9 @@ def _dealt(n_rows: int, n_landmarks: int, xp: Any) -> list[list[slice]]:
     return [parts[i::N_PARTS] for i in range(min(N_PARTS, len(parts)))]
 
 
-def _pieces(block: Any, represent: Callable[[Any], Points] | None) -> Iterator[Points]:
-    n_rows = len(block if represent is not None else next(iter(block.values())))
-    return (_piece(block, part, represent) for part in row_blocks(n_rows, 1, GRAM_ROWS))
+def _some(block: Any, represent: Callable[[Any], Points] | None) -> Array:
+    """An array with the rows of a block."""
+    return next(iter(block.values())) if represent is None else block
 
 
 def _piece(block: Any, part: slice, represent: Callable[[Any], Points] | None) -> Points:
@@ -271,16 +285,25 @@ def _piece(block: Any, part: slice, represent: Callable[[Any], Points] | None) -
 # ------------------------------------------------------------------ between the passes
 
 
-def _scale(name: str, landmarks: Array, sums: dict[str, np.ndarray], width: float) -> float:
-    """Mean of ``|x - l|^2`` over rows and landmarks, over ``width``, without the distances."""
-    # mean |x - l|^2 = mean |x|^2 + mean |l|^2 - 2 <mean x, mean l>.
-    n_rows = max(float(sums[f"n {name}"]), 1.0)
-    points = to_numpy(landmarks).astype(np.float64)
-    squares = float(sums[f"squares {name}"]) / n_rows
-    squares += np.einsum("ij,ij->", points, points) / len(points)
-    mean = float(squares - 2 * sums[f"total {name}"] / n_rows @ points.mean(axis=0))
+def _scales(
+    rows: Rows,
+    blocks: Column,
+    landmarks: Points,
+    width: float,
+    represent: Callable[[Any], Points] | None,
+) -> dict[str, float]:
+    """Means of ``|x - l|^2`` over rows and landmarks, over ``width``, without the distances."""
+    # With m the mean of the landmarks, mean |x - l|^2 = mean |x - m|^2 + mean |l - m|^2.
+    points = {name: to_numpy(A).astype(np.float64) for name, A in landmarks.items()}
+    centres = {name: A.mean(axis=0) for name, A in points.items()}
+    sums = on_host(rows.sums(scale_sums, blocks, shared=(represent, centres)))
+    n_rows = max(float(sums["n"]), 1.0)
+    means = {
+        name: float(sums[name]) / n_rows + float(np.mean(np.sum((A - centres[name]) ** 2, axis=1)))
+        for name, A in points.items()
+    }
     # Rows that are all equal have no scale; any number does.
-    return mean / width if mean > 0 else 1.0
+    return {name: mean / width if mean > 0 else 1.0 for name, mean in means.items()}
 
 
 def _rotated_axes(kernel: Kernel, among: Array, sums: Sums) -> KernelMap:

@@ -27,7 +27,7 @@ MOST_LEVERAGE = 0.999
 # A view that explains nothing keeps a little weight, because some samples have no other view.
 LEAST_R2 = 1e-3
 # Entries of the features that are worked on at a time: in NumPy, and elsewhere.
-PIECE, LARGE_PIECE = 1 << 22, 1 << 28
+PIECE, LARGE_PIECE = 1 << 20, 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,14 +163,15 @@ def target_sums(block: MendBlock, T: Array, classes: Array, _shared: None) -> Su
     def of_piece(_view: int, piece: _Piece) -> Sums:
         xp = array_namespace(piece.Phi)
         known, t = piece.known, piece.centred_targets
-        sides = piece.Phi.T @ xp.concat([known, t], axis=1)
+        # In this order a third faster than its transpose.
+        sides = xp.concat([known, t], axis=1).T @ piece.Phi
         return {
             "n_known": total(known, axis=None),
             "n_seen": len(piece.Phi),
             "targets": total(t),
             "squares": total(t * t, axis=None),
-            "features": xp.astype(sides[:, 0], xp.float64),
-            "products": xp.astype(sides[:, 1:], xp.float64),
+            "features": xp.astype(sides[0], xp.float64),
+            "products": xp.astype(sides[1:].T, xp.float64),
         }
 
     return _sums_by_view(block, T, classes, of_piece)
@@ -193,8 +194,9 @@ def error_sums(block: MendBlock, T: Array, classes: Array, tried: Sequence[Tried
     """By view: squared leave-one-out errors with every ridge, (n_ridges,)."""
 
     def of_piece(view: int, piece: _Piece) -> Sums:
-        residuals = piece.residuals(tried[view]) * piece.known[:, :, None]
-        return {"errors": total(residuals * residuals, axis=(0, 2))}
+        xp = array_namespace(piece.Phi)
+        gaps, factors = piece.gaps(tried[view]), piece.known / piece.slack(tried[view])
+        return {"errors": total(xp.sum(gaps * gaps, axis=2) * factors**2)}
 
     return _sums_by_view(block, T, classes, of_piece)
 
@@ -208,8 +210,8 @@ def score_rows(block: MendBlock, T: Array, classes: Array, chosen: Sequence[Trie
     def fill(job: tuple[int, slice]) -> None:
         v, part = job
         piece = _Piece.cut(block.views[v], part, T, classes)
-        # A row without a target was left out anyway: its prediction needs no correction.
-        Z[block.views[v].rows[part], v] = piece.targets - piece.residuals(chosen[v])[:, 0]
+        residuals = piece.gaps(chosen[v])[:, 0] / piece.slack(chosen[v])
+        Z[block.views[v].rows[part], v] = piece.targets + residuals
 
     for_each(fill, _jobs(block), xp)
     return Z
@@ -238,16 +240,22 @@ class _Piece:
         """Less what they would be if all classes were alike; zero where none is known."""
         return (self.targets - 1 / self.targets.shape[1]) * self.known
 
-    def residuals(self, tried: Tried) -> Array:
-        """``(t - f) / (1 - h)``, or ``t - f`` without a target, (n, n_ridges, n_classes)."""
+    def gaps(self, tried: Tried) -> Array:
+        """``f - t`` with every ridge, (n, n_ridges, n_classes)."""
         xp = array_namespace(self.Phi)
         n_features, n_ridges, n_classes = tried.coefficients.shape
         flat = tried.coefficients.reshape(n_features, n_ridges * n_classes)
         fitted = self.Phi @ beside(flat, self.Phi)
-        fitted = xp.reshape(fitted, (len(self.Phi), n_ridges, n_classes))
-        fitted = fitted + beside(tried.intercepts, self.Phi)
-        slack = 1 - xp.clip(self._leverages(tried), None, MOST_LEVERAGE) * self.known
-        return (self.targets[:, None] - fitted) / slack[:, :, None]
+        gaps = xp.reshape(fitted, (self.Phi.shape[0], n_ridges, n_classes))
+        gaps += beside(tried.intercepts, self.Phi)
+        gaps -= self.targets[:, None]
+        return gaps
+
+    def slack(self, tried: Tried) -> Array:
+        """``1 - h`` with every ridge, (n, n_ridges); 1 without a target."""
+        xp = array_namespace(self.Phi)
+        # A row without a target was left out anyway: its prediction needs no correction.
+        return 1 - xp.clip(self._leverages(tried), None, MOST_LEVERAGE) * self.known
 
     def _leverages(self, tried: Tried) -> Array:
         if tried.axes is None:

@@ -19,7 +19,7 @@ from viewmend.callbacks.notify import reason_to_stop
 from viewmend.core.common.rows import Column
 from viewmend.core.graphs.spreading import spread_over
 from viewmend.core.mend.evidence import Evidence, combined_rows, gather_evidence
-from viewmend.core.mend.homophily import Guide, class_affinities, row_sums, total_weight
+from viewmend.core.mend.homophily import Guide, class_affinities, total_weight
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.samples import (
     MendSamples,
@@ -161,8 +161,8 @@ def sum_graphs(samples: MendSamples, weights: np.ndarray) -> SummedGraph:
 
 def regressed(samples: MendSamples, targets: Column, stage: Stage) -> Evidence:
     """Evidence of the views, by regression of soft targets (n_samples, n_classes) on each."""
-    blocks, spectra = samples.blocks, samples.spectra
-    return gather_evidence(samples.rows, blocks, spectra, targets, stage.classes, stage.shares)
+    known = samples.blocks, samples.spectra, targets, stage.classes, stage.shares
+    return gather_evidence(samples.rows, *known, samples.outlines)
 
 
 def join_consensus(
@@ -195,7 +195,7 @@ def spread(
         graph = graph.guided(guide)
     start = None if before is None else before.F
     F = spread_over(graph.parts, Y, settings.spreading, start)
-    source = Source(F, row_sums(graph.parts), graph, guide, settings.spreading)
+    source = Source.of(F, graph, guide, settings.spreading)
     soft = samples.map(soft_labels, *_columns(graph.evidence), shared=source)
     return Spread(graph, guide, F, soft)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -18,7 +19,7 @@ from viewmend.backend.threads import for_each, row_blocks, serial_blas
 from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.scaling import unit_rows as unit_rows_in_numpy
-from viewmend.core.common.small_sums import beside, on_host, total
+from viewmend.core.common.small_sums import beside, on_host, summed_in_pieces, total
 
 # Share of the variance that principal components keep, and how many they are at least and at most.
 VARIANCE = 0.95
@@ -214,18 +215,16 @@ def fit_moments(rows: Rows, X: Column, firsts: Iterable[str]) -> dict[str, Momen
 
 def moment_sums(X: Array, centres: Mapping[str, np.ndarray]) -> Sums:
     """Task: number of rows, sums of ``f(x)`` less a centre, and of squares of that, by ``f``."""
-    xp = array_namespace(X)
 
     def work(part: slice) -> Sums:
-        sums = {"n": xp.asarray(float(X[part].shape[0]), device=X.device)}
+        sums: dict[str, Any] = {"n": X[part].shape[0]}
         for first, centre in centres.items():
             values = _double(FIRST[first](X[part]))
             gaps = values - beside(centre, values)
             sums |= {f"gaps {first}": total(gaps), f"squares {first}": total(gaps * gaps)}
         return sums
 
-    done = for_each(work, _parts(X), xp)
-    return {name: sum(each[name] for each in done) for name in done[0]}
+    return summed_in_pieces(work, X, _parts(X))
 
 
 def component_rows(X: np.ndarray) -> np.ndarray:

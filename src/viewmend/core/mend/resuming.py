@@ -88,4 +88,4 @@ class MendProblem:
 
     def check_saved(self, progress: MendProgress) -> None:
         """Raise a ModelFileError unless the last stage fits this problem."""
-        check_stage(progress.state, self.geometry, self.Y.shape[1])
+        check_stage(progress.state, self.geometry, *self.Y.shape)

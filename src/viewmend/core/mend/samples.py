@@ -7,7 +7,7 @@ from them; regressions and class shares treat it like any other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,36 +16,40 @@ from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.common.rows import Column, Rows, Task
 from viewmend.core.graphs.graph import Edges, GraphUnion, edges_of, symmetric_graph
 from viewmend.core.graphs.nearest import nearest_points
+from viewmend.core.graphs.spreading import reached_by_labels
 from viewmend.core.mend.blocks import MendBlock
 from viewmend.core.mend.evidence import hellinger_points
 from viewmend.core.mend.geometry import MendGeometry, NeighbourRule, view_graphs
-from viewmend.core.mend.homophily import Guide
+from viewmend.core.mend.homophily import Guide, row_sums
 from viewmend.core.mend.joining import JoinedRows, guided, spread_to, stacked
-from viewmend.core.mend.stage import Consensus, SummedGraph
+from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.stage import Consensus, Stage, SummedGraph
 
 
 @dataclass(frozen=True, eq=False)
 class MendSamples:
     """All that the recipe knows without labels, wherever it is.
 
-    ``blocks`` is a column of `MendBlock`. ``graphs`` are between the samples of the graph sample.
+    ``blocks`` is a column of `MendBlock`, and ``outlines`` the same without features, for all that
+    needs none: blocks may wait on a disk. ``graphs`` are between the samples of the graph sample.
     ``spectra`` (n_features_v,) are those of the kernel features of the views. ``edges`` is a column
     with the edges that join other samples to those of the graph, one `Edges` per graph.
     """
 
     rows: Rows
     blocks: Column
+    outlines: Column
     graphs: GraphUnion
     spectra: tuple[np.ndarray, ...]
     edges: Column
 
     def map(self, task: Task, *columns: Column, shared: Any) -> Column:
-        """``task(block, edges, ..., shared)`` of all rows."""
-        return self.rows.map(task, self.blocks, self.edges, *columns, shared=shared)
+        """``task(outline, edges, ..., shared)`` of all rows."""
+        return self.rows.map(task, self.outlines, self.edges, *columns, shared=shared)
 
     def in_graph(self, column: Column) -> Array:
         """Rows of a column that belong to samples of the graph, in their order there."""
-        parts = self.rows.gather(_in_graph, self.blocks, column, shared=None)
+        parts = self.rows.gather(_in_graph, self.outlines, column, shared=None)
         if len(parts) == 1 and parts[0][0] is None:
             return parts[0][1]
         places, values = zip(*parts, strict=True)
@@ -61,11 +65,23 @@ def samples_of(
     ks = tuple(rule(view.rows.shape[0], n_classes) for view in geometry.views)
     return MendSamples(
         rows,
-        geometry.blocks,
+        rows.map(without_neighbours, geometry.blocks, shared=None),
+        rows.map(outlined, geometry.blocks, shared=None),
         view_graphs(geometry, ks),
         tuple(view.kernel.spectrum for view in geometry.views),
         rows.map(outside_edges, geometry.blocks, shared=ks),
     )
+
+
+def without_neighbours(block: MendBlock, _shared: None) -> MendBlock:
+    """Task: a block that has the features and no neighbours, of which edges are made."""
+    return replace(block, outside=None)
+
+
+def outlined(block: MendBlock, _shared: None) -> MendBlock:
+    """Task: a block that has neither features nor neighbours."""
+    outside = None if block.outside is None else replace(block.outside, near=())
+    return replace(block, views=(), outside=outside)
 
 
 def outside_edges(block: MendBlock, ks: tuple[int, ...]) -> tuple[Edges, ...]:
@@ -89,15 +105,28 @@ def _in_graph(block: MendBlock, values: Array, _shared: None) -> tuple[Array | N
 class Source:
     """What samples outside the graph receive soft labels from.
 
-    ``F`` (n_samples, n_classes) and ``degrees`` (n_samples,) are those of the ``graph``, whose
-    edges a guide may have changed.
+    ``F`` (n_samples, n_classes) and ``degrees`` (n_samples,) are those of the graph, whose edges a
+    guide may have changed; ``weights`` (n_graphs,) are those of the graphs in it. ``points``
+    (n_samples, n_classes) are what its consensus graph compares by, with ``k`` neighbours and a
+    ``scale``; None where it has none.
     """
 
     F: Array
     degrees: Array
-    graph: SummedGraph
+    weights: np.ndarray
     guide: Guide | None
     spreading: float
+    points: Array | None
+    k: int
+    scale: float
+
+    @classmethod
+    def of(cls, F: Array, graph: SummedGraph, guide: Guide | None, spreading: float) -> Source:
+        """Of soft labels on a graph; the graph itself would be much to send to every block."""
+        consensus = graph.consensus
+        points, k = (None, 0) if consensus is None else (consensus.points, consensus.k)
+        degrees, scale = row_sums(graph.parts), graph.consensus_scale
+        return cls(F, degrees, graph.weights, guide, spreading, points, k, scale)
 
 
 def soft_labels(block: MendBlock, edges: tuple[Edges, ...], *evidence_and_source: Any) -> Array:
@@ -119,17 +148,15 @@ def _joined(
 ) -> JoinedRows:
     """Edges of the rows outside the graph: in every view they have, and by their evidence."""
     assert block.outside is not None, "a block with places has rows outside the graph"
-    n_graphs_per_view = len(edges) // len(block.views)
-    rows = [rows_v for rows_v in block.outside.views for _ in range(n_graphs_per_view)]
-    n_rows = block.observed.shape[0]
-    joined = stacked(edges, rows, source.graph.weights, n_rows)
-    consensus = source.graph.consensus
-    if consensus is None:
+    rows_by_view = block.outside.views
+    n_graphs_per_view = len(edges) // len(rows_by_view)
+    rows = [rows_v for rows_v in rows_by_view for _ in range(n_graphs_per_view)]
+    joined = stacked(edges, rows, source.weights, block.observed.shape[0])
+    if source.points is None:
         return joined
     queries = hellinger_points(evidence[0][block.outside.rows])
-    near = nearest_points(consensus.points, consensus.k + 1, queries=queries)
-    scale = source.graph.consensus_scale
-    return joined.with_edges(edges_of(near, consensus.k), block.outside.rows, scale)
+    near = nearest_points(source.points, source.k + 1, queries=queries)
+    return joined.with_edges(edges_of(near, source.k), block.outside.rows, source.scale)
 
 
 def find_consensus(samples: MendSamples, P: Column, rule: NeighbourRule) -> Consensus:
@@ -168,3 +195,19 @@ def _changed(classes: Array, *before_and_shared: Any) -> dict[str, Any]:
     before = before_and_shared[0] if len(before_and_shared) == 2 else -1
     xp = array_namespace(classes)
     return {"changed": xp.sum(classes != before), "rows": classes.shape[0]}
+
+
+def reached_samples(samples: MendSamples, stage: Stage, labelling: Labelling) -> Column:
+    """Which samples a path of the graph of a stage joins to a label, (n_samples,) of bool."""
+    reached = reached_by_labels(stage.graph.parts, samples.in_graph(labelling.Y))
+    xp = array_namespace(reached)
+    # Soft labels that are positive where a label arrives.
+    F = xp.astype(reached, xp.float32)[:, None]
+    source = replace(Source.of(F, stage.graph, None, 1.0), degrees=xp.ones_like(F[:, 0]))
+    columns = () if stage.evidence is None else (stage.evidence.P,)
+    soft = samples.map(soft_labels, *columns, shared=source)
+    return samples.rows.map(_positive, soft, shared=None)
+
+
+def _positive(soft: Array, _shared: None) -> Array:
+    return soft[:, 0] > 0

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.linalg
 
 from viewmend.backend.namespace import Array, array_namespace, to_numpy
+from viewmend.backend.threads import for_each
 from viewmend.core.common.rows import Column, Rows, Sums
-from viewmend.core.common.small_sums import beside, on_host
+from viewmend.core.common.small_sums import beside, on_host, summed_in_pieces
 from viewmend.core.mend.blocks import MendBlock
 
 # Pseudo-counts that draw the covariance between two views, known from the samples that have both,
@@ -82,11 +83,15 @@ def log_posterior(gaussian: ViewGaussian, Z: Array, observed: Array) -> Array:
     largest entry of each row (n_rows, n_classes) is zero.
     """
     xp = array_namespace(Z)
-    flat = xp.reshape(Z, (Z.shape[0], Z.shape[1] * Z.shape[2]))
+    flat = _side_by_side(Z)
     scores = xp.empty((Z.shape[0], Z.shape[2]), dtype=Z.dtype, device=Z.device)
-    for views, here in observed_patterns(observed):
+
+    def score(pattern: tuple[np.ndarray, Array]) -> None:
+        views, here = pattern
         directions, offsets = _discriminant(gaussian, views)
         scores[here] = flat[here] @ beside(directions, Z) + beside(offsets, Z)
+
+    for_each(score, observed_patterns(observed), xp)
     # The caller exponentiates: with a largest entry of zero nothing overflows.
     return scores - xp.max(scores, axis=1, keepdims=True)
 
@@ -114,17 +119,20 @@ def observed_patterns(observed: Array) -> Iterator[tuple[np.ndarray, Array]]:
 def score_sums(block: MendBlock, Z: Array, classes: Array, n_classes: int) -> Sums:
     """By class: sums of scores, counts by view; and how often two views are both there."""
     xp = array_namespace(Z)
-    members = _members(classes, n_classes, Z)
-    seen = xp.astype(block.observed, Z.dtype)
-    n_rows, n_views, n_scores = Z.shape
-    # Scores of missing views are zero and add nothing to the sums.
-    scores = _double(members.T) @ _double(xp.reshape(Z, (n_rows, n_views * n_scores)))
-    known = seen * xp.sum(members, axis=1, keepdims=True)
-    return {
-        "scores": xp.reshape(scores, (n_classes, n_views, n_scores)),
-        "counts": _double(members.T) @ _double(seen),
-        "pairs": _double(known.T) @ _double(known),
-    }
+
+    def piece(part: slice) -> Sums:
+        members = _members(classes[part], n_classes, Z)
+        seen = xp.astype(block.observed[part], Z.dtype)
+        known = seen * xp.sum(members, axis=1, keepdims=True)
+        # Scores of missing views are zero and add nothing to the sums.
+        return {
+            "scores": _double(members.T @ _side_by_side(Z[part])),
+            "counts": _double(members.T @ seen),
+            "pairs": _double(known.T @ known),
+        }
+
+    sums = summed_in_pieces(piece, Z)
+    return {**sums, "scores": xp.reshape(sums["scores"], (n_classes, *Z.shape[1:]))}
 
 
 def residual_sums(block: MendBlock, Z: Array, classes: Array, means: np.ndarray) -> Sums:
@@ -133,13 +141,22 @@ def residual_sums(block: MendBlock, Z: Array, classes: Array, means: np.ndarray)
     The means are (n_classes, n_views, n_classes), the products those of all views side by side.
     """
     xp = array_namespace(Z)
-    members = _members(classes, len(means), Z)
-    centres = members @ beside(means.reshape(len(means), -1), Z)
-    there = xp.astype(block.observed & (classes >= 0)[:, None], Z.dtype)
-    # Missing residuals are zero, so one product sums over the samples of every pair of views.
-    residuals = (Z - xp.reshape(centres, Z.shape)) * there[:, :, None]
-    flat = _double(xp.reshape(residuals, (Z.shape[0], Z.shape[1] * Z.shape[2])))
-    return {"products": flat.T @ flat}
+    centres = beside(means, Z)
+
+    def piece(part: slice) -> Sums:
+        here = classes[part]
+        there = xp.astype(block.observed[part] & (here >= 0)[:, None], Z.dtype)
+        # Missing residuals are zero, so one product sums over the samples of every pair of views.
+        gaps = Z[part] - xp.take(centres, xp.clip(here, 0, None), axis=0)
+        residuals = _side_by_side(gaps * there[:, :, None])
+        return {"products": _double(residuals.T @ residuals)}
+
+    return summed_in_pieces(piece, Z)
+
+
+def _side_by_side(Z: Array) -> Array:
+    """Scores of all views as one row, (n_rows, n_views * n_classes)."""
+    return array_namespace(Z).reshape(Z, (Z.shape[0], Z.shape[1] * Z.shape[2]))
 
 
 def _members(classes: Array, n_classes: int, like: Array) -> Array:

@@ -1,0 +1,200 @@
+"""Mend over Dask: out of core, with a worker that is killed, and on graph samples of many sizes.
+
+    python benchmarks/mend_out_of_core.py growth --sizes 250000 1000000 2000000
+    python benchmarks/mend_out_of_core.py killed --samples 2000000
+    python benchmarks/mend_out_of_core.py samples --data mnist70k_3view.npz --sizes 5000 20000
+
+Prints Markdown tables. Clusters are local, of two processes with one thread each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask import delayed
+from out_of_core import MEBIBYTE, Passes, Peak, cluster, few_labels
+
+from distributed import Client
+from viewmend import MendClassifier
+from viewmend.datasets import hide, load_npz
+from viewmend.distributed import open_views
+
+N_CLASSES, N_FEATURES, NOISE = 10, 64, 6.0
+
+
+def view_rows(v: int, classes: np.ndarray, start: int) -> np.ndarray:
+    """Rows of one view of ten blobs, three in ten of them missing but never from both views."""
+    centres = np.random.default_rng(v).normal(scale=3.0, size=(N_CLASSES, N_FEATURES))
+    rng = np.random.default_rng([v, start])
+    X = centres[classes] + rng.normal(scale=NOISE, size=(len(classes), N_FEATURES))
+    missing = np.random.default_rng([9, start]).random((len(classes), 2)) < 0.3
+    missing[:, 0] &= ~missing[:, 1]
+    X[missing[:, v]] = np.nan
+    return X.astype(np.float32)
+
+
+@contextmanager
+def written_views(n_samples: int, chunk: int) -> Iterator[tuple[dict[str, Path], np.ndarray]]:
+    """Two views in Zarr files, and the classes of their rows."""
+    folder = Path(tempfile.mkdtemp(prefix="viewmend-views-"))
+    y = np.random.default_rng(0).integers(N_CLASSES, size=n_samples, dtype=np.int8)
+    paths = {name: folder / f"{name}.zarr" for name in ("first", "second")}
+    try:
+        for v, path in enumerate(paths.values()):
+            blocks = [
+                da.from_delayed(
+                    delayed(view_rows)(v, y[start : start + chunk], start),
+                    (min(chunk, n_samples - start), N_FEATURES),
+                    dtype=np.float32,
+                )
+                for start in range(0, n_samples, chunk)
+            ]
+            da.concatenate(blocks).to_zarr(str(path))
+        yield paths, y
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Killer:
+    """Kills a worker, without a word, half way through a pass of the fourth round."""
+
+    def __init__(self, client: Client) -> None:
+        self.client, self.n_stages, self.killed = client, 0, False
+
+    def __call__(self, record: Any, _stage: Any) -> None:
+        self.n_stages = record.iteration
+
+    def on_blocks(self, _stage: str, done: int, total: int) -> None:
+        if self.n_stages >= 5 and done >= total // 2 and not self.killed:
+            self.killed = True
+            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
+
+
+def model_for(args: argparse.Namespace) -> MendClassifier:
+    return MendClassifier(
+        graph_samples=args.graph_samples, n_rounds=args.rounds, dtype="float32", n_jobs=1
+    )
+
+
+def fit_measured(
+    client: Client, paths: dict[str, Path], y: np.ndarray, args: argparse.Namespace
+) -> dict[str, Any]:
+    """Figures of one fit over Zarr files."""
+    labels, passes, model = few_labels(y), Passes(), model_for(args)
+    begin = time.perf_counter()
+    with Peak(list(client.run(os.getpid).values())) as peak:
+        model.set_callbacks(passes).fit(open_views(paths), labels)
+    seconds = time.perf_counter() - begin
+    spilled = client.run(lambda dask_worker: dict(dask_worker.data.cumulative_metrics))
+    moved = client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total)
+    return {
+        "seconds": seconds,
+        "cpu": sum(client.run(lambda: sum(os.times()[:2])).values()),
+        "together": peak.together / MEBIBYTE,
+        "single": peak.single / MEBIBYTE,
+        "moved": sum(moved.values()) / MEBIBYTE,
+        "spilled": sum(of.get(("disk-write", "bytes"), 0) for of in spilled.values()) / MEBIBYTE,
+        "accuracy": (model.transduction_ == y)[labels < 0].mean(),
+        "classes": model.transduction_,
+        "passes": passes,
+    }
+
+
+def growth(args: argparse.Namespace) -> None:
+    """Time and memory as the number of samples grows."""
+    print(
+        "| samples | blocks | s | CPU s | peak MiB, both | peak MiB, one | MiB sent | MiB spilled |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for n_samples in args.sizes:
+        with written_views(n_samples, args.chunk) as (paths, y), cluster(2, args.memory) as client:
+            found = fit_measured(client, paths, y, args)
+        print(
+            f"| {n_samples} | {-(-n_samples // args.chunk)} | {found['seconds']:.0f} | "
+            f"{found['cpu']:.0f} | {found['together']:.0f} | {found['single']:.0f} | "
+            f"{found['moved']:.0f} | {found['spilled']:.0f} |",
+            flush=True,
+        )
+        tell_passes(found)
+
+
+def tell_passes(found: dict[str, Any]) -> None:
+    print(f"accuracy {found['accuracy']:.4f}", file=sys.stderr)
+    for stage, seconds in found["passes"].seconds.most_common():
+        count = found["passes"].counts[stage]
+        print(f"{stage}: {count} passes, {seconds:.1f} s", file=sys.stderr, flush=True)
+
+
+def killed(args: argparse.Namespace) -> None:
+    """A fit in which a worker dies, against one in which none does."""
+    print("| samples | s | s with a killed worker | classes that differ |\n|---|---|---|---|")
+    with written_views(args.samples, args.chunk) as (paths, y):
+        with cluster(2, args.memory) as client:
+            found = fit_measured(client, paths, y, args)
+        tell_passes(found)
+        with cluster(2, args.memory) as client:
+            killer, model, begin = Killer(client), model_for(args), time.perf_counter()
+            model.set_callbacks(killer).fit(open_views(paths), few_labels(y))
+            seconds = time.perf_counter() - begin
+    assert killer.killed, "no worker was killed"
+    differ = int((model.transduction_ != found["classes"]).sum())
+    print(f"| {args.samples} | {found['seconds']:.0f} | {seconds:.0f} | {differ} |")
+
+
+def samples(args: argparse.Namespace) -> None:
+    """Accuracy on graph samples of many sizes against that of a fit with all in the graph."""
+    complete = load_npz(args.data)
+    print("| graph_samples | seed | s | accuracy, % | below the full fit, points |")
+    print("|---|---|---|---|---|")
+    for seed in args.seeds:
+        task = hide(
+            complete.views, complete.y, missing_rate=0.5, label_rate=0.01, random_state=seed
+        )
+        full = None
+        for size in (None, *args.sizes):
+            model, begin = MendClassifier(graph_samples=size), time.perf_counter()
+            model.fit(task.data, task.y)
+            seconds = time.perf_counter() - begin
+            accuracy = 100 * np.mean((model.transduction_ == task.y_true)[task.unlabelled])
+            full = accuracy if full is None else full
+            line = f"| {size or 'all'} | {seed} | {seconds:.1f} | {accuracy:.2f} | "
+            print(f"{line}{full - accuracy:.2f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("growth", help=growth.__doc__)
+    one.add_argument("--sizes", type=int, nargs="+", default=[250_000, 1_000_000, 2_000_000])
+    one.set_defaults(run=growth)
+    two = commands.add_parser("killed", help=killed.__doc__)
+    two.add_argument("--samples", type=int, default=2_000_000)
+    two.set_defaults(run=killed)
+    for command in (one, two):
+        command.add_argument("--chunk", type=int, default=25_000, help="rows of a block")
+        command.add_argument("--rounds", type=int, default=8)
+        command.add_argument("--graph-samples", type=int, default=None)
+        command.add_argument("--memory", type=float, default=6.0, help="GiB of both workers")
+    three = commands.add_parser("samples", help=samples.__doc__)
+    three.add_argument("--data", type=Path, required=True)
+    three.add_argument("--sizes", type=int, nargs="+", default=[5_000, 10_000, 20_000, 40_000])
+    three.add_argument("--seeds", type=int, nargs="+", default=[0])
+    three.set_defaults(run=samples)
+    args = parser.parse_args()
+    args.run(args)
+
+
+if __name__ == "__main__":
+    main()

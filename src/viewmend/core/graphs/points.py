@@ -1,0 +1,94 @@
+"""Nearest of many points with few columns, which may crowd in a few places."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viewmend.backend import numba_leaves, numba_neighbours
+from viewmend.backend.threads import parallel_map
+from viewmend.core.graphs.cells import (
+    Cells,
+    cells_around_centres,
+    cells_of_leaves,
+    nearest_cells,
+    tasks,
+)
+from viewmend.core.graphs.exact import Neighbours
+from viewmend.core.graphs.proposals import prepare_pivot, search_from
+
+# Points per leaf at most, and leaves whose points are compared.
+LEAF = 32
+PROBES = 32
+# Neighbours beyond k that are kept until distances are exact.
+SPARE = 2
+# Columns up to which leaves are searched.
+LEAF_COLUMNS = 16
+
+
+def search_points(points: np.ndarray, k: int) -> Neighbours:
+    """The ``k`` nearest other points in the leaves nearest to that of each point.
+
+    Points with more columns, where leaves have too many neighbours, are searched as rows of a view.
+    """
+    P = np.ascontiguousarray(points, dtype=np.float32)
+    if P.shape[1] > LEAF_COLUMNS:
+        return search_from(prepare_pivot({"points": P}), {"points": P}, k)["points"]
+    cells = cells_of_leaves(P, max(LEAF, k))
+    near = nearest_cells(cells, PROBES)
+    arranged = P[cells.order]
+    distances, found = _no_neighbours(len(P), k + SPARE)
+
+    def work(leaves: tuple[int, int]) -> None:
+        numba_leaves.scan_leaves(leaves, arranged, cells.starts, near, distances, found)
+
+    parallel_map(work, tasks(len(near)))
+    own = np.empty_like(found)
+    own[cells.order] = cells.order[found]
+    return _measured(P, P, own, k)
+
+
+def search_among_points(points: np.ndarray, k: int, queries: np.ndarray) -> Neighbours:
+    """The ``k`` nearest points in the cells nearest to each query, whatever the other queries."""
+    P = np.ascontiguousarray(points, dtype=np.float32)
+    Q = np.ascontiguousarray(queries, dtype=np.float32)
+    narrow = P.shape[1] <= LEAF_COLUMNS
+    cells = cells_of_leaves(P, max(LEAF, k)) if narrow else cells_around_centres(P)
+    return _measured(Q, P, cells.order[nearest_in_cells(Q, P[cells.order], cells, PROBES, k)], k)
+
+
+def nearest_in_cells(
+    Q: np.ndarray, rows: np.ndarray, cells: Cells, n_probes: int, k: int
+) -> np.ndarray:
+    """The nearest rows of the cells nearest to each query, nearest first, (n_queries, k + 2).
+
+    ``rows`` (n_rows, n_columns) are in the order of the cells, and so are the results. Each query
+    is compared by itself, so that its bits do not depend on the others.
+    """
+    near = nearest_cells(cells, n_probes, Q)
+    distances, found = _no_neighbours(len(Q), k + SPARE)
+
+    def work(part: tuple[int, int]) -> None:
+        numba_neighbours.propose_in_cells(part, Q, rows, cells.starts, near, distances, found)
+
+    parallel_map(work, tasks(len(Q)))
+    return found
+
+
+def _no_neighbours(n_queries: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    shape = (n_queries, k)
+    return np.full(shape, np.inf, dtype=np.float32), np.full(shape, -1, dtype=np.int32)
+
+
+def _measured(Q: np.ndarray, P: np.ndarray, candidates: np.ndarray, k: int) -> Neighbours:
+    """The ``k`` nearest of the candidates (n_queries, n_candidates) by float64 distances."""
+    distances = np.empty((len(Q), k))
+    indices = np.empty(distances.shape, dtype=np.int32)
+
+    def work(ends: tuple[int, int]) -> None:
+        part = slice(*ends)
+        numba_neighbours.measure_candidates(
+            Q[part], P, candidates[part], distances[part], indices[part]
+        )
+
+    parallel_map(work, tasks(len(Q)))
+    return Neighbours(indices, distances)

@@ -1,0 +1,182 @@
+"""Mend over Dask collections: words here, blocks in the rest of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import dask
+import numpy as np
+
+from viewmend.callbacks.protocol import Callback
+from viewmend.core.common.rows import Column
+from viewmend.core.mend.geometry import MendGeometry
+from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.recipe import mend, n_stages
+from viewmend.core.mend.samples import MendSamples, reached_samples, samples_of
+from viewmend.core.mend.stage import Mended, MendProgress, MendSettings, StageRecord
+from viewmend.data.labels import Labels, check_class_prior
+from viewmend.distributed.callbacks import BlockCheckpoint
+from viewmend.distributed.given import (
+    BlockInput,
+    BlockParameters,
+    BlockRules,
+    fingerprint,
+    gather_input,
+)
+from viewmend.distributed.mend_blocks import geometry_of_blocks
+from viewmend.distributed.mend_kept import StageKeeper, read_stages
+from viewmend.distributed.rows import DaskRows
+from viewmend.distributed.sampling import Draw
+from viewmend.exceptions import CheckpointError
+from viewmend.protocols import ClassPrior
+
+# Samples of the graph, unless the parameter ``graph_samples`` says another number.
+GRAPH_SAMPLES = 20_000
+
+
+def check_prior(prior: ClassPrior, labels: Labels) -> None:
+    """Refuse class priors that are none; "auto" is one of Mend."""
+    if not isinstance(prior, str) or prior != "auto":
+        check_class_prior(prior, labels)
+
+
+RULES = BlockRules(
+    possible={"device": (None,)},
+    after_rounds=frozenset(
+        {"calibration", "class_weight", "n_jobs", "n_rounds", "verbose", "view_sizes"}
+    ),
+    rounds="n_rounds",
+    check_prior=check_prior,
+)
+
+# What rows are compared with travels to every worker once, some tens of megabytes: Dask would warn.
+LARGE_GRAPHS = {"distributed.admin.large-graph-warning-threshold": "1GB"}
+
+
+class MendParameters(BlockParameters, Protocol):
+    """Parameters that the blocks of a `viewmend.MendClassifier` depend on."""
+
+    graph_samples: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class SampleGeometry:
+    """The geometry of a graph sample, and the ``rows`` (n_drawn,) of all samples that it is of.
+
+    ``n_neighbours`` are looked for.
+    """
+
+    geometry: MendGeometry
+    rows: np.ndarray
+    n_neighbours: int
+
+
+@dataclass(frozen=True, eq=False)
+class BlockFit:
+    """What a fit over blocks found: the end of the recipe, on which samples, of which geometry.
+
+    Of all samples, in their order: scores ``P`` (n_samples, n_classes), ``observed`` (n_samples,
+    n_views), and whether a path joins them to a label, ``reached`` (n_samples,) of bool.
+    """
+
+    mended: Mended
+    samples: MendSamples
+    geometry: MendGeometry
+    P: np.ndarray
+    observed: np.ndarray
+    reached: np.ndarray
+
+
+def gather_blocks(
+    parameters: MendParameters, X: Any, y: Any, mask: Any, callbacks: Sequence[Callback]
+) -> BlockInput:
+    """Check everything once, and gather the graph sample; parameters as in `gather_input`."""
+    draw = Draw(parameters.graph_samples or GRAPH_SAMPLES, labelled_first=True)
+    return gather_input(parameters, (X, y, mask), callbacks, RULES, draw)
+
+
+def fit_blocks(
+    parameters: MendParameters,
+    given: BlockInput,
+    sample: SampleGeometry,
+    labelling: Labelling,
+    settings: MendSettings,
+    callbacks: Sequence[Callback],
+) -> BlockFit:
+    """The recipe over blocks of rows, with the labels of all samples in the labelling's place."""
+    runner, n_classes = given.runner, given.labels.n_classes
+    with dask.config.set(LARGE_GRAPHS):
+        geometry = geometry_of_blocks(given, sample.rows, sample.geometry, sample.n_neighbours)
+        samples = samples_of(runner, geometry, n_classes, settings.neighbours)
+        # Samples have the columns that are needed of it: the rest may go.
+        geometry = replace(geometry, blocks=None)
+        codes = given.chunks.split(given.codes)
+        labelling = replace(labelling, Y=runner.map(one_hot_rows, codes, shared=n_classes))
+        start, watchers = _start(parameters, given, samples, settings, callbacks)
+        mended = mend(samples, labelling, settings, watchers, start)
+        reached = reached_samples(samples, mended.stage, labelling)
+        columns = mended.stage.P, samples.outlines, reached
+        parts = runner.gather(result_rows, *columns, shared=None)
+    P, observed, joined = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return BlockFit(mended, samples, geometry, P, observed, joined)
+
+
+def one_hot_rows(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """One-hot rows of labels (n_rows,), zero rows where there is none."""
+    return (codes[:, None] == np.arange(n_classes)).astype(np.float32)
+
+
+def result_rows(P: np.ndarray, outline: Any, reached: np.ndarray, _shared: None) -> Column:
+    """What is told of the rows of a block."""
+    return P, outline.observed, reached
+
+
+def _start(
+    parameters: MendParameters,
+    given: BlockInput,
+    samples: MendSamples,
+    settings: MendSettings,
+    callbacks: Sequence[Callback],
+) -> tuple[MendProgress | None, list[Any]]:
+    """Stages to go on from, and the callbacks, of which a checkpoint keeps stages."""
+    told_by, n_all = fingerprint(parameters, given, RULES), n_stages(settings)
+    checkpoint = next((c for c in callbacks if isinstance(c, BlockCheckpoint)), None)
+    start = None if checkpoint is None else read_stages(checkpoint, told_by, samples, given.runner)
+    watchers = [
+        StageKeeper(callback, told_by, given.runner, n_all)
+        if isinstance(callback, BlockCheckpoint)
+        else callback
+        for callback in (_Numbered(given.runner), *callbacks)
+    ]
+    if start is not None:
+        _check_stages_left(len(start.history), settings)
+        for callback in watchers:
+            if hasattr(callback, "on_resume"):
+                callback.on_resume(start.history)
+    return start, watchers
+
+
+class _Numbered:
+    """Tells who runs the tasks which stage they are of."""
+
+    def __init__(self, runner: DaskRows) -> None:
+        self.runner = runner
+        runner.round = 1
+
+    def on_resume(self, history: Sequence[StageRecord]) -> None:
+        self.runner.round = len(history) + 1
+
+    def __call__(self, record: StageRecord, _stage: Any) -> None:
+        self.runner.round = record.iteration + 1
+
+
+def _check_stages_left(n_kept: int, settings: MendSettings) -> None:
+    if n_kept >= n_stages(settings):
+        msg = (
+            f"the checkpoint holds {n_kept} stages, but with n_rounds={settings.n_rounds} there "
+            f"are {n_stages(settings)}; stages cannot be taken back; raise n_rounds, or delete the "
+            f"folder and fit anew"
+        )
+        raise CheckpointError(msg)

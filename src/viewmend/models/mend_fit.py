@@ -1,0 +1,252 @@
+"""The fit of a `MendClassifier`: in memory with all samples in the graph or some, and on Dask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from viewmend.backend.namespace import to_numpy, torch_device
+from viewmend.backend.threads import limited_threads, serial_blas
+from viewmend.backend.torch_gpu import mover_to
+from viewmend.callbacks.notify import kept_or_made, starting_point
+from viewmend.core.common.content_order import canonical_order, drawn_rows, sample_hashes
+from viewmend.core.common.records import converted
+from viewmend.core.common.rows import RowsInMemory
+from viewmend.core.graphs.graph import in_order_of_fit
+from viewmend.core.mend.components import as_dense_rows
+from viewmend.core.mend.geometry import (
+    GeometrySettings,
+    MendGeometry,
+    RawBlock,
+    Tell,
+    build_geometry,
+)
+from viewmend.core.mend.held_out import N_FOLDS, scores_without
+from viewmend.core.mend.induction import make_induction
+from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.outside import graph_alone, join_rows, rows_in_graph
+from viewmend.core.mend.recipe import final_weights, mend
+from viewmend.core.mend.resuming import GeometryProblem, MendProblem
+from viewmend.core.mend.samples import MendSamples, reached_samples, samples_of
+from viewmend.core.mend.stage import Mended, MendSettings
+from viewmend.data.cells import learn_fills
+from viewmend.data.container import MultiViewData
+from viewmend.data.labels import Labels
+from viewmend.distributed.inputs import is_lazy
+from viewmend.models.apart import warn_of_unreachable
+from viewmend.models.base import TwoStepClassifier, ViewLayout
+from viewmend.models.calibrated import CROSS_FIT
+from viewmend.models.cross_fit import label_folds
+from viewmend.models.devices import check_device
+from viewmend.models.fitted_state import MendState
+from viewmend.models.mend_problem import (
+    check_room,
+    make_geometry_settings,
+    make_labelling,
+    make_settings,
+    representation_names,
+    seen_rows,
+    tell_components,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a fit found, wherever it ran.
+
+    The samples of the graph are ``rows`` (n_graph,) of ``fit``. Of all samples, in their order:
+    scores ``P`` (n_samples, n_classes), and whether a path joins them to a label, ``reached``
+    (n_samples,) of bool.
+    """
+
+    mended: Mended
+    samples: MendSamples
+    geometry: MendGeometry
+    rows: np.ndarray
+    P: np.ndarray
+    reached: np.ndarray
+
+
+class MendFitting(TwoStepClassifier):
+    """The fit of a `MendClassifier`, apart from its parameters."""
+
+    _input_device: str | None = None
+    zero_row_evidence_: np.ndarray | None
+
+    def build_geometry(
+        self, data: MultiViewData, labels: Labels
+    ) -> tuple[np.ndarray, MendGeometry]:
+        """Canonical order of the samples, and what is known of them, in it, without labels.
+
+        Which samples are in the graph depends on which have a label, if not all are.
+        """
+        settings = make_geometry_settings(self)
+        order = canonical_order(data.views, data.observed, labels.codes)
+        graph = rows_to_draw(data, labels.codes, order, self.graph_samples)
+        check_room(self, data.observed, data.observed[order[graph]], settings)
+        tell_components(data)
+        sample = self._geometry_of(data, order[graph], settings)
+        if len(graph) == len(order):
+            return order, sample
+        self.tell_stage("samples outside the graph")
+        block = raw_block(data, order, graph, sample)
+        return order, join_rows(sample, block, settings.most_neighbours + 1)
+
+    def _geometry_of(
+        self, data: MultiViewData, rows: np.ndarray, settings: GeometrySettings
+    ) -> MendGeometry:
+        """The geometry of some samples, all of them in the graph."""
+        device = check_device(self.device, self._input_device)
+        views, observed = seen_rows(data, rows), data.observed[rows]
+        make = partial(build_geometry, views, observed, settings, mover_to(device), self.tell_stage)
+        if device is not None:
+            return make()
+        problem = GeometryProblem(views, observed, settings)
+        return kept_or_made(self._all_callbacks(), problem, make)
+
+    def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
+        if not is_lazy(X):
+            super()._fit_views(X, y, mask)
+            return
+        with limited_threads(self.n_jobs):
+            self._fit_blocks(X, y, mask)
+
+    def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
+        order, ordered = geometry
+        settings, inverse_order = make_settings(self), np.argsort(order)
+        to_device = mover_to(torch_device(ordered.observed))
+        labelling = make_labelling(self.class_prior, labels, order, to_device)
+        self.tell_stage("graphs")
+        samples = samples_of(RowsInMemory(), ordered, labels.n_classes, settings.neighbours)
+        mended = self._mended(samples, ordered, labelling, settings)
+        P = to_numpy(mended.stage.P)[inverse_order].astype(np.float64)
+        reached = to_numpy(reached_samples(samples, mended.stage, labelling))[inverse_order]
+        rows = order[rows_in_graph(ordered)]
+        self._store_found(Found(mended, samples, ordered, rows, P, reached), labels, settings)
+
+    def _fit_blocks(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
+        """Fit on Dask collections; the samples of the graph are gathered here."""
+        from viewmend.distributed.mend_estimator import SampleGeometry, fit_blocks, gather_blocks
+
+        callbacks, settings = self._all_callbacks(), make_settings(self)
+        given = gather_blocks(self, X, y, mask, callbacks)
+        layout, labels = given.chunks.layout, given.labels
+        order, geometry = self.build_geometry(given.sample.data, given.sampled_labels)
+        rows = given.sample.rows[order]
+        sample = SampleGeometry(geometry, rows, make_geometry_settings(self).most_neighbours + 1)
+        labelling = make_labelling(self.class_prior, labels, rows[:0], mover_to(None))
+        fit = fit_blocks(self, given, sample, labelling, settings, callbacks)
+        self.cell_fills_ = learn_fills(given.sample.data, self.missing_cells)
+        seen = ViewLayout(layout.names, layout.n_features, fit.observed, layout.columns)
+        self._remember_layout(seen, labels)
+        found = fit.mended, fit.samples, fit.geometry, rows, fit.P.astype(np.float64), fit.reached
+        self._store_found(Found(*found), labels, settings)
+        self.zero_row_evidence_ = np.zeros((len(layout.names), labels.n_classes))
+        warn_of_unreachable(self, np.zeros(len(labels.codes), dtype=bool))
+
+    def _mended(
+        self,
+        samples: MendSamples,
+        geometry: MendGeometry,
+        labelling: Labelling,
+        settings: MendSettings,
+    ) -> Mended:
+        """The recipe, from its beginning or from where a callback says that it stopped."""
+        callbacks = self._all_callbacks()
+        problem = MendProblem(geometry, labelling.Y, labelling.prior, labelling.trust)
+        start: Any = starting_point(callbacks, problem)
+        if start is not None:
+            start = start.converted(mover_to(torch_device(geometry.observed)))
+        with serial_blas():
+            return mend(samples, labelling, settings, callbacks, start)
+
+    def _store_found(self, found: Found, labels: Labels, settings: MendSettings) -> None:
+        stage, samples = found.mended.stage, found.samples
+        for_new = make_induction(samples, found.geometry, stage, stage.shares, settings)
+        codes, shares, weights = labels.codes, labels.shares(), final_weights(stage)
+        state = MendState(codes, shares, weights, converted(for_new, to_numpy), found.rows)
+        self._store_graph(found.mended, found.rows, len(labels.codes))
+        self.off_graph_ = ~found.reached
+        hold_out = partial(self._held_out, found, labels, settings)
+        scores, scored = found.P * weights, np.asarray(found.P.any(axis=1))
+        self._store_calibrated(scores, labels, scored, state, {CROSS_FIT: hold_out})
+
+    def _held_out(
+        self, found: Found, labels: Labels, settings: MendSettings
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`cross_fitted_scores` of the samples of the graph, which are in memory, alone."""
+        geometry, samples = graph_alone(found.geometry), found.samples
+        to_device = mover_to(torch_device(geometry.observed))
+        labelling = make_labelling(self.class_prior, labels, found.rows, to_device)
+        if geometry is not found.geometry:
+            samples = samples_of(RowsInMemory(), geometry, labels.n_classes, settings.neighbours)
+        return cross_fitted_scores(samples, labelling, settings, self.tell_stage)
+
+    def _store_graph(self, mended: Mended, rows: np.ndarray, n_samples: int) -> None:
+        """Symbols become words again, and the samples come back in the order of fit."""
+        stage = mended.stage
+        self.class_prior_ = stage.shares
+        self.graph_ = in_order_of_fit(stage.graph.parts, rows, n_samples)
+        self.graph_weights_ = self._named_weights(stage.graph_weights)
+        self.history_ = mended.history
+        self.n_iter_ = len(mended.history)
+        self.status_ = mended.status
+        if stage.evidence is not None:
+            trust = stage.evidence.view_weights
+            self.view_weights_ = trust / trust.sum()
+
+    def _named_weights(self, weights: np.ndarray) -> dict[str, dict[str, float]]:
+        names = representation_names(self.representations)
+        table = weights.reshape(len(self.view_names_), len(names))
+        return {
+            view: dict(zip(names, map(float, row), strict=True))
+            for view, row in zip(self.view_names_, table, strict=True)
+        }
+
+
+def rows_to_draw(
+    data: MultiViewData, codes: np.ndarray, order: np.ndarray, size: int | None
+) -> np.ndarray:
+    """Numbers in the canonical ``order`` of the samples that are in the graph, ascending."""
+    if size is None or len(order) <= size:
+        return np.arange(len(order))
+    hashes = sample_hashes(data.views, data.observed)
+    return np.argsort(order)[drawn_rows(hashes, codes, codes >= 0, size)]
+
+
+def raw_block(
+    data: MultiViewData, order: np.ndarray, graph: np.ndarray, sample: MendGeometry
+) -> RawBlock:
+    """All samples in canonical order, with the places of those in the graph, where that is."""
+    to_device = mover_to(torch_device(sample.observed))
+    observed, place = data.observed[order], np.full(len(order), -1)
+    place[graph] = np.arange(len(graph))
+    views = tuple(
+        to_device(as_dense_rows(X_v[order[seen]], view.components))
+        for X_v, seen, view in zip(data.views, observed.T, sample.views, strict=True)
+    )
+    return RawBlock(views, to_device(observed), to_device(place))
+
+
+def cross_fitted_scores(
+    samples: MendSamples, labelling: Labelling, settings: MendSettings, tell: Tell
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of labelled samples by runs that do not see their labels, and their codes.
+
+    Scores are (n_held_out, n_classes), codes (n_held_out,); classes of a single label are left out.
+    """
+    Y = to_numpy(labelling.Y)
+    codes = np.where(Y.any(axis=1), np.argmax(Y, axis=1), -1)
+    if Y.sum(axis=0).max() < 2:
+        return np.empty((0, Y.shape[1])), np.empty(0, dtype=np.int64)
+    folds = label_folds(codes, np.arange(len(codes)), N_FOLDS)
+    scores = []
+    with serial_blas():
+        for turn, fold in enumerate(folds):
+            tell(f"calibration {turn + 1} of {len(folds)}", turn, len(folds))
+            scores.append(to_numpy(scores_without(fold, samples, labelling, settings)))
+    return np.concatenate(scores).astype(np.float64), codes[np.concatenate(folds)]

@@ -1,0 +1,236 @@
+"""Mend over blocks: equal to a fit in memory, however rows are cut, on graphs of all or some."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+from viewmend import MendClassifier, MultiViewData, load, save
+from viewmend.core.common.content_order import canonical_order, sample_hashes
+from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
+
+BLOBS = make_multiview_blobs(400, n_views=3, noise=3.0, n_features=(6, 8, 5), random_state=0)
+TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.4, label_rate=0.1, random_state=0)
+SETTINGS = {"n_rounds": 3, "n_landmarks": 60}
+SOME = SETTINGS | {"graph_samples": 150}
+
+
+@pytest.fixture(autouse=True)
+def one_process():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    return MendClassifier(**SETTINGS).fit(TASK.data, TASK.y)
+
+
+@pytest.fixture(scope="module")
+def on_some():
+    return MendClassifier(**SOME).fit(TASK.data, TASK.y)
+
+
+def lazy(views, rows):
+    return [da.from_array(view, chunks=(rows, -1)) for view in views]
+
+
+def assert_same_model(found, expected, atol=2e-5):
+    """Scores are of float32, and sums are taken in another order."""
+    names = ["label_distributions_", "confidence_", "class_prior_"]
+    for name in names + ["view_weights_"] * hasattr(expected, "view_weights_"):
+        gap = np.abs(getattr(found, name) - getattr(expected, name)).max()
+        assert gap < atol, (name, gap)
+    assert np.mean(found.transduction_ != expected.transduction_) < 0.003
+    for name in ("unreachable_", "off_graph_", "observed_"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert found.status_ == expected.status_
+    assert found.n_iter_ == expected.n_iter_
+    assert found.calibration_.temperature == pytest.approx(expected.calibration_.temperature)
+    # Edges of similar evidence follow small differences of it.
+    assert abs(found.graph_ - expected.graph_).max() < 1e-3
+
+
+def accuracy(model):
+    return np.mean((model.transduction_ == TASK.y_true)[TASK.unlabelled])
+
+
+@pytest.mark.parametrize("rows", [400, 130, (13, 1, 300, 86)], ids=str)
+def test_blocks_give_the_model_of_a_fit_in_memory(in_memory, rows):
+    model = MendClassifier(**SETTINGS).fit(lazy(TASK.data.views, rows), TASK.y)
+    assert_same_model(model, in_memory)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"edge_power": 1.0, "n_rounds": 1}, {"n_rounds": 0}, {"class_prior": "uniform"}],
+    ids=lambda changes: "-".join(changes),
+)
+def test_parameters_mean_the_same_over_blocks(changes):
+    for settings in (SETTINGS | changes, SOME | changes):
+        expected = MendClassifier(**settings).fit(TASK.data, TASK.y)
+        model = MendClassifier(**settings).fit(lazy(TASK.data.views, 130), TASK.y)
+        assert_same_model(model, expected)
+
+
+@pytest.mark.parametrize("rows", [400, 130, (13, 1, 300, 86)], ids=str)
+def test_a_graph_of_some_samples_does_not_depend_on_the_cut(on_some, rows):
+    model = MendClassifier(**SOME).fit(lazy(TASK.data.views, rows), TASK.y)
+    assert_same_model(model, on_some)
+
+
+def test_a_graph_of_some_samples_does_not_depend_on_the_order(on_some):
+    turn = np.random.default_rng(1).permutation(400)
+    views = lazy([view[turn] for view in TASK.data.views], 130)
+    model = MendClassifier(**SOME).fit(views, TASK.y[turn])
+    gap = np.abs(model.label_distributions_ - on_some.label_distributions_[turn]).max()
+    assert gap < 2e-5
+
+
+def test_the_graph_has_the_labelled_samples_and_those_of_the_smallest_hashes(on_some):
+    rows = on_some.fitted_state_.order
+    assert set(np.flatnonzero(TASK.labelled)) < set(rows)
+    hashes = sample_hashes(TASK.data.views, TASK.data.observed)
+    others = np.flatnonzero(~TASK.labelled)
+    n_others = 150 - TASK.labelled.sum()
+    assert set(rows) - set(np.flatnonzero(TASK.labelled)) == set(
+        others[np.argsort(hashes[others])][:n_others]
+    )
+    degrees = on_some.graph_.sum(axis=1)
+    np.testing.assert_array_equal(np.flatnonzero(degrees > 0), np.sort(rows))
+
+
+def test_a_sample_of_all_samples_is_a_fit_of_all(in_memory):
+    model = MendClassifier(**SETTINGS, graph_samples=400).fit(TASK.data, TASK.y)
+    np.testing.assert_array_equal(model.label_distributions_, in_memory.label_distributions_)
+    order = canonical_order(TASK.data.views, TASK.data.observed, TASK.y)
+    np.testing.assert_array_equal(model.fitted_state_.order, order)
+
+
+def test_a_graph_of_some_samples_is_nearly_as_good(in_memory, on_some):
+    assert accuracy(on_some) > accuracy(in_memory) - 0.02
+    # All samples are told of, those outside the graph by their neighbours in it.
+    assert not on_some.off_graph_.any()
+
+
+def test_samples_outside_the_graph_are_regressed_on():
+    """Regressions learn from all rows: with few of them in the graph they know as much."""
+    few, all_ = (
+        MendClassifier(**SETTINGS, graph_samples=size).fit(TASK.data, TASK.y) for size in (60, None)
+    )
+    gap = np.subtract(few.history_[-1].view_r2, all_.history_[-1].view_r2)
+    assert np.abs(gap).max() < 0.1
+
+
+def test_forms_of_the_views_give_the_same_model(in_memory):
+    arrays = lazy(TASK.data.views, 150)
+    observed = da.from_array(TASK.data.observed, chunks=(150, -1))
+    stacked = da.from_array(TASK.data.stacked(), chunks=(150, 4))
+    forms = [
+        (MultiViewData(tuple(arrays), observed, ("a", "b", "c")), {}),
+        (stacked, {"view_sizes": (6, 8, 5)}),
+    ]
+    for X, more in forms:
+        model = MendClassifier(**SETTINGS, **more).fit(X, da.from_array(TASK.y, chunks=50))
+        assert_same_model(model, in_memory)
+
+
+def test_zarr_files_are_fitted(in_memory, tmp_path):
+    pytest.importorskip("zarr")
+    from viewmend.distributed import open_views
+
+    for name, view in zip("abc", lazy(TASK.data.views, 150), strict=True):
+        view.to_zarr(str(tmp_path / f"{name}.zarr"))
+    data = open_views({name: tmp_path / f"{name}.zarr" for name in "abc"})
+    assert_same_model(MendClassifier(**SETTINGS).fit(data, TASK.y), in_memory)
+
+
+def test_predictions_block_by_block_are_those_in_memory(on_some):
+    model = MendClassifier(**SOME).fit(lazy(TASK.data.views, 130), TASK.y)
+    new = make_multiview_blobs(90, n_views=3, noise=3.0, n_features=(6, 8, 5), random_state=7)
+    shares = model.predict_proba(lazy(new.views, 40))
+    assert isinstance(shares, da.Array)
+    np.testing.assert_allclose(shares, model.predict_proba(new.views), atol=1e-6)
+    np.testing.assert_allclose(shares, on_some.predict_proba(new.views), atol=2e-5)
+    np.testing.assert_array_equal(model.predict(lazy(new.views, 40)), model.predict(new.views))
+
+
+def test_a_model_for_prediction_is_saved_and_predicts_alike(tmp_path):
+    model = MendClassifier(**SOME).fit(lazy(TASK.data.views, 130), TASK.y)
+    expected = model.predict_proba(TASK.data)
+    save(model, tmp_path / "whole.vm")
+    save(model.for_prediction(), tmp_path / "light.vm")
+    for name in ("whole", "light"):
+        again = load(tmp_path / f"{name}.vm").predict_proba(TASK.data)
+        np.testing.assert_array_equal(again, expected)
+    assert (tmp_path / "light.vm").stat().st_size < (tmp_path / "whole.vm").stat().st_size
+
+
+def test_samples_of_the_graph_are_explained_and_others_are_named():
+    model = MendClassifier(**SOME).fit(lazy(TASK.data.views, 130), TASK.y)
+    inside = model.fitted_state_.order[:2]
+    outside = np.setdiff1d(np.arange(400), model.fitted_state_.order)[:2]
+    told = model.explain(inside)
+    np.testing.assert_allclose(told.support.sum(axis=1), 1, atol=1e-6)
+    with pytest.raises(InvalidParameterError, match=r"but 2 are not in the graph .*graph_samples"):
+        model.explain(outside)
+
+
+def test_what_blocks_cannot_follow_is_refused():
+    with pytest.raises(InvalidParameterError, match="device must be None where the views are Dask"):
+        MendClassifier(device="cpu").fit(lazy(TASK.data.views, 130), TASK.y)
+
+
+def broken(kind):
+    views = [view.copy() for view in TASK.data.views]
+    rows = np.flatnonzero(TASK.data.observed[:, 0])
+    row = rows[rows > 260][0]
+    if kind == "cell":
+        views[0][row, 1] = np.nan
+    elif kind == "infinite":
+        views[0][row, 1] = np.inf
+    else:
+        for view in views:
+            view[row] = np.nan
+    return views
+
+
+@pytest.mark.parametrize("kind", ["cell", "infinite", "unseen"])
+def test_a_bad_chunk_is_named(kind):
+    with pytest.raises(InvalidViewsError, match=r"chunk 2 \(rows 260 to 389 of the data\)"):
+        MendClassifier(**SETTINGS).fit(lazy(broken(kind), 130), TASK.y)
+
+
+def test_a_chunk_that_cannot_be_read_is_named():
+    def read(block, block_id=None):
+        if block_id[0] == 1:
+            msg = "no such disk"
+            raise OSError(msg)
+        return block
+
+    views = [
+        view.map_blocks(read, dtype=float, meta=np.empty((0, 0)))
+        for view in lazy(TASK.data.views, 130)
+    ]
+    with pytest.raises(InvalidViewsError, match=r"chunk 1 \(rows 130 to 259 .*no such disk"):
+        MendClassifier(**SETTINGS).fit(views, TASK.y)
+
+
+def test_rows_of_zeros_count_as_missing():
+    views = [view.copy() for view in TASK.data.views]
+    seen_twice = np.flatnonzero(TASK.data.observed[:, :2].all(axis=1))[:3]
+    views[0][seen_twice] = 0.0
+    missing = [view.copy() for view in views]
+    missing[0][seen_twice] = np.nan
+    with pytest.warns(DataWarning, match="chunk 0 .*zero"):
+        model = MendClassifier(**SETTINGS).fit(lazy(views, 130), TASK.y)
+    expected = MendClassifier(**SETTINGS).fit(lazy(missing, 130), TASK.y)
+    np.testing.assert_array_equal(model.label_distributions_, expected.label_distributions_)
+
+
+def test_threads_give_the_model_of_one():
+    expected = MendClassifier(**SOME).fit(lazy(TASK.data.views, 60), TASK.y)
+    with dask.config.set(scheduler="threads", num_workers=4):
+        model = MendClassifier(**SOME).fit(lazy(TASK.data.views, 60), TASK.y)
+    np.testing.assert_array_equal(model.label_distributions_, expected.label_distributions_)

@@ -1,0 +1,239 @@
+"""Stages of Mend over blocks: kept in a folder, and the same where workers are lost."""
+
+import io
+import os
+import signal
+import time
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+from viewmend import MendClassifier
+from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.distributed import BlockCheckpoint, CheckpointError, LogBlocks, LostFitError
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    # Of processes that die, and of sockets that nobody closes then.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+BLOBS = make_multiview_blobs(240, noise=3.0, random_state=5)
+TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.4, label_rate=0.1, random_state=5)
+# Stages are called neighbours, homophily, and three times evidence.
+SETTINGS = {"n_rounds": 3, "n_landmarks": 40, "graph_samples": 100, "calibration": None}
+
+
+def views(rows=80):
+    return [da.from_array(view, chunks=(rows, -1)) for view in TASK.data.views]
+
+
+@pytest.fixture(scope="module")
+def expected():
+    with dask.config.set(scheduler="synchronous"):
+        return MendClassifier(**SETTINGS).fit(views(), TASK.y)
+
+
+@pytest.fixture
+def one_process():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+class Crash:
+    """Fails after some stage, as a client that dies would."""
+
+    def __init__(self, after):
+        self.after, self.seen, self.resumed = after, [], None
+
+    def on_resume(self, history):
+        self.resumed = [record.name for record in history]
+
+    def __call__(self, record, _stage):
+        self.seen.append(record.iteration)
+        if record.iteration == self.after:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("every", "after"), [(1, 1), (2, 3), (1, 4)])
+def test_a_client_that_died_goes_on_to_the_same_result(
+    one_process, tmp_path, expected, every, after
+):
+    model = MendClassifier(**SETTINGS)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(BlockCheckpoint(tmp_path, every), Crash(after)).fit(views(), TASK.y)
+    watcher, kept = Crash(None), after // every * every
+    model.set_callbacks(BlockCheckpoint(tmp_path, every), watcher).fit(views(), TASK.y)
+    names = ["neighbours", "homophily", "evidence", "evidence", "evidence"]
+    assert watcher.resumed == names[:kept]
+    assert watcher.seen == list(range(kept + 1, 6))
+    np.testing.assert_array_equal(model.label_distributions_, expected.label_distributions_)
+    assert model.history_ == expected.history_
+
+
+def test_more_rounds_can_be_added_and_fewer_are_refused(one_process, tmp_path, expected):
+    few = MendClassifier(**SETTINGS | {"n_rounds": 1})
+    few.set_callbacks(BlockCheckpoint(tmp_path, every=1)).fit(views(), TASK.y)
+    more = MendClassifier(**SETTINGS).set_callbacks(BlockCheckpoint(tmp_path, every=1))
+    more.fit(views(), TASK.y)
+    np.testing.assert_array_equal(more.label_distributions_, expected.label_distributions_)
+    with pytest.raises(CheckpointError, match="holds 4 stages, but with n_rounds=1 there are 3"):
+        few.fit(views(), TASK.y)
+
+
+def test_another_fit_is_refused(one_process, tmp_path):
+    model = MendClassifier(**SETTINGS).set_callbacks(BlockCheckpoint(tmp_path, every=1))
+    model.fit(views(), TASK.y)
+    other_labels = np.where(np.arange(240) == np.flatnonzero(TASK.labelled)[0], -1, TASK.y)
+    cases = [
+        ("labels", {}, views(), other_labels),
+        ("chunks", {}, views(60), TASK.y),
+        ("parameters", {"spreading": 0.9}, views(), TASK.y),
+        ("parameters", {"graph_samples": 110}, views(), TASK.y),
+        ("views", {}, [views()[0] + 1, views()[1]], TASK.y),
+    ]
+    for what, changes, X, y in cases:
+        other = MendClassifier(**SETTINGS | changes).set_callbacks(BlockCheckpoint(tmp_path))
+        with pytest.raises(CheckpointError, match=f"another fit: {what} differ"):
+            other.fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["block-000001.npz", "client.npz"])
+def test_a_broken_file_is_named(one_process, tmp_path, name):
+    model = MendClassifier(**SETTINGS).set_callbacks(BlockCheckpoint(tmp_path, every=1))
+    model.fit(views(), TASK.y)
+    path = next(tmp_path.glob(f"round-*/{name}"))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match=name):
+        model.fit(views(), TASK.y)
+
+
+# ------------------------------------------------------------------ workers
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Two processes; whoever kills one, the next has it again."""
+    patience = {f"distributed.comm.timeouts.{kind}": "300s" for kind in ("connect", "tcp")}
+    with (
+        dask.config.set(patience),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            local_directory=str(tmp_path_factory.mktemp("spill")),
+        ) as cluster,
+    ):
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    """Of a cluster whose workers answer: one that was killed counts until it is missed."""
+    with distributed.Client(cluster, timeout=300) as client:
+        while n_workers_that_answer(client) != 2:
+            time.sleep(0.05)
+        yield client
+
+
+def n_workers_that_answer(client):
+    pids = client.run(os.getpid, on_error="return").values()
+    return sum(isinstance(pid, int) for pid in pids)
+
+
+@pytest.fixture
+def client_of_threads(tmp_path):
+    """Of a worker in this process that may hold next to nothing."""
+    limits = {
+        "distributed.worker.memory.target": 1e-6,
+        "distributed.worker.memory.spill": False,
+        "distributed.worker.memory.pause": False,
+    }
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with (
+        dask.config.set(limits),
+        distributed.LocalCluster(
+            **options, dashboard_address=":0", memory_limit="1GB", local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def bounded_time():
+    """No test waits for ever for workers that do not come back."""
+
+    def give_up(_signal, _frame):
+        msg = "a test on the cluster took more than fifteen minutes"
+        raise TimeoutError(msg)
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(900)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+class Killer:
+    """Kills a worker, without a word, when a pass of a stage is half way."""
+
+    def __init__(self, client, stage=4, name="target_sums"):
+        self.client, self.stage, self.name, self.left, self.n_stages = client, stage, name, 1, 0
+
+    def __call__(self, record, _stage):
+        self.n_stages = record.iteration
+
+    def on_blocks(self, name, done, total):
+        due = self.n_stages + 1 >= self.stage and name == self.name and done >= total // 2
+        if due and self.left:
+            self.left -= 1
+            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
+
+
+def test_a_worker_killed_in_a_round_changes_nothing(client, expected):
+    killer = Killer(client)
+    model = MendClassifier(**SETTINGS).set_callbacks(killer).fit(views(), TASK.y)
+    assert killer.left == 0
+    np.testing.assert_array_equal(model.transduction_, expected.transduction_)
+    np.testing.assert_allclose(model.label_distributions_, expected.label_distributions_, atol=1e-9)
+
+
+class Leave:
+    """Cancels what the client waits for, as a scheduler that goes away does."""
+
+    def __init__(self, client):
+        self.client, self.n_stages = client, 0
+
+    def __call__(self, record, _stage):
+        self.n_stages = record.iteration
+
+    def on_blocks(self, name, done, _total):
+        if self.n_stages == 3 and name == "target_sums" and done == 1:
+            held = [distributed.Future(key, self.client) for key in list(self.client.futures)]
+            self.client.cancel(held, force=True)
+
+
+def test_a_fit_that_cannot_go_on_says_so(client_of_threads):
+    model = MendClassifier(**SETTINGS).set_callbacks(Leave(client_of_threads))
+    with pytest.raises(LostFitError, match=r"(?s)lost in stage '\w+' of round 4 .*checkpoint"):
+        model.fit(views(), TASK.y)
+    assert not hasattr(model, "transduction_")
+
+
+def test_blocks_that_do_not_fit_wait_on_disk_and_stages_are_told(client_of_threads, expected):
+    stream = io.StringIO()
+    model = MendClassifier(**SETTINGS).set_callbacks(LogBlocks(stream)).fit(views(), TASK.y)
+    (written,) = client_of_threads.run(
+        lambda dask_worker: dask_worker.data.cumulative_metrics["disk-write", "bytes"]
+    ).values()
+    # Features of both views, at least: 240 rows, a good half of them seen, of some ten numbers.
+    assert written > 240 * 10 * 4
+    np.testing.assert_allclose(model.label_distributions_, expected.label_distributions_, atol=1e-9)
+    text = stream.getvalue()
+    assert "round   5  target_sums" in text
+    assert text.count("explained") == SETTINGS["n_rounds"]
