@@ -90,8 +90,10 @@ def guide_edges(graph: Graph, guide: Guide) -> Graph:
 def guide_directed(edges: Edges, A: Array, B: Array, guide: Guide) -> Edges:
     """The same for edges from rows of affinities ``A`` to others of affinities ``B``."""
     xp = array_namespace(A)
-    agreement = [xp.sum(A * B[edges.indices[:, t]], axis=1) for t in range(edges.indices.shape[1])]
-    factor = (guide.floor + xp.stack(agreement, axis=1)) ** guide.power
+    agreement = xp.zeros(edges.indices.shape, dtype=A.dtype, device=A.device)
+    for t in range(edges.indices.shape[1]):
+        agreement[:, t] = xp.sum(A * B[edges.indices[:, t]], axis=1)
+    factor = (guide.floor + agreement) ** guide.power
     return Edges(edges.indices, edges.weights * xp.astype(factor, edges.weights.dtype))
 
 
