@@ -27,6 +27,7 @@ __all__ = [
     "is_connected",
     "multiply",
     "n_distinct",
+    "renumbered",
     "row_sums",
     "symmetric_pattern",
     "weighted_places",
@@ -217,6 +218,33 @@ def is_connected(indptr: Array, indices: Array, data: Array) -> bool:
             reached = ((reached + multiply(indptr, indices, data, reached)) > 0).to(data.dtype)
         n_before, n_reached = n_reached, int(reached.sum(dtype=torch.int64))
     return n_reached == reached.shape[0]
+
+
+def renumbered(
+    parts: Sequence[tuple[float, Triple]], rows: Array, n: int
+) -> tuple[Array, Array, Array]:
+    """The sum of graphs ``(indptr, indices, data)``, each times a factor, of which node ``i`` is
+    node ``rows[i]`` among ``n``; columns ascend in every row, data is of float64.
+    """
+    torch = import_torch()
+    keys = [
+        _renumbered_keys(indptr, rows[indices.long()], rows, n) for _, (indptr, indices, _) in parts
+    ]
+    data = [scale * data.double() for scale, (_, _, data) in parts]
+    keys, order = torch.sort(torch.concat(keys), stable=True)
+    places, where = torch.unique_consecutive(keys, return_inverse=True)
+    # A place has an entry per graph at most: of two numbers the order does not count.
+    total = torch.zeros(places.shape[0], dtype=torch.float64, device=rows.device)
+    total.index_add_(0, where, data[order])
+    ends = torch.searchsorted(places, torch.arange(n + 1, device=rows.device) * n)
+    return ends, (places % n).int(), total
+
+
+def _renumbered_keys(graph: Triple, rows: Array, n: int) -> Array:
+    """One number per edge, by which edges are in order of their new row and column."""
+    indptr, indices, _ = graph
+    of_edges = import_torch().repeat_interleave(rows.long(), indptr[1:] - indptr[:-1])
+    return of_edges * n + rows[indices.long()]
 
 
 @cache

@@ -31,6 +31,12 @@ def kept_on(device: str | None, thing: Thing, copy: Callable[[Thing], Thing]) ->
     return made
 
 
+def keep_copy(device: str | None, thing: Any, made: Any) -> None:
+    """Tell `kept_on` of a copy that a fit has left on a device."""
+    if device is not None:
+        _COPIES.setdefault(thing, {})[device] = made
+
+
 def input_device(X: Any) -> str | None:
     """Device of the first PyTorch tensor of the input; None where it has none."""
     entries = X.values() if isinstance(X, Mapping) else X if isinstance(X, (list, tuple)) else (X,)

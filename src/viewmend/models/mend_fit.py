@@ -41,7 +41,7 @@ from viewmend.models.apart import warn_of_unreachable
 from viewmend.models.base import TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT
 from viewmend.models.cross_fit import label_folds
-from viewmend.models.devices import check_device
+from viewmend.models.devices import check_device, keep_copy
 from viewmend.models.fitted_state import MendState
 from viewmend.models.mend_problem import (
     check_room,
@@ -169,6 +169,7 @@ class MendFitting(TwoStepClassifier):
         for_new = make_induction(samples, found.geometry, stage, stage.shares, settings)
         codes, shares, weights = labels.codes, labels.shares(), final_weights(stage)
         state = MendState(codes, shares, weights, converted(for_new, to_numpy), found.rows)
+        keep_copy(torch_device(found.geometry.observed), state.induction, for_new)
         self._store_graph(found.mended, found.rows, len(labels.codes))
         self.off_graph_ = ~found.reached
         hold_out = partial(self._held_out, found, labels, settings)

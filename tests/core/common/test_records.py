@@ -50,7 +50,12 @@ def test_every_array_is_converted_and_all_else_stays():
     assert [id(array) for array in seen] == [id(array) for array in arrays_of(TREE)]
     for new, old in zip(arrays_of(found), arrays_of(TREE), strict=True):
         np.testing.assert_array_equal(new, 2 * old)
-    assert (found.name, found.rule, found.none, found.several[1:]) == ("oak", Leaf, None, ["word", 7])
+    assert (found.name, found.rule, found.none, found.several[1:]) == (
+        "oak",
+        Leaf,
+        None,
+        ["word", 7],
+    )
     assert [leaf.scale for leaf in found.leaves] == [2.0, 3.0]
     assert list(found.by_name) == ["a", "b"]
     assert type(found.several) is list

@@ -12,6 +12,7 @@ from viewmend.core.graphs.graph import (
     Edges,
     Graph,
     edges_of,
+    in_order_of_fit,
     symmetric_graph,
     union_of,
 )
@@ -269,3 +270,22 @@ def test_shapes_that_do_not_fit_are_refused():
         symmetric_graph(edges, 3).multiply(np.ones((4, 2)))
     with pytest.raises(ValueError, match="one per sample"):
         union_of([edges], [np.arange(3)], 3).homophily(np.zeros(2, dtype=int))
+
+
+def test_a_sum_of_graphs_in_another_order_is_the_same_on_tensors():
+    """Also where the graphs share edges, and where not all samples are in them."""
+    rng = np.random.default_rng(0)
+    matrices = [
+        csr_array(np.triu(rng.random((7, 7)) < 0.5, 1) * rng.random((7, 7))) for _ in range(2)
+    ]
+    graphs = [Graph.from_scipy(csr_array(W + W.T)) for W in matrices]
+    rows, scales = np.array([9, 0, 4, 3, 8, 1, 6]), (1.0, 0.3)
+    expected = np.zeros((10, 10))
+    for scale, graph in zip(scales, graphs, strict=True):
+        expected[np.ix_(rows, rows)] += scale * graph.to_scipy().toarray()
+    torch = pytest.importorskip("torch")
+    on_torch = [Graph(*map(torch.asarray, (g.indptr, g.indices, g.data)), 7) for g in graphs]
+    for parts in (graphs, on_torch):
+        found = in_order_of_fit(list(zip(scales, parts, strict=True)), rows, 10)
+        np.testing.assert_allclose(found.toarray(), expected, rtol=1e-12)
+        assert found.has_sorted_indices

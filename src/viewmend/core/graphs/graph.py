@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from viewmend.backend import dispatch
 from viewmend.backend.graphs import kernels_for
-from viewmend.backend.namespace import Array, array_namespace, fetched, to_numpy
+from viewmend.backend.namespace import Array, array_namespace, fetched, is_torch, to_numpy
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,8 +233,15 @@ def in_order_of_fit(
     parts: Sequence[tuple[float, Graph]], rows: np.ndarray, n_samples: int
 ) -> csr_array:
     """The sum of some graphs on the host, whose sample ``i`` is sample ``rows[i]`` of all."""
-    total = sum(scale * graph.to_scipy() for scale, graph in parts)
-    edges = csr_array(total).tocoo()
+    data = parts[0][1].data
+    xp = array_namespace(data)
+    if is_torch(xp):
+        arrays = [(scale, (g.indptr, g.indices, g.data)) for scale, g in parts]
+        there = xp.asarray(rows, device=data.device)
+        found = kernels_for(data).renumbered(arrays, there, n_samples)
+        indptr, indices, numbers = map(to_numpy, found)
+        return csr_array((numbers, indices, indptr), shape=(n_samples, n_samples))
+    edges = csr_array(sum(scale * graph.to_scipy() for scale, graph in parts)).tocoo()
     where = rows[edges.row], rows[edges.col]
     graph = csr_array((edges.data, where), shape=(n_samples, n_samples))
     graph.sort_indices()
