@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from viewmend.core.mend.geometry import (
     Tell,
     build_geometry,
 )
-from viewmend.core.mend.held_out import N_FOLDS, scores_without
+from viewmend.core.mend.held_out import ENOUGH_LABELS, N_FOLDS, scores_without
 from viewmend.core.mend.induction import make_induction
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.outside import graph_alone, join_rows, rows_in_graph
@@ -244,10 +245,16 @@ def cross_fitted_scores(
     codes = np.where(Y.any(axis=1), np.argmax(Y, axis=1), -1)
     if Y.sum(axis=0).max() < 2:
         return np.empty((0, Y.shape[1])), np.empty(0, dtype=np.int64)
-    folds = label_folds(codes, np.arange(len(codes)), N_FOLDS)
+    folds = enough_folds(label_folds(codes, np.arange(len(codes)), N_FOLDS))
     scores = []
     with serial_blas():
         for turn, fold in enumerate(folds):
             tell(f"calibration {turn + 1} of {len(folds)}", turn, len(folds))
             scores.append(to_numpy(scores_without(fold, samples, labelling, settings)))
     return np.concatenate(scores).astype(np.float64), codes[np.concatenate(folds)]
+
+
+def enough_folds(folds: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The first folds that hold out `ENOUGH_LABELS` labels together, or all of them."""
+    n_before = np.cumsum([0, *map(len, folds)])[:-1]
+    return [fold for fold, n in zip(folds, n_before, strict=True) if n < ENOUGH_LABELS]
