@@ -36,8 +36,12 @@ def lazy(views, rows):
     return [da.from_array(view, chunks=(rows, -1)) for view in views]
 
 
-def assert_same_model(found, expected, atol=2e-5):
-    """Scores are of float32, and sums are taken in another order."""
+# Scores are of float32, and sums are taken in another order; over blocks, features of samples
+# beside the graph are of float16.
+SINGLE, HALF = 2e-5, 2e-3
+
+
+def assert_same_model(found, expected, atol=SINGLE):
     names = ["label_distributions_", "confidence_", "class_prior_"]
     for name in names + ["view_weights_"] * hasattr(expected, "view_weights_"):
         gap = np.abs(getattr(found, name) - getattr(expected, name)).max()
@@ -49,7 +53,7 @@ def assert_same_model(found, expected, atol=2e-5):
     assert found.n_iter_ == expected.n_iter_
     assert found.calibration_.temperature == pytest.approx(expected.calibration_.temperature)
     # Edges of similar evidence follow small differences of it.
-    assert abs(found.graph_ - expected.graph_).max() < 1e-3
+    assert abs(found.graph_ - expected.graph_).max() < 50 * atol
 
 
 def accuracy(model):
@@ -68,16 +72,18 @@ def test_blocks_give_the_model_of_a_fit_in_memory(in_memory, rows):
     ids=lambda changes: "-".join(changes),
 )
 def test_parameters_mean_the_same_over_blocks(changes):
-    for settings in (SETTINGS | changes, SOME | changes):
+    for settings, atol in ((SETTINGS | changes, SINGLE), (SOME | changes, HALF)):
         expected = MendClassifier(**settings).fit(TASK.data, TASK.y)
         model = MendClassifier(**settings).fit(lazy(TASK.data.views, 130), TASK.y)
-        assert_same_model(model, expected)
+        assert_same_model(model, expected, atol)
 
 
 @pytest.mark.parametrize("rows", [400, 130, (13, 1, 300, 86)], ids=str)
 def test_a_graph_of_some_samples_does_not_depend_on_the_cut(on_some, rows):
     model = MendClassifier(**SOME).fit(lazy(TASK.data.views, rows), TASK.y)
-    assert_same_model(model, on_some)
+    assert_same_model(model, on_some, HALF)
+    again = MendClassifier(**SOME).fit(lazy(TASK.data.views, 70), TASK.y)
+    assert_same_model(again, model)
 
 
 def test_a_graph_of_some_samples_does_not_depend_on_the_order(on_some):
@@ -85,7 +91,7 @@ def test_a_graph_of_some_samples_does_not_depend_on_the_order(on_some):
     views = lazy([view[turn] for view in TASK.data.views], 130)
     model = MendClassifier(**SOME).fit(views, TASK.y[turn])
     gap = np.abs(model.label_distributions_ - on_some.label_distributions_[turn]).max()
-    assert gap < 2e-5
+    assert gap < HALF
 
 
 def test_the_graph_has_the_labelled_samples_and_those_of_the_smallest_hashes(on_some):
@@ -162,7 +168,7 @@ def test_predictions_block_by_block_are_those_in_memory(on_some):
     shares = model.predict_proba(lazy(new.views, 40))
     assert isinstance(shares, da.Array)
     np.testing.assert_allclose(shares, model.predict_proba(new.views), atol=1e-6)
-    np.testing.assert_allclose(shares, on_some.predict_proba(new.views), atol=2e-5)
+    np.testing.assert_allclose(shares, on_some.predict_proba(new.views), atol=HALF)
     np.testing.assert_array_equal(model.predict(lazy(new.views, 40)), model.predict(new.views))
 
 

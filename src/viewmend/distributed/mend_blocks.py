@@ -8,6 +8,7 @@ features are turned; see `viewmend.core.mend.outside`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from viewmend.core.mend.blocks import MendBlock, OutsideRows, ViewRows
 from viewmend.core.mend.geometry import MendGeometry, MendView, RawBlock
 from viewmend.core.mend.outside import (
     SampledGeometry,
+    TurnedFeatures,
     mapped_block,
     turn_features,
     turned_block,
@@ -48,7 +50,7 @@ def geometry_of_blocks(
     shared = chunks.layout, (sample, n_neighbours)
     mapped, sums = given.runner.both(mapped_chunk, *columns, shared=shared)
     turned = turn_features(sums, sample)
-    blocks = given.runner.map(turned_block, mapped, shared=turned)
+    blocks = given.runner.map(turned_halves, mapped, shared=turned)
     return with_all_rows(geometry, turned, blocks)
 
 
@@ -66,14 +68,25 @@ def mapped_chunk(
     placed: Placed,
     shared: tuple[ChunkLayout, tuple[Sequence[MendView], int]],
 ) -> tuple[MendBlock, Sums]:
-    """`mapped_block` of a chunk."""
+    """`mapped_block` of a chunk, with features in half precision.
+
+    They are most of what a block holds and writes to disk, and a regression does not miss the
+    other digits: a ridge adds much more to their products than rounding does.
+    """
     layout, sample = shared
     data, _ = read_chunk(parts, number, layout)
     place = np.full(len(data.observed), -1, dtype=np.int32)
     place[placed[0]] = placed[1]
     pairs = zip(data.views, data.observed.T, strict=True)
     views = tuple(view[seen] for view, seen in pairs)
-    return mapped_block(RawBlock(views, data.observed, place), sample)
+    block, sums = mapped_block(RawBlock(views, data.observed, place), sample)
+    halves = tuple(replace(rows, Phi=rows.Phi.astype(np.float16)) for rows in block.views)
+    return replace(block, views=halves), sums
+
+
+def turned_halves(block: MendBlock, turned: Sequence[TurnedFeatures]) -> MendBlock:
+    """`turned_block`, with features in half precision."""
+    return turned_block(block, turned, [np.empty_like(rows.Phi) for rows in block.views])
 
 
 def _cut(

@@ -14,6 +14,7 @@ class ViewRows:
 
     ``rows`` (n_seen,) are their positions in the block, ``Phi`` (n_seen, n_features) their kernel
     features and ``leverages`` (n_seen, n_ridges) those of these features, one column per ridge.
+    Features may be in half precision, leverages are of the type that is computed in.
     """
 
     rows: Array

@@ -218,7 +218,7 @@ def score_rows(
     Beside them, by view, the sum of their squared errors.
     """
     xp = array_namespace(T)
-    kind = block.views[0].Phi.dtype
+    kind = block.views[0].leverages.dtype
     Z = xp.zeros((*block.observed.shape, T.shape[1]), dtype=kind, device=T.device)
 
     def fill(job: tuple[int, slice]) -> tuple[int, Array]:
@@ -248,10 +248,12 @@ class _Piece:
     def cut(cls, view: ViewRows, part: slice, T: Array, classes: Array) -> _Piece:
         xp = array_namespace(view.Phi)
         here = view.rows[part]
-        kind = view.Phi.dtype
+        # Those of features that wait in half precision.
+        kind = view.leverages.dtype
         known = xp.astype((classes[here] >= 0)[:, None], kind)
         targets = xp.astype(T[here], kind, copy=False)
-        return cls(view.Phi[part], targets, known, view.leverages[part])
+        Phi = xp.astype(view.Phi[part], kind, copy=False)
+        return cls(Phi, targets, known, view.leverages[part])
 
     @property
     def centred_targets(self) -> Array:

@@ -4,7 +4,7 @@ The sample has the geometry of a fit of its own, and its representations and ker
 all rows. Kernel features that are orthogonal over the sample are not over all rows; sums over all
 rows say how to turn them. A row outside the sample is joined to its nearest rows there.
 
-Nothing as wide as the landmarks is kept of any row, so that many rows need little room.
+The kernels of the rows at the landmarks are not kept, so that many rows need little room.
 """
 
 from __future__ import annotations
@@ -45,22 +45,7 @@ class TurnedFeatures:
 
 def views_to_join(geometry: MendGeometry) -> tuple[MendView, ...]:
     """What other rows need of the views of a graph sample."""
-    return tuple(
-        replace(view, neighbours={}, kernel=leading_features(view.kernel))
-        for view in geometry.views
-    )
-
-
-def leading_features(kernel: KernelMap) -> KernelMap:
-    """The map to those features whose variance is more than the least ridge.
-
-    The others count for less than half in any regression. Where rows are noisy they are most of
-    all, and many rows have no room for them.
-    """
-    kept = kernel.spectrum > kernel.n_rows * min(RIDGES)
-    # One at least, also of rows that are all equal.
-    kept[-1:] = True
-    return replace(kernel, linear=kernel.linear[:, kept], spectrum=kernel.spectrum[kept])
+    return tuple(replace(view, neighbours={}) for view in geometry.views)
 
 
 def mapped_block(block: RawBlock, shared: tuple[Sequence[MendView], int]) -> tuple[MendBlock, Sums]:
@@ -156,14 +141,29 @@ def turn_features(sums: Sums, sample: Sequence[MendView]) -> tuple[TurnedFeature
     return tuple(turned)
 
 
-def turned_block(block: MendBlock, turned: Sequence[TurnedFeatures]) -> MendBlock:
-    """Task: the block with features on the axes of all rows, and their leverages."""
-    views = []
-    for rows, axes in zip(block.views, turned, strict=True):
-        Phi = (rows.Phi - beside(axes.centre, rows.Phi)) @ beside(axes.rotation, rows.Phi)
-        leverages = leverages_of(Phi, axes.kernel.spectrum, axes.kernel.n_rows)
-        views.append(ViewRows(rows.rows, Phi, leverages))
-    return replace(block, views=tuple(views))
+def turned_block(
+    block: MendBlock, turned: Sequence[TurnedFeatures], Phi: Sequence[Array]
+) -> MendBlock:
+    """The block with features on the axes of all rows, and their leverages.
+
+    The features of every view are written to its ``Phi`` (n_seen_v, n_features_v), which may be
+    those of the block.
+    """
+    parts = zip(block.views, turned, Phi, strict=True)
+    return replace(block, views=tuple(_turned_rows(*each) for each in parts))
+
+
+def _turned_rows(rows: ViewRows, axes: TurnedFeatures, out: Array) -> ViewRows:
+    xp = array_namespace(rows.Phi)
+    shape = (rows.Phi.shape[0], len(RIDGES))
+    leverages = xp.empty(shape, dtype=xp.float32, device=rows.Phi.device)
+    # Piece by piece, so that there is no third array of all rows.
+    for piece in row_blocks(rows.Phi.shape[0], rows.Phi.shape[1], PIECE):
+        Phi = xp.astype(rows.Phi[piece], xp.float32)
+        Phi = (Phi - beside(axes.centre, Phi)) @ beside(axes.rotation, Phi)
+        leverages[piece] = leverages_of(Phi, axes.kernel.spectrum, axes.kernel.n_rows)
+        out[piece] = xp.astype(Phi, out.dtype)
+    return ViewRows(rows.rows, out, leverages)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,8 @@ def join_rows(sample: MendGeometry, block: RawBlock, n_neighbours: int) -> Sampl
     views = views_to_join(sample)
     mapped, sums = mapped_block(block, (views, n_neighbours))
     turned = turn_features(sums, views)
-    return with_all_rows(sample, turned, turned_block(mapped, turned))
+    in_place = [rows.Phi for rows in mapped.views]
+    return with_all_rows(sample, turned, turned_block(mapped, turned, in_place))
 
 
 def graph_alone(geometry: MendGeometry) -> MendGeometry:
