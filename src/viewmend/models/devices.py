@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from viewmend.backend.namespace import to_numpy, torch_device
-from viewmend.backend.torch_gpu import cuda_is_there, import_torch
+from viewmend.backend.torch_gpu import cuda_is_there, import_torch, is_out_of_memory
 from viewmend.data.input_arrays import as_dense
-from viewmend.exceptions import InvalidParameterError
+from viewmend.exceptions import InvalidParameterError, TooLargeError
 
 Thing = TypeVar("Thing")
 
@@ -29,6 +30,21 @@ def kept_on(device: str | None, thing: Thing, copy: Callable[[Thing], Thing]) ->
         copies[device] = copy(thing)
     made: Thing = copies[device]
     return made
+
+
+@contextmanager
+def memory_errors_named(who: str, remedy: str) -> Iterator[None]:
+    """Where the memory of a GPU is full, an error that says what to do.
+
+    What is needed is estimated before a fit; others may take memory meanwhile.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        msg = f"the memory of the GPU is full, {who} needs more of it; {remedy} ({error})"
+        raise TooLargeError(msg) from error
 
 
 def input_device(X: Any) -> str | None:
