@@ -42,9 +42,10 @@ from viewmend.models.apart import warn_of_unreachable
 from viewmend.models.base import TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT
 from viewmend.models.cross_fit import label_folds
-from viewmend.models.devices import check_device, keep_copy
+from viewmend.models.devices import check_device, keep_copy, memory_errors_named
 from viewmend.models.fitted_state import MendState
 from viewmend.models.mend_problem import (
+    SMALLER,
     check_room,
     make_geometry_settings,
     make_labelling,
@@ -78,6 +79,7 @@ class MendFitting(TwoStepClassifier):
     _input_device: str | None = None
     zero_row_evidence_: np.ndarray | None
 
+    @memory_errors_named("MendClassifier", SMALLER)
     def build_geometry(
         self, data: MultiViewData, labels: Labels
     ) -> tuple[np.ndarray, MendGeometry]:
@@ -88,7 +90,8 @@ class MendFitting(TwoStepClassifier):
         settings = make_geometry_settings(self)
         order = canonical_order(data.views, data.observed, labels.codes)
         graph = rows_to_draw(data, labels.codes, order, self.graph_samples)
-        check_room(self, data.observed, data.observed[order[graph]], settings)
+        device = check_device(self.device, self._input_device)
+        check_room(self, data, order[graph], settings, device)
         tell_components(data)
         sample = self._geometry_of(data, order[graph], settings)
         if len(graph) == len(order):
@@ -116,6 +119,7 @@ class MendFitting(TwoStepClassifier):
         with limited_threads(self.n_jobs):
             self._fit_blocks(X, y, mask)
 
+    @memory_errors_named("MendClassifier", SMALLER)
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
         order, ordered = geometry
         settings, inverse_order = make_settings(self), np.argsort(order)
