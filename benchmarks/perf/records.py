@@ -19,7 +19,7 @@ from viewmend.bench.environment import environment
 
 from .measuring import DEVICES
 
-__all__ = ["Record", "common_parser", "line", "machine", "read", "titles", "write"]
+__all__ = ["Record", "common_parser", "line", "machine", "read", "save", "titles", "write"]
 
 # Programs that were running when this one started: above zero, they share in all seconds.
 LOAD_BEFORE = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
@@ -88,9 +88,16 @@ def write(benchmark: str, args: argparse.Namespace, rows: Iterable[Mapping[str, 
     if args.out is None:
         return
     settings = {key: value for key, value in vars(args).items() if key not in UNRECORDED}
-    record = Record(benchmark, machine(args.device), settings, list(rows))
+    save(Record(benchmark, machine(args.device), settings, list(rows)), args)
+
+
+def save(record: Record, args: argparse.Namespace) -> None:
+    """Write a record to the folder ``args.out``, if there is one, under ``args.name``."""
+    if args.out is None:
+        return
     args.out.mkdir(parents=True, exist_ok=True)
-    default = benchmark if args.device == "cpu" else f"{benchmark}-{args.device}"
+    device = record.settings["device"]
+    default = record.benchmark if device == "cpu" else f"{record.benchmark}-{device}"
     path = args.out / f"{args.name or default}.json"
     path.write_text(json.dumps(asdict(record), indent=1) + "\n")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
+from viewmend.backend.torch_gpu import gpu_memory
 from viewmend.exceptions import TooLargeError
 
-# Share of the memory of the machine that one piece of work may take.
+# Share of the memory of a machine or a GPU that one piece of work may take.
 SHARE = 0.8
 
 
@@ -15,16 +16,21 @@ def machine_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def check_memory(n_bytes: float, who: str, purpose: str, remedy: str) -> None:
+def check_memory(
+    n_bytes: float, who: str, purpose: str, remedy: str, device: str | None = None
+) -> None:
     """Refuse work whose arrays, ``n_bytes`` at the peak, would fill the machine's memory.
 
     The message says that ``who``, such as "MendClassifier", would need them for the ``purpose``,
-    such as "for 4 dense arrays of 70000 x 70000"; the ``remedy`` is what to do instead.
+    such as "for 4 dense arrays of 70000 x 70000"; the ``remedy`` is what to do instead. Where the
+    ``device`` is a GPU, it is what is free of its memory that counts.
     """
-    available = machine_memory()
+    free = None if device is None else gpu_memory(device)
+    available = machine_memory() if free is None else free
     if n_bytes > SHARE * available:
+        where = "this machine has" if free is None else f"the GPU {device!r} has free"
         msg = (
-            f"{who} would need about {n_bytes / 2**30:.1f} GiB {purpose}, and this machine has "
+            f"{who} would need about {n_bytes / 2**30:.1f} GiB {purpose}, and {where} "
             f"{available / 2**30:.1f} GiB; {remedy}"
         )
         raise TooLargeError(msg)

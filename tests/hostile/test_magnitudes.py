@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from viewmend import AGFTIClassifier, MendClassifier, load, memory, save
+from viewmend.backend.torch_gpu import gpu_memory
 from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.common.scaling import unit_rows
 from viewmend.core.graphs.nearest import Neighbours, nearest_rows
@@ -189,14 +190,50 @@ def test_a_constant_target_is_explained_by_nothing():
 
 def test_work_that_would_fill_the_memory_is_refused_before_it_begins(monkeypatch):
     monkeypatch.setattr(memory, "machine_memory", lambda: 2**18)
+    with pytest.raises(TooLargeError, match=r"AGFTI.* 4 graphs of 192 rows and 64 anchors"):
+        AGFTIClassifier(n_anchors=64).fit(VIEWS, Y, np.ones_like(MASK))
+    monkeypatch.setattr(memory, "machine_memory", lambda: 2**19)
     mend = MendClassifier(n_landmarks=10**9)
     with pytest.raises(TooLargeError, match=r"MendClassifier .* at 96 landmarks .*n_landmarks"):
         mend.fit(VIEWS, Y, np.ones_like(MASK))
-    with pytest.raises(TooLargeError, match=r"AGFTI.* 4 graphs of 192 rows and 64 anchors"):
-        AGFTIClassifier(n_anchors=64).fit(VIEWS, Y, np.ones_like(MASK))
     # Small enough, both are fitted.
     MendClassifier(n_landmarks=8, n_rounds=0, n_neighbors=2).fit(VIEWS, Y)
     AGFTIClassifier(n_anchors=16, max_iter=2, tol=10.0).fit(VIEWS, Y)
+
+
+class TestMemoryOfAGPU:
+    """Without one: what it says of its memory is made up."""
+
+    @pytest.fixture
+    def gpu(self, monkeypatch):
+        torch = pytest.importorskip("torch")
+        monkeypatch.setattr("viewmend.models.devices.cuda_is_there", lambda: True)
+        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _device: 2**19)
+        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _device: 2**18)
+        return torch
+
+    def test_a_fit_beyond_what_is_free_is_refused(self, gpu, monkeypatch):
+        monkeypatch.setattr(gpu.cuda, "mem_get_info", lambda _device: (2**18, 2**30))
+        with pytest.raises(TooLargeError, match=r"GPU 'cuda' has free 0\.0 GiB; .*graph_samples"):
+            MendClassifier(device="cuda").fit(VIEWS, Y, MASK)
+
+    def test_what_pytorch_keeps_for_itself_counts_as_free(self, gpu, monkeypatch):
+        monkeypatch.setattr(gpu.cuda, "mem_get_info", lambda _device: (2**18, 2**30))
+        assert gpu_memory("cuda") == 2**19
+        assert gpu_memory("cpu") is None
+
+    def test_memory_that_runs_out_later_is_named_too(self, gpu, monkeypatch):
+        def full(*_args):
+            raise gpu.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+        monkeypatch.setattr("viewmend.models.mend_fit.build_geometry", full)
+        with pytest.raises(TooLargeError, match=r"MendClassifier .*graph_samples \(CUDA out of"):
+            MendClassifier().fit(VIEWS, Y, MASK)
+        monkeypatch.undo()
+        model = MendClassifier(n_rounds=0).fit(VIEWS, Y, MASK)
+        monkeypatch.setattr("viewmend.models.mend.induce_classes", full)
+        with pytest.raises(TooLargeError, match="fewer samples at a time"):
+            model.predict(VIEWS, MASK)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "error::RuntimeWarning")

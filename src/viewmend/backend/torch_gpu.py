@@ -8,6 +8,7 @@ namespace ``xp`` as its last keyword, so that PyTorch, an extra, is imported by 
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -23,8 +24,10 @@ __all__ = [
     "ascend",
     "best_response_rows",
     "cuda_is_there",
+    "gpu_memory",
     "import_torch",
     "imputed_rows",
+    "is_out_of_memory",
     "mover_to",
     "multiply",
     "nearest_anchor_weights",
@@ -66,6 +69,21 @@ def cuda_is_there() -> bool:
         return bool(import_torch().cuda.is_available())
     except ImportError:
         return False
+
+
+def gpu_memory(device: str) -> int | None:
+    """Bytes of a GPU that are free, or kept by PyTorch for what comes; None for other devices."""
+    if not device.startswith("cuda"):
+        return None
+    cuda = import_torch().cuda
+    free, _ = cuda.mem_get_info(device)
+    return int(free + cuda.memory_reserved(device) - cuda.memory_allocated(device))
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether PyTorch raised it because the memory of a GPU is full."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(error, torch.cuda.OutOfMemoryError)
 
 
 def mover_to(device: str | None) -> Callable[[np.ndarray], Array]:

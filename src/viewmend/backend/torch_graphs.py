@@ -227,11 +227,9 @@ def renumbered(
     node ``rows[i]`` among ``n``; columns ascend in every row, data is of float64.
     """
     torch = import_torch()
-    keys = [
-        _renumbered_keys(indptr, rows[indices.long()], rows, n) for _, (indptr, indices, _) in parts
-    ]
-    data = [scale * data.double() for scale, (_, _, data) in parts]
-    keys, order = torch.sort(torch.concat(keys), stable=True)
+    keys = torch.concat([_renumbered_keys(graph, rows, n) for _, graph in parts])
+    data = torch.concat([scale * data.double() for scale, (_, _, data) in parts])
+    keys, order = torch.sort(keys, stable=True)
     places, where = torch.unique_consecutive(keys, return_inverse=True)
     # A place has an entry per graph at most: of two numbers the order does not count.
     total = torch.zeros(places.shape[0], dtype=torch.float64, device=rows.device)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from viewmend.backend.namespace import to_numpy, torch_device
-from viewmend.backend.torch_gpu import cuda_is_there, import_torch
+from viewmend.backend.torch_gpu import cuda_is_there, import_torch, is_out_of_memory
 from viewmend.data.input_arrays import as_dense
-from viewmend.exceptions import InvalidParameterError
+from viewmend.exceptions import InvalidParameterError, TooLargeError
 
 Thing = TypeVar("Thing")
 
@@ -35,6 +36,21 @@ def keep_copy(device: str | None, thing: Any, made: Any) -> None:
     """Tell `kept_on` of a copy that a fit has left on a device."""
     if device is not None:
         _COPIES.setdefault(thing, {})[device] = made
+
+
+@contextmanager
+def memory_errors_named(who: str, remedy: str) -> Iterator[None]:
+    """Where the memory of a GPU is full, an error that says what to do.
+
+    What is needed is estimated before a fit; others may take memory meanwhile.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        msg = f"the memory of the GPU is full, {who} needs more of it; {remedy} ({error})"
+        raise TooLargeError(msg) from error
 
 
 def input_device(X: Any) -> str | None:

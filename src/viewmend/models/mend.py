@@ -24,7 +24,13 @@ from viewmend.distributed.mixin import DaskMixin
 from viewmend.models.base import WITHOUT_EFFECT
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.decisions import CLASS_WEIGHT, ClassWeight
-from viewmend.models.devices import check_device, input_device, kept_on, on_host
+from viewmend.models.devices import (
+    check_device,
+    input_device,
+    kept_on,
+    memory_errors_named,
+    on_host,
+)
 from viewmend.models.explanation import Explanation, explain_mended
 from viewmend.models.fitted_state import MendState
 from viewmend.models.inductive import InductiveMixin
@@ -284,6 +290,7 @@ class MendClassifier(DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
     def _temperature(self, shares: np.ndarray, codes: np.ndarray) -> float:
         return proven_temperature(shares, codes)
 
+    @memory_errors_named("predict", "pass fewer samples at a time")
     def _score_new(self, data: MultiViewData, X: Any) -> np.ndarray:
         """One step of the recipe, with the samples of fit held as they are."""
         device, state = check_device(self.device, input_device(X)), self.fitted_state_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from viewmend.core.mend.geometry import (
     Tell,
     build_geometry,
 )
-from viewmend.core.mend.held_out import N_FOLDS, scores_without
+from viewmend.core.mend.held_out import ENOUGH_LABELS, N_FOLDS, scores_without
 from viewmend.core.mend.induction import make_induction
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.outside import graph_alone, join_rows, rows_in_graph
@@ -41,9 +42,10 @@ from viewmend.models.apart import warn_of_unreachable
 from viewmend.models.base import TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT
 from viewmend.models.cross_fit import label_folds
-from viewmend.models.devices import check_device, keep_copy
+from viewmend.models.devices import check_device, keep_copy, memory_errors_named
 from viewmend.models.fitted_state import MendState
 from viewmend.models.mend_problem import (
+    SMALLER,
     check_room,
     make_geometry_settings,
     make_labelling,
@@ -77,6 +79,7 @@ class MendFitting(TwoStepClassifier):
     _input_device: str | None = None
     zero_row_evidence_: np.ndarray | None
 
+    @memory_errors_named("MendClassifier", SMALLER)
     def build_geometry(
         self, data: MultiViewData, labels: Labels
     ) -> tuple[np.ndarray, MendGeometry]:
@@ -87,7 +90,8 @@ class MendFitting(TwoStepClassifier):
         settings = make_geometry_settings(self)
         order = canonical_order(data.views, data.observed, labels.codes)
         graph = rows_to_draw(data, labels.codes, order, self.graph_samples)
-        check_room(self, data.observed, data.observed[order[graph]], settings)
+        device = check_device(self.device, self._input_device)
+        check_room(self, data, order[graph], settings, device)
         tell_components(data)
         sample = self._geometry_of(data, order[graph], settings)
         if len(graph) == len(order):
@@ -115,6 +119,7 @@ class MendFitting(TwoStepClassifier):
         with limited_threads(self.n_jobs):
             self._fit_blocks(X, y, mask)
 
+    @memory_errors_named("MendClassifier", SMALLER)
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
         order, ordered = geometry
         settings, inverse_order = make_settings(self), np.argsort(order)
@@ -244,10 +249,16 @@ def cross_fitted_scores(
     codes = np.where(Y.any(axis=1), np.argmax(Y, axis=1), -1)
     if Y.sum(axis=0).max() < 2:
         return np.empty((0, Y.shape[1])), np.empty(0, dtype=np.int64)
-    folds = label_folds(codes, np.arange(len(codes)), N_FOLDS)
+    folds = enough_folds(label_folds(codes, np.arange(len(codes)), N_FOLDS))
     scores = []
     with serial_blas():
         for turn, fold in enumerate(folds):
             tell(f"calibration {turn + 1} of {len(folds)}", turn, len(folds))
             scores.append(to_numpy(scores_without(fold, samples, labelling, settings)))
     return np.concatenate(scores).astype(np.float64), codes[np.concatenate(folds)]
+
+
+def enough_folds(folds: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The first folds that hold out `ENOUGH_LABELS` labels together, or all of them."""
+    n_before = np.cumsum([0, *map(len, folds)])[:-1]
+    return [fold for fold, n in zip(folds, n_before, strict=True) if n < ENOUGH_LABELS]

@@ -9,9 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import issparse
 
+from viewmend.backend.torch_nearest import BLOCK_PRODUCTS
 from viewmend.core.mend.components import MOST
 from viewmend.core.mend.geometry import GeometrySettings, NeighbourRule, ToDevice
+from viewmend.core.mend.kernel_features import LARGE_PIECE, N_PARTS
 from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.loo_ridge import RIDGES
 from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.core.mend.stage import MendSettings
 from viewmend.data.container import MultiViewData
@@ -20,6 +23,9 @@ from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.memory import check_memory
 from viewmend.protocols import ClassPrior, Seed
+
+# What to do where the memory does not suffice.
+SMALLER = "lower n_landmarks or n_neighbors, or set graph_samples"
 
 
 class MendParameters(Protocol):
@@ -72,27 +78,55 @@ def make_geometry_settings(parameters: MendParameters) -> GeometrySettings:
 
 
 def check_room(
-    model: MendParameters, observed: np.ndarray, in_graph: np.ndarray, settings: GeometrySettings
+    model: MendParameters,
+    data: MultiViewData,
+    graph: np.ndarray,
+    settings: GeometrySettings,
+    device: str | None,
 ) -> None:
-    """Refuse a geometry whose kernels and neighbours would fill the memory.
+    """Refuse a fit that would fill the memory of the machine, or of the GPU that it is to run on.
 
-    ``observed`` (n_samples, n_views) is of all samples, ``in_graph`` of those of the graph.
+    ``graph`` (n_graph,) are the samples of the graph.
     """
-    n_rows, n_graph = (each.sum(axis=0).astype(float) for each in (observed, in_graph))
-    landmarks = np.minimum(settings.n_landmarks, n_graph)
-    near = np.minimum(settings.most_neighbours + 2, n_graph)
-    # Of float32 the kernel, the features and a step between them; of float64 matrices of landmarks.
-    kernels = np.sum(4 * 3 * n_graph * landmarks + 8 * 4 * landmarks**2)
-    # Outside the graph, the features, which are fewer, and a copy of them.
-    kernels += np.sum(4 * (n_rows - n_graph) * landmarks)
-    # An index of four bytes and a distance of eight, in every representation.
-    neighbours = len(settings.representations) * np.sum(12 * n_rows * near)
+    need = memory_needed(data, graph, settings)
+    if device is not None:
+        need += _block_buffers(data, settings)
     what = (
-        f"for kernels of {n_rows.max():.0f} samples at {landmarks.max():.0f} landmarks and "
-        f"{near.max():.0f} neighbours each"
+        f"for kernels of {data.observed.sum(axis=0).max()} samples at "
+        f"{min(settings.n_landmarks, len(graph))} landmarks and "
+        f"{min(settings.most_neighbours + 1, len(graph))} neighbours each"
     )
-    needed, who = kernels + neighbours, type(model).__name__
-    check_memory(needed, who, what, "lower n_landmarks or n_neighbors, or set graph_samples")
+    check_memory(need, type(model).__name__, what, SMALLER, device)
+
+
+def memory_needed(data: MultiViewData, graph: np.ndarray, settings: GeometrySettings) -> float:
+    """Bytes that a fit takes at its peak, besides the views as they are given."""
+    n_rows, n_graph = data.observed.sum(axis=0), data.observed[graph].sum(axis=0)
+    width = np.array([MOST if issparse(X) else X.shape[1] for X in data.views], dtype=float)
+    m = np.minimum(settings.n_landmarks, n_graph).astype(float)
+    n_maps = len(settings.representations)
+    n_edges = n_maps * np.minimum(settings.most_neighbours + 1, n_graph)
+    # Kept of a row: itself, its features and leverages of float32; neighbours with their distances,
+    # and as edges with weights and places.
+    kept = 8 * width + 4 * (m + len(RIDGES)) + 24 * n_edges
+    # While a view is worked on: rows in all representations, in one of them for the search; the
+    # kernel of the rows; Gram matrices of float64 in as many parts as threads may fill.
+    work = 4 * n_graph * ((n_maps + 1) * width + m) + 8 * (N_PARTS + 5) * m**2
+    # Graphs, on a pattern with a place for every other edge: copies of it when it is found, and
+    # when it is put into the order of the samples.
+    graphs = 30 * np.sum(n_graph * n_edges)
+    again = 0 if len(graph) == len(data.observed) else np.sum(8 * width * n_graph)
+    return float(np.sum(n_rows * kept) + again + max(work.max(), graphs))
+
+
+def _block_buffers(data: MultiViewData, settings: GeometrySettings) -> float:
+    """Bytes that PyTorch works on at a time; with NumPy they fit into the caches.
+
+    Products of the search, and rows or their kernels in float64 with two steps between them.
+    """
+    n_rows = float(data.observed.sum(axis=0).max())
+    width = max(settings.n_landmarks, *(X.shape[1] for X in data.views))
+    return 4 * min(BLOCK_PRODUCTS, n_rows**2) + 3 * 8 * min(LARGE_PIECE, n_rows * width)
 
 
 def tell_components(data: MultiViewData) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from viewmend.backend.namespace import Array, array_namespace, is_numpy
+from viewmend.backend.numba_representations import scaled_rows
 from viewmend.backend.threads import for_each, row_blocks, serial_blas
 from viewmend.core.common.content_order import bottom_rows
 from viewmend.core.common.rows import Column, Rows, Sums
@@ -65,6 +66,13 @@ FIRST: dict[str, Callable[[Array], Array]] = {
     "root": signed_root,
     "unit root": lambda X: unit_rows(_double(signed_root(X))),
 }
+# Whether each takes signed roots, and scales rows to unit length: for the compiled version.
+FIRST_STEPS = {
+    "as given": (False, False),
+    "unit": (False, True),
+    "root": (True, False),
+    "unit root": (True, True),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +92,9 @@ class Representation:
     def __call__(self, X: Array) -> Array:
         """Rows (n_rows, n_components) of float32."""
         xp = array_namespace(X)
+        if is_numpy(xp) and self.linear.ndim < 2:
+            first = FIRST_STEPS[self.first]
+            return scaled_rows(X, first, (self.centre, self.linear), FARTHEST, self.unit)
         width = self.linear.shape[1] if self.linear.ndim == 2 else X.shape[1]
         mapped = xp.empty((X.shape[0], width), dtype=xp.float32, device=X.device)
 
