@@ -26,7 +26,7 @@ from viewmend.core.mend.geometry import (
 )
 from viewmend.core.mend.homophily import Guide, guide_union, row_sums
 from viewmend.core.mend.joining import JoinedRows, guided, spread_to, stacked
-from viewmend.core.mend.kernel_features import mean_kernel
+from viewmend.core.mend.kernel_features import linear_map, mean_kernel
 from viewmend.core.mend.loo_ridge import RidgeFit
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.samples import (
@@ -57,8 +57,8 @@ class ViewRegression:
 
     def predict(self, kernel: Array) -> Array:
         """Scores (n_new, n_classes) of rows with kernels (n_new, n_landmarks)."""
-        centred = kernel - beside(self.centre, kernel)
-        return centred @ beside(self.coefficients, kernel) + beside(self.intercept, kernel)
+        scores = linear_map(kernel, self.centre, self.coefficients)
+        return scores + beside(self.intercept, kernel)
 
 
 @dataclass(frozen=True, eq=False)
