@@ -165,7 +165,7 @@ class MendFitting(TwoStepClassifier):
         problem = MendProblem(geometry, labelling.Y, labelling.prior, labelling.trust)
         start: Any = starting_point(callbacks, problem)
         if start is not None:
-            start = start.converted(mover_to(torch_device(geometry.observed)))
+            start = start.on_device(mover_to(torch_device(geometry.observed)))
         with serial_blas():
             return mend(samples, labelling, settings, callbacks, start)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from viewmend.core.common.records import converted
 
@@ -21,6 +22,7 @@ class Tree:
     leaves: tuple[Leaf, ...]
     by_name: Mapping[str, np.ndarray]
     several: list
+    matrix: csr_array
     rule: type
     none: None = None
 
@@ -30,6 +32,7 @@ TREE = Tree(
     (Leaf(np.arange(3.0), 2.0), Leaf(np.zeros((2, 0)), 3.0)),
     {"a": np.ones(2), "b": np.array(5)},
     [np.arange(4), "word", 7],
+    csr_array(np.eye(3)),
     Leaf,
 )
 
@@ -59,6 +62,7 @@ def test_every_array_is_converted_and_all_else_stays():
     assert [leaf.scale for leaf in found.leaves] == [2.0, 3.0]
     assert list(found.by_name) == ["a", "b"]
     assert type(found.several) is list
+    assert found.matrix is TREE.matrix
     # The record itself is left as it was.
     np.testing.assert_array_equal(TREE.by_name["a"], 1)
 

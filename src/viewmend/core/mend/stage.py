@@ -13,7 +13,7 @@ from viewmend.core.common.records import converted
 from viewmend.core.common.rows import Column
 from viewmend.core.graphs.graph import Graph, GraphUnion
 from viewmend.core.mend.evidence import Evidence
-from viewmend.core.mend.geometry import NeighbourRule
+from viewmend.core.mend.geometry import NeighbourRule, ToDevice
 from viewmend.core.mend.homophily import Guide, guide_edges, homophily_weights
 
 
@@ -191,6 +191,32 @@ class MendProgress:
     def converted(self, convert: Callable[[Any], Any]) -> MendProgress:
         """The same with arrays of another library, by a function of one array."""
         return replace(self, state=converted(self.state, convert))
+
+    def on_device(self, to_device: ToDevice) -> MendProgress:
+        """The same with all that has a row per sample copied to a device."""
+        state, graph = self.state, self.state.graph
+        moved = {name: to_device(getattr(state, name)) for name in ("P", "classes", "F")}
+        return replace(
+            self,
+            state=replace(
+                state,
+                **moved,
+                graph=replace(
+                    graph,
+                    trusted=converted(graph.trusted, to_device),
+                    consensus=converted(graph.consensus, to_device),
+                    evidence=_evidence_on_device(graph.evidence, to_device),
+                ),
+                guide=converted(state.guide, to_device),
+            ),
+        )
+
+
+def _evidence_on_device(evidence: Evidence | None, to_device: ToDevice) -> Evidence | None:
+    """Scores and shares are moved; regressions and Gaussians are small and stay on the host."""
+    if evidence is None:
+        return None
+    return replace(evidence, P=to_device(evidence.P), Z=to_device(evidence.Z))
 
 
 @dataclass(frozen=True, eq=False)
