@@ -88,7 +88,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Fit AGF-TI over the workers of this Dask scheduler; local starts processes here.",
+            help="Fit over the workers of this Dask scheduler; local starts processes here.",
             show_default=False,
         ),
     ] = None,

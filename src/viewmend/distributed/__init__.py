@@ -1,7 +1,8 @@
-"""AGF-TI on Dask: fits out of core and over workers, and lazy predictions.
+"""Mend and AGF-TI on Dask: fits out of core and over workers, and lazy predictions.
 
-`AGFTIClassifier.fit` comes here by itself where its views are Dask collections; what it costs is in
-``docs/distributed.md``. `blocks` holds the tasks of the workers, `solver` what the client does.
+``fit`` comes here by itself where its views are Dask collections; what it costs is in
+``docs/distributed.md``. Of AGF-TI, `blocks` holds the tasks of the workers and `solver` what the
+client does; the recipe of Mend is that of `viewmend.core.mend`, over the blocks of `mend_blocks`.
 """
 
 from viewmend.distributed.callbacks import BlockCheckpoint, LogBlocks

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from viewmend.backend.namespace import Array, array_namespace, is_torch
+from viewmend.core.graphs.cells import Cells
 from viewmend.core.graphs.exact import Neighbours as Neighbours
 from viewmend.core.graphs.exact import nearest_rows as nearest_rows
 from viewmend.core.graphs.newcomers import search_new
-from viewmend.core.graphs.points import search_among_points, search_points
+from viewmend.core.graphs.points import point_cells, search_among_points, search_points
 from viewmend.core.graphs.proposals import Pivot as Pivot
 from viewmend.core.graphs.proposals import prepare_pivot as prepare_pivot
 from viewmend.core.graphs.proposals import search_from
@@ -58,7 +61,26 @@ def nearest_points(points: Array, k: int, queries: Array | None = None) -> Neigh
         return nearest_rows(points, k, queries=queries)
     if queries is None:
         return search_points(points, k)
-    return search_among_points(points, k, queries)
+    return search_among_points(points, k, queries, point_cells(points, k))
+
+
+@dataclass(frozen=True, eq=False)
+class PointIndex:
+    """Points (n_points, n_columns) that queries are looked up among again and again."""
+
+    points: Array
+    k: int
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return point_cells(self.points, self.k)
+
+    def nearest(self, queries: Array) -> Neighbours:
+        """As `nearest_points`, with the ``k`` of this index."""
+        points, k = self.points, self.k
+        if is_torch(array_namespace(points)) or _are_few(len(points), k):
+            return nearest_points(points, k, queries)
+        return search_among_points(points, k, queries, self._cells)
 
 
 def nearest_of_new(

@@ -18,7 +18,7 @@ from viewmend.core.graphs.proposals import prepare_pivot, search_from
 
 # Points per leaf at most, and leaves whose points are compared.
 LEAF = 32
-PROBES = 48
+PROBES = 32
 # Neighbours beyond k that are kept until distances are exact.
 SPARE = 2
 # Columns up to which leaves are searched.
@@ -47,12 +47,19 @@ def search_points(points: np.ndarray, k: int) -> Neighbours:
     return _measured(P, P, own, k)
 
 
-def search_among_points(points: np.ndarray, k: int, queries: np.ndarray) -> Neighbours:
+def point_cells(points: np.ndarray, k: int) -> Cells:
+    """Cells of the points, for `search_among_points` with up to ``k`` neighbours."""
+    P = np.ascontiguousarray(points, dtype=np.float32)
+    narrow = P.shape[1] <= LEAF_COLUMNS
+    return cells_of_leaves(P, max(LEAF, k)) if narrow else cells_around_centres(P)
+
+
+def search_among_points(
+    points: np.ndarray, k: int, queries: np.ndarray, cells: Cells
+) -> Neighbours:
     """The ``k`` nearest points in the cells nearest to each query, whatever the other queries."""
     P = np.ascontiguousarray(points, dtype=np.float32)
     Q = np.ascontiguousarray(queries, dtype=np.float32)
-    narrow = P.shape[1] <= LEAF_COLUMNS
-    cells = cells_of_leaves(P, max(LEAF, k)) if narrow else cells_around_centres(P)
     return _measured(Q, P, cells.order[nearest_in_cells(Q, P[cells.order], cells, PROBES, k)], k)
 
 

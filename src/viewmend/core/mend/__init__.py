@@ -25,6 +25,7 @@ Modules in reading order:
 `kernel_features`    features of a view for regression, by Nyström's method
 `loo_ridge`          ridge regression that predicts every sample without itself
 `view_gaussian`      scores of all views as one Gaussian per class
+`outside`            features and neighbours of rows outside the graph
 `joining`            what rows outside the graph receive from it
 `induction`          scores of new samples
 `held_out`           scores of labelled samples without their label, for calibration

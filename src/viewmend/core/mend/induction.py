@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.sparse import csr_array
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.common.small_sums import beside
 from viewmend.core.graphs.graph import Edges, edges_of
-from viewmend.core.graphs.nearest import nearest_of_new, nearest_points
+from viewmend.core.graphs.nearest import PointIndex, nearest_of_new
 from viewmend.core.mend.components import SparseComponents, as_dense_rows
 from viewmend.core.mend.evidence import combine, evidence_shares, hellinger_points
 from viewmend.core.mend.explanation import view_degrees
@@ -25,7 +26,7 @@ from viewmend.core.mend.geometry import (
 )
 from viewmend.core.mend.homophily import Guide, guide_union, row_sums
 from viewmend.core.mend.joining import JoinedRows, guided, spread_to, stacked
-from viewmend.core.mend.kernel_features import mean_kernel
+from viewmend.core.mend.kernel_features import linear_map, mean_kernel
 from viewmend.core.mend.loo_ridge import RidgeFit
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.samples import (
@@ -56,8 +57,8 @@ class ViewRegression:
 
     def predict(self, kernel: Array) -> Array:
         """Scores (n_new, n_classes) of rows with kernels (n_new, n_landmarks)."""
-        centred = kernel - beside(self.centre, kernel)
-        return centred @ beside(self.coefficients, kernel) + beside(self.intercept, kernel)
+        scores = linear_map(kernel, self.centre, self.coefficients)
+        return scores + beside(self.intercept, kernel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,16 @@ class FittedEvidence:
     P: np.ndarray
     gaussian: ViewGaussian
     consensus_scale: float
+
+    @cached_property
+    def _indices(self) -> dict[int, PointIndex]:
+        return {}
+
+    def index(self, k: int) -> PointIndex:
+        """What finds the samples of most similar evidence, made when it is first asked for."""
+        if k not in self._indices:
+            self._indices[k] = PointIndex(hellinger_points(self.P), k)
+        return self._indices[k]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +249,11 @@ def new_evidence(views: Sequence[FittedView], evidence: FittedEvidence, new: New
 def join_by_evidence(fit: MendInduction, joined: JoinedRows, evidence: Array) -> JoinedRows:
     """Add edges to the samples of fit with the most similar evidence (n_samples, n_classes)."""
     assert fit.evidence is not None, "asked for where there is evidence"
-    points, k = hellinger_points(fit.evidence.P), fit.settings.neighbours(*fit.evidence.P.shape)
-    near = nearest_points(points, k + 1, queries=hellinger_points(evidence))
-    xp = array_namespace(points)
-    rows = xp.arange(joined.n_rows, device=points.device)
+    k = fit.settings.neighbours(*fit.evidence.P.shape)
+    # One more than k: the weights are relative to the distance of the next neighbour.
+    near = fit.evidence.index(k + 1).nearest(hellinger_points(evidence))
+    xp = array_namespace(evidence)
+    rows = xp.arange(joined.n_rows, device=evidence.device)
     return joined.with_edges(edges_of(near, k), rows, fit.evidence.consensus_scale)
 
 

@@ -65,7 +65,7 @@ class KernelMap:
 
     def features(self, K: Array) -> Array:
         """Features (n_rows, n_features) of rows with kernels ``K`` (n_rows, n_landmarks)."""
-        return (K - beside(self.centre, K)) @ beside(self.linear, K)
+        return linear_map(K, self.centre, self.linear)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +146,17 @@ def mean_kernel(points: Points, landmarks: Points, scales: Mapping[str, float]) 
 
     for_each(work, _parts(K), xp)
     return K
+
+
+def linear_map(K: Array, centre: Array, linear: Array) -> Array:
+    """``(K - centre) linear``, of the type of the kernels ``K`` (n_rows, n_landmarks).
+
+    Multiplied in double precision: on axes of little variance, which small ridges let count,
+    ``linear`` has large entries that nearly cancel.
+    """
+    xp = array_namespace(K)
+    centre, linear = (xp.asarray(A, dtype=xp.float64, device=K.device) for A in (centre, linear))
+    return xp.astype((xp.astype(K, xp.float64) - centre) @ linear, K.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,10 +260,10 @@ def feature_rows(K: Array, kernel: KernelMap) -> Features:
     xp = array_namespace(K)
     Phi = xp.empty((K.shape[0], len(kernel.spectrum)), dtype=K.dtype, device=K.device)
     leverages = xp.empty((K.shape[0], len(RIDGES)), dtype=K.dtype, device=K.device)
-    centre, linear = beside(kernel.centre, K), beside(kernel.linear, K)
+    centre, linear = (xp.asarray(A, device=K.device) for A in (kernel.centre, kernel.linear))
 
     def work(part: slice) -> None:
-        Phi[part] = (K[part] - centre) @ linear
+        Phi[part] = linear_map(K[part], centre, linear)
         leverages[part] = leverages_of(Phi[part], kernel.spectrum, kernel.n_rows)
 
     for_each(work, _parts(K), xp)

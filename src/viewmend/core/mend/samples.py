@@ -14,6 +14,7 @@ import numpy as np
 
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.common.rows import Column, Rows, Task
+from viewmend.core.common.small_sums import beside
 from viewmend.core.graphs.graph import Edges, GraphUnion, edges_of, symmetric_graph
 from viewmend.core.graphs.nearest import nearest_points
 from viewmend.core.graphs.spreading import reached_by_labels
@@ -179,9 +180,9 @@ def column_mass(soft: Array, _shared: None) -> dict[str, Array]:
 
 def scaled_columns(soft: Array, mass: Array) -> Array:
     """Task: soft labels over the sums of their columns; columns of zeros stay zero."""
-    xp = array_namespace(soft)
+    xp, mass = array_namespace(soft), beside(mass, soft)
     some = mass > 0
-    return xp.where(some, soft / xp.astype(xp.where(some, mass, 1.0), soft.dtype), 0.0)
+    return xp.where(some, soft / xp.where(some, mass, 1.0), 0.0)
 
 
 def change(samples: MendSamples, before: Column | None, classes: Column) -> float:

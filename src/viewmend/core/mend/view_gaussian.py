@@ -182,17 +182,20 @@ def _class_means(scores: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def _discriminant(gaussian: ViewGaussian, views: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``D`` (n_views * n_classes, n_classes) and ``d`` (n_classes,): log shares are ``z D + d``.
 
-    For class ``c`` of mean ``m_c`` that is ``<z - m_c / 2, C^{-1} m_c>`` plus the log prior, with
-    the covariance ``C`` of the ``views`` that are there; ``|z|^2`` is the same for all classes.
+    For class ``c`` of mean ``m_c`` that is ``<z - (m_c + m) / 2, C^{-1} (m_c - m)>`` plus the log
+    prior, with the covariance ``C`` of the ``views`` that are there and the mean ``m`` of all
+    classes: what is left out is the same for all classes. It would be large, because scores of a
+    view sum to one, which ``C`` has learned, and in single precision it would hide the rest.
     """
     n_classes, width = gaussian.means.shape
     columns = np.flatnonzero(np.repeat(views, width // len(views)))
     values, vectors = scipy.linalg.eigh(gaussian.covariance[np.ix_(columns, columns)])
     means = gaussian.means[:, columns]
-    solved = (means @ vectors / np.maximum(values, gaussian.floor)) @ vectors.T
+    middle = means.mean(axis=0)
+    solved = ((means - middle) @ vectors / np.maximum(values, gaussian.floor)) @ vectors.T
     directions = np.zeros((width, n_classes))
     directions[columns] = solved.T
-    return directions, np.log(gaussian.prior) - np.einsum("ck,ck->c", means, solved) / 2
+    return directions, np.log(gaussian.prior) - np.einsum("ck,ck->c", means + middle, solved) / 2
 
 
 def _codes(observed: Array) -> Array:
