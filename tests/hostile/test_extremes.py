@@ -5,6 +5,7 @@ import pytest
 
 from viewmend import MendClassifier
 from viewmend.core.mend.evidence import combine
+from viewmend.exceptions import TooLargeError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "error::RuntimeWarning")
 RNG = np.random.default_rng(0)
@@ -82,3 +83,9 @@ def test_where_graph_and_evidence_rule_each_other_out_the_graph_has_its_say():
     evidence = np.array([[0.0, 1.0], [0.2, 0.8], [0.0, 1.0]], dtype=np.float32)
     found = combine(P, evidence, np.array([0.5, 0.5]), 1.0)
     np.testing.assert_allclose(found, [[1, 0], [0.2, 0.8], [0, 1]], rtol=1e-6)
+
+
+def test_more_edges_than_four_bytes_can_count_are_refused(monkeypatch):
+    monkeypatch.setattr("viewmend.core.graphs.graph.MOST_PLACES", 1000)
+    with pytest.raises(TooLargeError, match=r"may have 1000 edges.*graph_samples"):
+        MendClassifier().fit(VIEWS, Y, MASK)
