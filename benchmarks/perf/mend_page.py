@@ -39,8 +39,8 @@ HEAD = """\
 
 ## How long will my fit take
 
-Seconds and memory of `MendClassifier` with its defaults. Half of the views are missing, and 1 % of
-the samples have a label.
+Seconds and memory of `MendClassifier()`. Half of the views are missing, and 1 % of the samples have
+a label.
 """
 
 TABLE_NOTE = """\
@@ -52,7 +52,8 @@ nearest rows in each view that compares all pairs of observed rows. *x LabelSpre
 scikit-learn's `LabelSpreading(kernel="knn")` on the views side by side, with column means for what
 is missing; in brackets its accuracy. Both were measured in the same run on the same machine. A dash
 says that they take more than a minute or were not run. On Dask three in ten rows are missing, and
-20 000 samples are in the graphs unless another number is given.
+20 000 samples are in the graphs unless another number is given. Dask and fits of a million samples
+have `dtype="float32"`, and are otherwise fits by default.
 """
 
 GROWTH_NOTE = """\
