@@ -68,8 +68,8 @@ docs: torch  ## the documentation in build/site, warnings being errors
 bench: $(STAMP)  ## speed at small sizes: figures, tables and pictures in build/bench
 	$(BIN)/python -m benchmarks.perf --set quick --out build/bench
 
-bench-full: $(STAMP)  ## speed at all sizes, which takes hours, and its page
-	$(BIN)/python -m benchmarks.perf --set full --out build/bench-full --page docs/benchmarks/speed.md
+bench-full: $(STAMP)  ## speed of AGF-TI at all sizes, which takes hours, and its page
+	$(BIN)/python -m benchmarks.perf --set full --out build/bench-full --page docs/benchmarks/agfti_speed.md
 
 clean:
 	rm -rf $(VENV) $(FLOORS) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -4,7 +4,8 @@
     python benchmarks/mend_out_of_core.py killed --samples 2000000
     python benchmarks/mend_out_of_core.py samples --data mnist70k_3view.npz --sizes 5000 20000
 
-Prints Markdown tables. Clusters are local, of two processes with one thread each.
+Prints Markdown tables. Clusters are local, of two processes with one thread each. ``growth --out
+DIR`` also writes a record for the speed page, see `perf.mend_page`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import dask.array as da
 import numpy as np
 from dask import delayed
 from out_of_core import MEBIBYTE, Passes, Peak, cluster, few_labels
+from perf.records import Record, machine, save
 
 from distributed import Client
 from viewmend import MendClassifier
@@ -118,6 +120,7 @@ def growth(args: argparse.Namespace) -> None:
         "| samples | blocks | s | CPU s | peak MiB, both | peak MiB, one | MiB sent | MiB spilled |"
     )
     print("|---|---|---|---|---|---|---|---|")
+    facts, rows = machine("dask"), []
     for n_samples in args.sizes:
         with written_views(n_samples, args.chunk) as (paths, y), cluster(2, args.memory) as client:
             found = fit_measured(client, paths, y, args)
@@ -128,6 +131,33 @@ def growth(args: argparse.Namespace) -> None:
             flush=True,
         )
         tell_passes(found)
+        rows.append(recorded_row(n_samples, found))
+        save(Record("mend", facts, recorded_settings(args), rows), args)
+
+
+def recorded_row(n_samples: int, found: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a fit as `perf.mend` writes them."""
+    return {
+        "family": "samples",
+        "source": "generated",
+        "n_samples": n_samples,
+        "columns": [N_FEATURES] * 2,
+        "n_classes": N_CLASSES,
+        "dtype": "float32",
+        "fit": {
+            "seconds": found["seconds"],
+            "stages": {},
+            "passes": dict(found["passes"].seconds),
+            "peak_bytes": int(found["together"] * MEBIBYTE),
+            "accuracy": float(found["accuracy"]),
+        },
+    }
+
+
+def recorded_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """What decides the figures."""
+    names = ("chunk", "rounds", "graph_samples", "memory")
+    return {"device": "dask", "workers": 2, **{name: getattr(args, name) for name in names}}
 
 
 def tell_passes(found: dict[str, Any]) -> None:
@@ -178,6 +208,8 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     one = commands.add_parser("growth", help=growth.__doc__)
     one.add_argument("--sizes", type=int, nargs="+", default=[250_000, 1_000_000, 2_000_000])
+    one.add_argument("--out", type=Path, help="folder for a JSON file of the figures")
+    one.add_argument("--name", help="name of that file, if not mend-dask")
     one.set_defaults(run=growth)
     two = commands.add_parser("killed", help=killed.__doc__)
     two.add_argument("--samples", type=int, default=2_000_000)

@@ -53,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--only", nargs="+", choices=FAMILIES, default=list(FAMILIES[:4]))
     found.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), help="of MNIST")
     found.add_argument("--scale", type=float, default=1.0, help="multiplies numbers of samples")
+    found.add_argument("--sides", nargs="*", choices=SIDES, default=SIDES, help="to compare with")
     found.add_argument("--limit", type=float, default=60.0, help="seconds of what is compared")
     found.add_argument("--fit-limit", type=float, default=7200.0, help="seconds of one process")
     found.add_argument("--graph-samples", type=int, help="the parameter of the classifier")
@@ -86,10 +87,10 @@ def case_row(
 ) -> dict[str, Any]:
     """A fit, and what it is compared with; ``before`` tells what cannot end in time."""
     row = {**asdict(case), "fit": apart("fit", case, args, args.fit_limit)}
-    for side in SIDES:
+    for side in args.sides:
         guess = expected(side, case, before)
         if guess is not None and guess > 2 * args.limit:
-            row[side] = {"error": f"would take about {guess:.0f} s"}
+            row[side] = {"beyond": guess, "error": f"would take about {guess:.0f} s"}
         else:
             row[side] = apart(side, case, args, args.limit + SETTING_UP)
     return row
@@ -97,7 +98,8 @@ def case_row(
 
 def expected(side: str, case: Case, before: Sequence[Mapping[str, Any]]) -> float | None:
     """Seconds from those of the largest smaller case, as pairs times columns; None if unknown."""
-    known = [row for row in before if row["n_samples"] < case.n_samples and "seconds" in row[side]]
+    smaller = [row for row in before if row["n_samples"] < case.n_samples]
+    known = [row for row in smaller if "seconds" in row[side]]
     if not known:
         return None
     last = max(known, key=lambda row: row["n_samples"])
@@ -108,7 +110,7 @@ def expected(side: str, case: Case, before: Sequence[Mapping[str, Any]]) -> floa
 def apart(
     measure: str, case: Case | None, args: argparse.Namespace, limit: float
 ) -> dict[str, Any]:
-    """What a measure finds in a process of its own, or its ``error``."""
+    """What a measure finds in a process of its own, or its ``error``; ``beyond`` if too slow."""
     package = (__spec__.parent if __spec__ else None) or "benchmarks.perf"
     command = [sys.executable, "-m", f"{package}.mend", "--measure", measure]
     if case is not None:
@@ -116,21 +118,23 @@ def apart(
     for name in ("device", "repeats", "data", "scale", "new", "graph_samples", "threads"):
         if (value := getattr(args, name)) is not None:
             command += [f"--{name.replace('_', '-')}", str(value)]
-    threads = dict.fromkeys(THREADS, str(args.threads))
+    # Found wherever this script was started from, as the library is.
+    paths = [os.environ.get("PYTHONPATH", ""), str(Path(__file__).parents[len(package.split("."))])]
+    told = {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
     try:
         done = subprocess.run(
             command,
-            env={**os.environ, **threads},
+            env={**os.environ, **told, **dict.fromkeys(THREADS, str(args.threads))},
             capture_output=True,
             text=True,
             timeout=limit,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return {"error": f"took more than {limit:.0f} s"}
+        return {"beyond": limit, "error": f"took more than {limit:.0f} s"}
     if done.returncode:
-        told = done.stderr.strip().splitlines() or [f"ended with code {done.returncode}"]
-        return {"error": told[-1]}
+        reasons = done.stderr.strip().splitlines() or [f"ended with code {done.returncode}"]
+        return {"error": reasons[-1]}
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -162,7 +166,7 @@ def cells(row: Mapping[str, Any]) -> Iterator[str]:
         yield f"{fit['predict_seconds']:.3g} ({fit['n_new']})"
         yield f"{100 * fit['accuracy']:.1f} %"
     for side in SIDES:
-        found = row[side]
+        found = row.get(side, {"error": ""})
         yield f"{found['seconds']:.3g}" if "seconds" in found else found["error"]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from viewmend.datasets import Task, hide, load_npz
 
-__all__ = ["FAMILIES", "Case", "cases_of", "drawn", "hidden", "warm_up_cases"]
+__all__ = ["FAMILIES", "Case", "cases_of", "columns_text", "drawn", "hidden", "warm_up_cases"]
 
 MISSING_RATE = 0.5
 LABEL_RATE = 0.01
@@ -90,6 +90,12 @@ def _all_cases(sizes: Sequence[int]) -> Iterator[Case]:
         yield Case("classes", "generated", GENERATED, (64,) * 3, n_classes)
     yield Case("million", "generated", MILLION, (64,) * 3, dtype="float32")
     yield Case("million-mnist", "mnist", MILLION, MNIST_COLUMNS, dtype="float32")
+
+
+def columns_text(columns: Sequence[int]) -> str:
+    """Columns of the views, told as a product where all are alike."""
+    alike = len(set(columns)) == 1
+    return f"{len(columns)} x {columns[0]}" if alike else " + ".join(map(str, columns))
 
 
 def warm_up_cases(case: Case, scale: float = 1.0) -> list[Case]:

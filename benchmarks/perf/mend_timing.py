@@ -51,7 +51,10 @@ class StageClock:
 
     def __init__(self, device: str) -> None:
         self.seconds: Counter[str] = Counter()
-        self._device, self._stage, self._since = device, "input", time.perf_counter()
+        self._device, self._stage, self._since = device, "input", 0.0
+
+    def on_fit_begin(self, _fit: Any) -> None:
+        self._since = time.perf_counter()
 
     def on_stage(self, name: str, _done: int, _total: int | None) -> None:
         self._count(self._stage)

@@ -1,6 +1,6 @@
-"""The speed page: Markdown tables and pictures from a folder of JSON files.
+"""The speed page of AGF-TI: Markdown tables and pictures from a folder of JSON files.
 
-python -m benchmarks.perf.page --data DIR --out docs/benchmarks/speed.md
+python -m benchmarks.perf.page --data DIR --out docs/benchmarks/agfti_speed.md
 
 Pictures land beside the page. Files of one script, precision and machine share a table.
 """
@@ -20,13 +20,13 @@ from . import gpu, growth, hardware, pictures, rounds, tnn, whole_fit
 from .records import Record, line, read, titles
 from .transcription import LINE_SEARCHES
 
-__all__ = ["Group", "grouped", "main", "page"]
+__all__ = ["Group", "grouped", "machine_text", "main", "page"]
 
 Row = Mapping[str, Any]
 Picture = tuple[str, Callable[[Path], None]]
 
 HEAD = """\
-# Speed
+# Speed of AGF-TI
 
 Made by `python -m benchmarks.perf.page` from runs of the scripts in `benchmarks/perf`, each of
 which says in its head what it measures. Ratios were measured in one run on one machine, and are
@@ -126,7 +126,11 @@ def page(groups: Sequence[Group], folder: Path) -> str:
     parts = [HEAD]
     seen: list[str] = []
     for group in groups:
-        parts += [f"## {_title(group)}\n", NOTES[group.benchmark] + "\n", _machine(group) + "\n"]
+        parts += [
+            f"## {_title(group)}\n",
+            NOTES[group.benchmark] + "\n",
+            machine_text(group) + "\n",
+        ]
         parts += [f"{table}\n" for table in TABLES[group.benchmark](group)]
         seen.append(group.slug)
         # The same script ran on several machines.
@@ -141,7 +145,7 @@ def _title(group: Group) -> str:
     return ", ".join(mark for mark in marks if mark)
 
 
-def _machine(group: Group) -> str:
+def machine_text(group: Group) -> str:
     """One sentence about where the figures come from, and one about the settings that count."""
     record = group.records[0]
     machine, settings = record.machine, record.settings

@@ -14,7 +14,15 @@ from .growth import growth_ratio
 from .hardware import TENSOR_PASSES
 from .rounds import ratio
 
-__all__ = ["draw_fit", "draw_growth", "draw_hardware", "draw_ratios", "draw_shares", "draw_tnn"]
+__all__ = [
+    "draw_fit",
+    "draw_growth",
+    "draw_hardware",
+    "draw_ratios",
+    "draw_shares",
+    "draw_tnn",
+    "plain_ticks",
+]
 
 Row = Mapping[str, Any]
 
@@ -100,8 +108,8 @@ def draw_growth(rows: Sequence[Row], path: Path) -> None:
         right.set_ylabel("peak memory beyond the input, in Z")
         for ax in (left, right):
             ax.set_xlabel("samples")
-            _plain_ticks(ax.xaxis)
-        _plain_ticks(left.yaxis)
+            plain_ticks(ax.xaxis)
+        plain_ticks(left.yaxis)
         _save(figure, path)
 
 
@@ -130,7 +138,7 @@ def draw_tnn(rows: Sequence[Row], copy_rate: float, path: Path) -> None:
         ax.loglog(ends, times, ":", color=GREY, label="six passes as fast as a copy")
         ax.set_xlabel("millions of entries")
         for axis in (ax.xaxis, ax.yaxis):
-            _plain_ticks(axis)
+            plain_ticks(axis)
         ax.set_ylabel("seconds of a tensor step")
         ax.legend(frameon=False, fontsize=9)
         _save(figure, path)
@@ -175,7 +183,7 @@ def _name_rows(ax: Any, names: Sequence[str]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def _plain_ticks(axis: Any) -> None:
+def plain_ticks(axis: Any) -> None:
     """Numbers as they are spoken, 0.1 and 20000, at 1, 2 and 5 of every power of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 

@@ -167,7 +167,9 @@ def test_explanations_add_up_also_for_samples_set_apart(name):
     codes = np.searchsorted(model.classes_, told.labels)
     rivals = np.searchsorted(model.classes_, told.rivals)
     expected = np.log(shares[turn, codes]) - np.log(shares[turn, rivals])
-    np.testing.assert_allclose(told.log_odds.sum(axis=1), expected, rtol=1e-6, atol=1e-6)
+    # Mend's scores are of float32, and so are those that its reasons come from.
+    tolerance = 1e-3 if name == "mend" else 1e-6
+    np.testing.assert_allclose(told.log_odds.sum(axis=1), expected, rtol=1e-6, atol=tolerance)
     apart = [0, 1, 7, 50, 60, 93]
     assert not told.support[apart].any()
     assert not told.borrowed[apart].any()

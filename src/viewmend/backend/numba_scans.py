@@ -5,10 +5,12 @@ Rows are independent, so the result does not depend on the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from viewmend.backend.compiling import jit
-from viewmend.backend.threads import over_rows, parallel_map, row_blocks
+from viewmend.backend.threads import parallel_map, row_blocks
 
 __all__ = [
     "GOLDEN",
@@ -25,6 +27,8 @@ __all__ = [
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
+# Cells that a thread looks at between two questions for more.
+BLOCK = 1 << 19
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
@@ -35,32 +39,38 @@ def hash_rows(X: np.ndarray, salts: np.ndarray) -> np.ndarray:
     all NaN too.
     """
     out = np.empty(X.shape[0], dtype=np.uint64)
-    over_rows(_hash_rows, *X.shape, X, salts, out)
+    _over_rows(_hash_rows, X, salts, out)
     return out
 
 
 def count_missing_cells(X: np.ndarray) -> np.ndarray:
     """How many cells of every row of ``X`` (n_rows, n_features) are NaN, (n_rows,)."""
     out = np.empty(X.shape[0], dtype=np.int64)
-    over_rows(_count_missing_cells, *X.shape, X, out)
+    _over_rows(_count_missing_cells, X, out)
     return out
 
 
 def row_ends(X: np.ndarray) -> np.ndarray:
     """Smallest and largest cell (2, n_rows) of every row; NaN where all cells are."""
     out = np.empty((2, X.shape[0]), dtype=X.dtype)
-    over_rows(_row_ends, *X.shape, X, out)
+    _over_rows(_row_ends, X, out)
     return out
 
 
 def column_ends(X: np.ndarray) -> np.ndarray:
     """Smallest and largest cell (2, n_features) of every column; NaN where all cells are."""
-    blocks = row_blocks(*X.shape)
+    blocks = row_blocks(X.shape[0], X.shape[1], BLOCK)
     out = np.full((len(blocks), 2, X.shape[1]), np.nan, dtype=X.dtype)
     parallel_map(
         lambda job: _column_ends((job[1].start, job[1].stop), X, out[job[0]]), enumerate(blocks)
     )
     return np.stack([np.fmin.reduce(out[:, 0]), np.fmax.reduce(out[:, 1])])
+
+
+def _over_rows(kernel: Callable[..., None], X: np.ndarray, *arguments: np.ndarray) -> None:
+    """``kernel((start, stop), X, ...)`` on blocks of rows, on all available threads."""
+    blocks = row_blocks(X.shape[0], X.shape[1], BLOCK)
+    parallel_map(lambda rows: kernel((rows.start, rows.stop), X, *arguments), blocks)
 
 
 @jit()

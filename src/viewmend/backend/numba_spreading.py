@@ -13,8 +13,8 @@ from viewmend.backend.threads import over_rows, parallel_map, row_blocks
 
 __all__ = ["cg_direction", "cg_step", "column_dots", "energies", "group_sums"]
 
-# Rows of soft labels below this are as good as none.
-SMALLEST = np.float32(1e-30)
+# Labels that come from far arrive as numbers like this, and grow: no row is too small to wait for.
+SMALLEST = np.finfo(np.float32).smallest_subnormal
 
 
 def column_dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:

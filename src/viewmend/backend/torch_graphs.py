@@ -33,9 +33,6 @@ __all__ = [
     "weighted_places",
 ]
 
-# Rows of soft labels below this are as good as none.
-SMALLEST = 1e-30
-
 # Samples of the rows of a graph (n_rows,), indices and weights of its edges (n_rows, k).
 Triple = tuple[Array, Array, Array]
 
@@ -95,11 +92,12 @@ def group_sums(A: Array, groups: Array, n_groups: int) -> Array:
 def cg_step(X: Array, R: Array, P: Array, Q: Array, step: Array) -> Array:
     """``X += step P``, ``R -= step Q``; the largest change of a row relative to its size."""
     step = step.to(X.dtype)
+    torch = import_torch()
     move = step * P
     X += move
     R -= step * Q
-    size = X.abs().amax(dim=1).clamp(min=SMALLEST)
-    return (move.abs().amax(dim=1) / size).amax()
+    change, size = move.abs().amax(dim=1), X.abs().amax(dim=1)
+    return torch.where(change > 0, change / size, 0).amax()
 
 
 def cg_direction(

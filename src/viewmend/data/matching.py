@@ -74,7 +74,7 @@ def all_views(there: Mapping[str, Any], fit: ViewsOfFit) -> dict[str, Any]:
     n_samples = common_rows(dict(there))
     views = {}
     for name, columns in zip(fit.names, fit.n_features, strict=True):
-        views[name] = there.get(name, np.full((n_samples, columns), np.nan))
+        views[name] = there[name] if name in there else np.full((n_samples, columns), np.nan)
         if views[name].shape[1] != columns:
             msg = (
                 f"{view_title(name)} has {views[name].shape[1]} columns but had {columns} in fit; "

@@ -290,12 +290,12 @@ class MendClassifier(DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
     def _temperature(self, shares: np.ndarray, codes: np.ndarray) -> float:
         return proven_temperature(shares, codes)
 
-    @memory_errors_named("predict", "pass fewer samples at a time")
     def _score_new(self, data: MultiViewData, X: Any) -> np.ndarray:
         """One step of the recipe, with the samples of fit held as they are."""
         device, state = check_device(self.device, input_device(X)), self.fitted_state_
         to_device = mover_to(device)
-        with limited_threads(self.n_jobs):
+        remedy = "pass fewer samples at a time"
+        with limited_threads(self.n_jobs), memory_errors_named("predict", remedy):
             fit = kept_on(device, state.induction, partial(on_device, to_device=to_device))
             scores = induce_classes(fit, data.views, data.observed, to_device)
         return to_numpy(scores).astype(np.float64) * state.class_weights

@@ -79,7 +79,6 @@ class MendFitting(TwoStepClassifier):
     _input_device: str | None = None
     zero_row_evidence_: np.ndarray | None
 
-    @memory_errors_named("MendClassifier", SMALLER)
     def build_geometry(
         self, data: MultiViewData, labels: Labels
     ) -> tuple[np.ndarray, MendGeometry]:
@@ -114,12 +113,12 @@ class MendFitting(TwoStepClassifier):
 
     def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
         if not is_lazy(X):
-            super()._fit_views(X, y, mask)
+            with memory_errors_named("MendClassifier", SMALLER):
+                super()._fit_views(X, y, mask)
             return
         with limited_threads(self.n_jobs):
             self._fit_blocks(X, y, mask)
 
-    @memory_errors_named("MendClassifier", SMALLER)
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
         order, ordered = geometry
         settings, inverse_order = make_settings(self), np.argsort(order)

@@ -24,6 +24,13 @@ from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.memory import check_memory
 from viewmend.protocols import ClassPrior, Seed
 
+# Parameters are taken as these where they are beyond: float32 tells no difference. Other graphs, or
+# what guides edges, no longer count; the evidence decides alone; factors of edges overflow; labels
+# travel as far as there are paths; a kernel takes all rows for equal, or all for unlike.
+MOST_WEIGHT, MOST_POWER, MOST_LOG = 1e6, 1e4, 80.0
+FARTHEST_SPREADING = 1 - 1e-5
+KERNEL_WIDTHS = (1e-5, 1e4)
+
 # What to do where the memory does not suffice.
 SMALLER = "lower n_landmarks or n_neighbors, or set graph_samples"
 
@@ -54,15 +61,16 @@ def make_settings(parameters: MendParameters) -> MendSettings:
             f"{parameters.n_neighbors!r}; swap them"
         )
         raise InvalidParameterError(msg)
+    edge_floor = min(float(parameters.edge_floor), MOST_WEIGHT)
     return MendSettings(
         neighbours=NeighbourRule(fewest=int(fewest), most=int(most)),
-        spreading=float(parameters.spreading),
+        spreading=min(float(parameters.spreading), FARTHEST_SPREADING),
         homophily_power=float(parameters.homophily_power),
-        edge_floor=float(parameters.edge_floor),
-        edge_power=float(parameters.edge_power),
+        edge_floor=edge_floor,
+        edge_power=min(float(parameters.edge_power), MOST_LOG / np.log1p(edge_floor)),
         n_rounds=parameters.n_rounds,
-        consensus_weight=float(parameters.consensus_weight),
-        evidence_power=float(parameters.evidence_power),
+        consensus_weight=min(float(parameters.consensus_weight), MOST_WEIGHT),
+        evidence_power=min(float(parameters.evidence_power), MOST_POWER),
     )
 
 
@@ -72,7 +80,7 @@ def make_geometry_settings(parameters: MendParameters) -> GeometrySettings:
         representations=representation_names(parameters.representations),
         most_neighbours=int(np.max(parameters.n_neighbors)),
         n_landmarks=parameters.n_landmarks,
-        kernel_width=float(parameters.kernel_width),
+        kernel_width=float(np.clip(parameters.kernel_width, *KERNEL_WIDTHS)),
         seed=int(np.random.default_rng(parameters.random_state).integers(2**32)),
     )
 

@@ -53,7 +53,8 @@ def sample_hashes(views: Sequence[np.ndarray | csr_array], observed: np.ndarray)
     # A sum forgets the order of the views.
     total = np.zeros(len(observed), dtype=np.uint64)
     for X_v, seen in zip(views, observed.T, strict=True):
-        total[seen] += row_hashes(X_v[seen])
+        # Of missing rows too, which is less work than a copy of the others.
+        total += np.where(seen, row_hashes(X_v), np.uint64(0))
     return total
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from viewmend.backend.numba_scans import count_missing_cells, row_ends
 from viewmend.core.common.class_shares import normalise_rows
 
 # Samples that the share of zero rows in a class is drawn to that in all classes by.
@@ -31,8 +32,10 @@ def find_zero_rows(views: Sequence[np.ndarray | csr_array], observed: np.ndarray
 
 def _without_entries(view: np.ndarray | csr_array) -> np.ndarray:
     # A missing row is NaN, which is not zero, or if the view is sparse has no entry.
-    filled = view.any(axis=1) if isinstance(view, np.ndarray) else np.diff(view.indptr) > 0
-    return np.asarray(~filled)
+    if not isinstance(view, np.ndarray):
+        return np.asarray(np.diff(view.indptr) == 0)
+    low, high = row_ends(view)
+    return (low == 0) & (high == 0) & (count_missing_cells(view) == 0)
 
 
 def zero_row_evidence(zero: np.ndarray, observed: np.ndarray, Y: np.ndarray) -> np.ndarray:

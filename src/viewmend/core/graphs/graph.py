@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,10 @@ from scipy.sparse import csr_array
 from viewmend.backend import dispatch
 from viewmend.backend.graphs import kernels_for
 from viewmend.backend.namespace import Array, array_namespace, fetched, is_torch, to_numpy
+from viewmend.exceptions import TooLargeError
+
+# Places that the numbers of a pattern can count.
+MOST_PLACES = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +218,7 @@ def union_of(edges: Sequence[Edges], rows: Sequence[Array], n_samples: int) -> G
     n_samples : int
     """
     _check_union(edges, rows, n_samples)
+    _check_places(edges)
     xp = array_namespace(edges[0].indices)
     rows = tuple(xp.astype(rows_g, xp.int32, copy=False) for rows_g in rows)
     kernels = kernels_for(edges[0].indices)
@@ -246,6 +252,17 @@ def in_order_of_fit(
     graph = csr_array((edges.data, where), shape=(n_samples, n_samples))
     graph.sort_indices()
     return graph
+
+
+def _check_places(edges: Sequence[Edges]) -> None:
+    """Places are counted with four bytes, and compiled code would write over their end."""
+    most = 2 * sum(math.prod(edges_g.indices.shape) for edges_g in edges)
+    if most > MOST_PLACES:
+        msg = (
+            f"graphs between the same samples may have {MOST_PLACES} edges, both directions "
+            f"counted, got up to {most}; lower n_neighbors, or set graph_samples"
+        )
+        raise TooLargeError(msg)
 
 
 def _check_union(edges: Sequence[Edges], rows: Sequence[Array], n_samples: int) -> None:

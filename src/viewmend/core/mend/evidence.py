@@ -124,7 +124,9 @@ def combine(P: Array, evidence: Array, prior: np.ndarray, power: float) -> Array
     shares = normalise_rows(P)
     # No label reaches such a sample over the graph, so the evidence alone decides.
     shares = xp.where(xp.any(P != 0, axis=1, keepdims=True), shares, beside(prior, P))
-    return normalise_rows(shares * evidence**power)
+    products = shares * evidence**power
+    # Where one rules out all that the other allows, as a wrong label and its view do, that is zero.
+    return normalise_rows(xp.where(xp.any(products != 0, axis=1, keepdims=True), products, shares))
 
 
 def combined_rows(P: Array, evidence: Array, shared: tuple[np.ndarray, float]) -> Array:

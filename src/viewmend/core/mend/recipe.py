@@ -171,8 +171,9 @@ def join_consensus(
 ) -> SummedGraph:
     """Add the consensus graph of the evidence, scaled to its share of the mass."""
     consensus = find_consensus(samples, evidence.P, settings.neighbours)
-    mass = total_weight(graph.parts) / total_weight([(1.0, consensus.graph)])
-    scale = settings.consensus_weight * mass
+    mass = total_weight([(1.0, consensus.graph)])
+    # Of two samples there is no graph.
+    scale = settings.consensus_weight * total_weight(graph.parts) / mass if mass > 0 else 0.0
     return replace(graph, evidence=evidence, consensus=consensus, consensus_scale=scale)
 
 

@@ -16,7 +16,7 @@ from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.common.rows import Column, Rows, Task
 from viewmend.core.common.small_sums import beside
 from viewmend.core.graphs.graph import Edges, GraphUnion, edges_of, symmetric_graph
-from viewmend.core.graphs.nearest import nearest_points
+from viewmend.core.graphs.nearest import PointIndex, nearest_points
 from viewmend.core.graphs.spreading import reached_by_labels
 from viewmend.core.mend.blocks import MendBlock
 from viewmend.core.mend.evidence import hellinger_points
@@ -107,9 +107,8 @@ class Source:
     """What samples outside the graph receive soft labels from.
 
     ``F`` (n_samples, n_classes) and ``degrees`` (n_samples,) are those of the graph, whose edges a
-    guide may have changed; ``weights`` (n_graphs,) are those of the graphs in it. ``points``
-    (n_samples, n_classes) are what its consensus graph compares by, with ``k`` neighbours and a
-    ``scale``; None where it has none.
+    guide may have changed; ``weights`` (n_graphs,) are those of the graphs in it. ``index`` finds
+    samples of similar evidence, as its consensus graph of that ``scale`` has them; None without.
     """
 
     F: Array
@@ -117,17 +116,17 @@ class Source:
     weights: np.ndarray
     guide: Guide | None
     spreading: float
-    points: Array | None
-    k: int
+    index: PointIndex | None
     scale: float
 
     @classmethod
     def of(cls, F: Array, graph: SummedGraph, guide: Guide | None, spreading: float) -> Source:
         """Of soft labels on a graph; the graph itself would be much to send to every block."""
         consensus = graph.consensus
-        points, k = (None, 0) if consensus is None else (consensus.points, consensus.k)
+        # One more than k: the weights are relative to the distance of the next neighbour.
+        index = None if consensus is None else PointIndex(consensus.points, consensus.k + 1)
         degrees, scale = row_sums(graph.parts), graph.consensus_scale
-        return cls(F, degrees, graph.weights, guide, spreading, points, k, scale)
+        return cls(F, degrees, graph.weights, guide, spreading, index, scale)
 
 
 def soft_labels(block: MendBlock, edges: tuple[Edges, ...], *evidence_and_source: Any) -> Array:
@@ -153,11 +152,11 @@ def _joined(
     n_graphs_per_view = len(edges) // len(rows_by_view)
     rows = [rows_v for rows_v in rows_by_view for _ in range(n_graphs_per_view)]
     joined = stacked(edges, rows, source.weights, block.observed.shape[0])
-    if source.points is None:
+    if source.index is None:
         return joined
-    queries = hellinger_points(evidence[0][block.outside.rows])
-    near = nearest_points(source.points, source.k + 1, queries=queries)
-    return joined.with_edges(edges_of(near, source.k), block.outside.rows, source.scale)
+    near = source.index.nearest(hellinger_points(evidence[0][block.outside.rows]))
+    edges_by_evidence = edges_of(near, source.index.k - 1)
+    return joined.with_edges(edges_by_evidence, block.outside.rows, source.scale)
 
 
 def find_consensus(samples: MendSamples, P: Column, rule: NeighbourRule) -> Consensus:
