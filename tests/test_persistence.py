@@ -575,7 +575,7 @@ def test_arrays_that_compiled_code_must_not_see_are_errors(files, name):
 NUMBERS = {
     "neighbours": ("neighbours", {"share": {"float": "nan"}}, "settings"),
     "spreading": ("spreading", 7.0, "spreading"),
-    "edge_power": ("edge_power", 1e300, "edge_power"),
+    "edge_power": ("edge_power", 1e300, "settings"),
 }
 
 

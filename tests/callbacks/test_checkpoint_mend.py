@@ -16,7 +16,7 @@ from viewmend.callbacks.checkpoint_file import CheckpointFile
 from viewmend.core.mend.recipe import mend
 from viewmend.core.mend.resuming import GeometryProblem
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.models import mend as mend_module
+from viewmend.models import mend_fit as mend_module
 
 BLOBS = make_multiview_blobs(90, n_views=2, noise=3.0, random_state=0)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.4, label_rate=0.1, random_state=0)
@@ -74,7 +74,7 @@ def unexpected(*_arguments):
         # While kernel features are made: nothing is kept yet.
         ("viewmend.core.mend.geometry", "kernel_features", 2, [1, 2, 3, 4, 5]),
         # After the geometry, before the first stage.
-        ("viewmend.models.mend", "mend", 1, [1, 2, 3, 4, 5]),
+        ("viewmend.models.mend_fit", "mend", 1, [1, 2, 3, 4, 5]),
         # In the second round with evidence, stage four.
         ("viewmend.core.mend.recipe", "gather_evidence", 2, [4, 5]),
         # While the file of the third stage is written; every file is followed by its folder.
