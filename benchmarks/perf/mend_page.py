@@ -39,8 +39,8 @@ HEAD = """\
 
 ## How long will my fit take
 
-Seconds and memory of `MendClassifier` with its defaults. Half of the views are missing, and 1 % of
-the samples have a label.
+Seconds and memory of `MendClassifier()`. Half of the views are missing, and 1 % of the samples have
+a label.
 """
 
 TABLE_NOTE = """\
@@ -52,8 +52,14 @@ nearest rows in each view that compares all pairs of observed rows. *x LabelSpre
 scikit-learn's `LabelSpreading(kernel="knn")` on the views side by side, with column means for what
 is missing; in brackets its accuracy. Both were measured in the same run on the same machine. A dash
 says that they take more than a minute or were not run. On Dask three in ten rows are missing, and
-20 000 samples are in the graphs.
+20 000 samples are in the graphs unless another number is given. Dask and fits of a million samples
+have `dtype="float32"`, and are otherwise fits by default.
 """
+
+GROWTH_NOTE = """\
+Samples and views decide: every view is compared in six representations, each of which gives a
+graph between the samples that have the view. Columns count where rows are compared, classes in the
+rounds."""
 
 STAGE_NOTE = """\
 The largest fit of MNIST on each engine. *Rounds* spread the labels and regress them on the views,
@@ -134,6 +140,12 @@ class Fit:
         return same and self.ended
 
 
+def engine_of(record: Record) -> str:
+    """What the fits of a record ran on, and with which size of the graphs, if one was given."""
+    name, size = ENGINES[record.settings["device"]](record), record.settings.get("graph_samples")
+    return name if size is None else f"{name}, graph_samples={size}"
+
+
 def in_order(records: Iterable[Record]) -> list[Record]:
     """Records in the order of `ENGINES`."""
     order = list(ENGINES)
@@ -144,7 +156,7 @@ def fits_of(records: Iterable[Record]) -> list[Fit]:
     """All fits by engine, in the order of `ENGINES`, and by their samples."""
     found: dict[tuple[Any, ...], Fit] = {}
     for record in in_order(records):
-        engine = ENGINES[record.settings["device"]](record)
+        engine = engine_of(record)
         for row in record.rows:
             columns = tuple(row["columns"])
             key = engine, row["source"], columns, row["n_classes"], row["n_samples"]
@@ -166,8 +178,9 @@ def page(records: Sequence[Record], folder: Path) -> str:
         draw(fits, folder / PICTURE)
         parts.append(f"![Seconds and memory against samples]({PICTURE})\n")
     parts += [f"{fit_table(fits)}\n", TABLE_NOTE]
+    grown = "\n".join(growth(fits))
     sections = {
-        "How the time grows": "\n".join(growth(fits)),
+        "How the time grows": grown and f"{GROWTH_NOTE}\n\n{grown}",
         "Where the time goes": stage_table(fits),
     }
     parts += [f"## {title}\n\n{text}\n" for title, text in sections.items() if text]
@@ -217,7 +230,7 @@ def table_cells(fit: Fit) -> Iterator[str]:
         yield from [""] * (len(TABLE_HEAD) - 6)
         return
     yield seconds(fit["seconds"])
-    yield f"{1e3 * fit['seconds'] / row['n_samples']:.2g}"
+    yield two_digits(1e3 * fit["seconds"] / row["n_samples"])
     yield f"{fit['peak_bytes'] / 1e9:.1f}"
     yield f"{fit['device_bytes'] / 1e9:.1f}" if "device_bytes" in row["fit"] else ""
     used = "predict_seconds" in row["fit"]
@@ -233,7 +246,7 @@ def ratio_text(fit: Fit, side: str) -> str:
     if "seconds" not in other:
         return "-" if "beyond" in other else "failed"
     correct = f" ({100 * other['accuracy']:.1f} %)" if "accuracy" in other else ""
-    return f"{fit['seconds'] / other['seconds']:.2g}{correct}"
+    return two_digits(fit["seconds"] / other["seconds"]) + correct
 
 
 # What grows, from where to where: columns and classes of both ends, on generated data.
@@ -249,7 +262,7 @@ def growth(fits: Sequence[Fit]) -> Iterator[str]:
     for engine, own in by_engine(fits).items():
         mnist = [fit for fit in own if fit.is_like(MNIST_COLUMNS)]
         least, most = mnist[:1], mnist[1:][-1:]
-        told = [grown("samples of MNIST", *least, *most)] if least and most else []
+        told = [growth_of_two("samples of MNIST", *least, *most)] if least and most else []
         for name, ends, problem in GROWTHS:
             found = [next((f for f in own if f.is_like(*problem(n))), None) for n in ends]
             if found[0] is not None and found[1] is not None:
@@ -259,7 +272,7 @@ def growth(fits: Sequence[Fit]) -> Iterator[str]:
             yield f"- **{engine}**. {'; '.join(told)}."
 
 
-def grown(name: str, least: Fit, most: Fit) -> str:
+def growth_of_two(name: str, least: Fit, most: Fit) -> str:
     """How much longer the larger of two fits takes, in all and per sample."""
     n, m = least.row["n_samples"], most.row["n_samples"]
     factor = most["seconds"] / least["seconds"]
@@ -301,7 +314,7 @@ def stage_shares(fit: Fit) -> dict[str, float]:
 def machines(records: Iterable[Record]) -> list[str]:
     """Every machine and revision once."""
     texts = (
-        f"{ENGINES[record.settings['device']](record)}: {machine_text(Group('mend', [record]))} "
+        f"{engine_of(record)}: {machine_text(Group('mend', [record]))} "
         f"Revision {record.machine['revision']}."
         for record in in_order(records)
     )
@@ -314,8 +327,13 @@ def thousands(number: int) -> str:
 
 
 def seconds(number: float) -> str:
-    """Seconds to two digits, minutes from ten of them on."""
-    return f"{number / 60:.0f} min" if number >= 600 else f"{number:.{2 if number < 1 else 1}f} s"
+    """Seconds to three digits, minutes from ten of them on."""
+    return f"{number / 60:.0f} min" if number >= 600 else f"{number:.3g} s"
+
+
+def two_digits(number: float) -> str:
+    """Two digits, or all before the point."""
+    return f"{number:.0f}" if number >= 100 else f"{number:.2g}"
 
 
 def gigabytes(number: float) -> str:

@@ -33,8 +33,8 @@ def row(n_samples, seconds, columns=MNIST, n_classes=10, source="mnist", **sides
     return {**facts, "columns": list(columns), "n_classes": n_classes, "fit": fit, **sides}
 
 
-def record(*rows, device="cpu", **machine):
-    settings = {"device": device, "repeats": 2, "workers": 2}
+def record(*rows, device="cpu", graph_samples=None, **machine):
+    settings = {"device": device, "repeats": 2, "workers": 2, "graph_samples": graph_samples}
     return Record("mend", {**MACHINE, **machine}, settings, list(rows))
 
 
@@ -94,6 +94,12 @@ def test_engines_stand_in_one_order_and_a_failed_fit_says_why(tmp_path):
 def test_the_same_fit_twice_is_refused():
     with pytest.raises(ValueError, match="5000 samples"):
         mend_page.fits_of([record(row(5000, 1.0)), record(row(5000, 2.0))])
+
+
+def test_fits_on_graph_samples_are_told_apart_from_those_on_all_samples():
+    records = [record(row(5000, 3.0)), record(row(5000, 1.0), graph_samples=2000)]
+    engines = [fit.engine for fit in mend_page.fits_of(records)]
+    assert engines == ["CPU, 2 threads", "CPU, 2 threads, graph_samples=2000"]
 
 
 def test_figures_of_uncommitted_code_stay_out_of_the_documentation(tmp_path):
