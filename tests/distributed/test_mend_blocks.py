@@ -83,7 +83,7 @@ def test_a_graph_of_some_samples_does_not_depend_on_the_cut(on_some, rows):
     model = MendClassifier(**SOME).fit(lazy(TASK.data.views, rows), TASK.y)
     assert_same_model(model, on_some, HALF)
     again = MendClassifier(**SOME).fit(lazy(TASK.data.views, 70), TASK.y)
-    assert_same_model(again, model)
+    assert_same_model(again, model, HALF / 10)
 
 
 def test_a_graph_of_some_samples_does_not_depend_on_the_order(on_some):

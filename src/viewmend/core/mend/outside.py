@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg
 
 from viewmend.backend.namespace import Array, array_namespace, to_numpy
-from viewmend.backend.threads import row_blocks, serial_blas
+from viewmend.backend.threads import for_each, row_blocks, serial_blas
 from viewmend.core.common.rows import Column, Sums
 from viewmend.core.common.small_sums import beside, on_host, total
 from viewmend.core.graphs.nearest import Neighbours, nearest_of_new
@@ -26,8 +26,10 @@ from viewmend.core.mend.geometry import MendGeometry, MendView, RawBlock
 from viewmend.core.mend.kernel_features import KernelMap, mean_kernel
 from viewmend.core.mend.loo_ridge import RIDGES, leverages_of
 
-# Entries of a view that are represented and compared at a time.
-PIECE = 2**22
+# Entries of a view that are represented and compared at a time; of rows at least that many.
+PIECE, LEAST_ROWS = 2**20, 4096
+# Rows whose products are summed in float32, and partial sums of these in float64.
+GRAM_ROWS, N_HANDS = 1024, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,7 @@ def _mapped_rows(X: Array, outside: Array, view: MendView, k: int) -> _Mapped:
     """Rows of a view (n_rows, n_features): features, and neighbours of those ``outside``."""
     xp = array_namespace(X)
     features, kernels, near = [], [], []
-    for piece in row_blocks(X.shape[0], X.shape[1], PIECE):
+    for piece in _pieces(X):
         mapped = {name: each(X[piece]) for name, each in view.representations.items()}
         K = mean_kernel(mapped, view.kernel.landmarks, view.kernel.scales)
         kernels.append(total(K))
@@ -101,14 +103,28 @@ def _mapped_rows(X: Array, outside: Array, view: MendView, k: int) -> _Mapped:
         new = {name: points[outside[piece]] for name, points in mapped.items()}
         near.append(nearest_of_new(new, k, view.pivot, view.mapped))
     Phi = xp.concat(features)
-    doubles = xp.astype(Phi, xp.float64)
     sums = {
         "n_rows": Phi.shape[0],
         "kernel": sum(kernels),
         "features": total(Phi),
-        "gram": doubles.T @ doubles,
+        "gram": _products(Phi),
     }
     return _Mapped(Phi, [_in_sample(near, name, view) for name in view.representations], sums)
+
+
+def _products(Phi: Array) -> Array:
+    """``Phi^T Phi`` of float64, from products of some rows of float32."""
+    xp, n_features = array_namespace(Phi), Phi.shape[1]
+    parts = row_blocks(Phi.shape[0], 1, GRAM_ROWS)
+
+    def work(hand: list[slice]) -> Array:
+        gram = xp.zeros((n_features, n_features), dtype=xp.float64, device=Phi.device)
+        for part in hand:
+            gram += Phi[part].T @ Phi[part]
+        return gram
+
+    # Few partial sums, in a fixed order, whatever the number of threads.
+    return sum(for_each(work, [parts[i::N_HANDS] for i in range(min(N_HANDS, len(parts)))], xp))
 
 
 def _in_sample(near: Sequence[Mapping[str, Neighbours]], name: str, view: MendView) -> Neighbours:
@@ -117,6 +133,10 @@ def _in_sample(near: Sequence[Mapping[str, Neighbours]], name: str, view: MendVi
     indices = xp.concat([found[name].indices for found in near])
     distances = xp.concat([found[name].squared_distances for found in near])
     return Neighbours(view.rows[indices], distances)
+
+
+def _pieces(X: Array) -> list[slice]:
+    return row_blocks(X.shape[0], 1, max(PIECE // max(X.shape[1], 1), LEAST_ROWS))
 
 
 def turn_features(sums: Sums, sample: Sequence[MendView]) -> tuple[TurnedFeatures, ...]:
@@ -158,7 +178,7 @@ def _turned_rows(rows: ViewRows, axes: TurnedFeatures, out: Array) -> ViewRows:
     shape = (rows.Phi.shape[0], len(RIDGES))
     leverages = xp.empty(shape, dtype=xp.float32, device=rows.Phi.device)
     # Piece by piece, so that there is no third array of all rows.
-    for piece in row_blocks(rows.Phi.shape[0], rows.Phi.shape[1], PIECE):
+    for piece in _pieces(rows.Phi):
         Phi = xp.astype(rows.Phi[piece], xp.float32)
         Phi = (Phi - beside(axes.centre, Phi)) @ beside(axes.rotation, Phi)
         leverages[piece] = leverages_of(Phi, axes.kernel.spectrum, axes.kernel.n_rows)
