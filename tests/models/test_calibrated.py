@@ -238,7 +238,8 @@ def test_reasons_add_up_to_the_odds_of_the_class(fits, name):
     odds = np.log(shares[turn, codes] / shares[turn, rivals])
     close = np.abs(odds) < 15  # Of shares that do not vanish.
     assert close.sum() > 10
-    tolerance = 2e-3 if "float32" in name else 1e-4
+    # Mend spreads labels in float32, until no class changes.
+    tolerance = 2e-3 if "float32" in name or "mend" in name else 1e-4
     np.testing.assert_allclose(explained.log_odds.sum(axis=1)[close], odds[close], atol=tolerance)
     np.testing.assert_array_equal(explained.labels, model.transduction_[rows])
     assert (rivals != codes).all()

@@ -20,6 +20,7 @@ from viewmend.backend.numba_spreading import (
     energies,
     group_sums,
 )
+from viewmend.backend.scipy_graphs import renumbered
 from viewmend.backend.threads import over_rows, parallel_map, row_blocks
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "is_connected",
     "multiply",
     "n_distinct",
+    "renumbered",
     "row_sums",
     "symmetric_pattern",
     "weighted_places",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,8 +12,7 @@ from scipy.sparse import csr_array
 
 from viewmend.backend import dispatch
 from viewmend.backend.graphs import kernels_for
-from viewmend.backend.namespace import Array, array_namespace, fetched, is_torch, to_numpy
-from viewmend.exceptions import TooLargeError
+from viewmend.backend.namespace import Array, array_namespace, fetched, to_numpy
 
 # Places that the numbers of a pattern can count.
 MOST_PLACES = 2**31 - 1
@@ -240,18 +238,11 @@ def in_order_of_fit(
 ) -> csr_array:
     """The sum of some graphs on the host, whose sample ``i`` is sample ``rows[i]`` of all."""
     data = parts[0][1].data
-    xp = array_namespace(data)
-    if is_torch(xp):
-        arrays = [(scale, (g.indptr, g.indices, g.data)) for scale, g in parts]
-        there = xp.asarray(rows, device=data.device)
-        found = kernels_for(data).renumbered(arrays, there, n_samples)
-        indptr, indices, numbers = map(to_numpy, found)
-        return csr_array((numbers, indices, indptr), shape=(n_samples, n_samples))
-    edges = csr_array(sum(scale * graph.to_scipy() for scale, graph in parts)).tocoo()
-    where = rows[edges.row], rows[edges.col]
-    graph = csr_array((edges.data, where), shape=(n_samples, n_samples))
-    graph.sort_indices()
-    return graph
+    arrays = [(scale, (graph.indptr, graph.indices, graph.data)) for scale, graph in parts]
+    there = array_namespace(data).asarray(rows, device=data.device)
+    found = kernels_for(data).renumbered(arrays, there, n_samples)
+    indptr, indices, weights = map(to_numpy, found)
+    return csr_array((weights, indices, indptr), shape=(n_samples, n_samples))
 
 
 def _check_places(edges: Sequence[Edges]) -> None:
