@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from scipy.sparse import csr_array
 from viewmend.backend import dispatch
 from viewmend.backend.graphs import kernels_for
 from viewmend.backend.namespace import Array, array_namespace, fetched, to_numpy
+from viewmend.exceptions import TooLargeError
 
 # Places that the numbers of a pattern can count.
 MOST_PLACES = 2**31 - 1
