@@ -167,7 +167,9 @@ def fits_of(records: Iterable[Record]) -> list[Fit]:
                 )
                 raise ValueError(msg)
             found[key] = Fit(engine, row)
-    return list(found.values())
+    engines = list(dict.fromkeys(fit.engine for fit in found.values()))
+    # Records of one engine may have come in any order.
+    return sorted(found.values(), key=lambda fit: (engines.index(fit.engine), fit["n_samples"]))
 
 
 def page(records: Sequence[Record], folder: Path) -> str:
