@@ -169,7 +169,7 @@ def fits_of(records: Iterable[Record]) -> list[Fit]:
             found[key] = Fit(engine, row)
     engines = list(dict.fromkeys(fit.engine for fit in found.values()))
     # Records of one engine may have come in any order.
-    return sorted(found.values(), key=lambda fit: (engines.index(fit.engine), fit["n_samples"]))
+    return sorted(found.values(), key=lambda fit: (engines.index(fit.engine), fit.row["n_samples"]))
 
 
 def page(records: Sequence[Record], folder: Path) -> str:
