@@ -84,10 +84,11 @@ class MendClassifier(DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
         towards the shares that the scores have by themselves, the further the less the two
         agree: as good where labels are a fair sample, and much better where they are not.
     calibration : {"cross_fit", None}, default="cross_fit"
-        "cross_fit" asks three shorter fits, each without a third of the labels, for the classes of
-        the held-out samples. That tells how accurate the model is, and one temperature for all
-        probabilities, which can take confidence away and never adds any; it changes no class and
-        takes less than half the time of a fit. None leaves the scores as they are.
+        "cross_fit" asks up to three shorter fits, each without a third of the labels, for the
+        classes of the held-out samples; no more than it takes to hold out 200. That tells how
+        accurate the model is, and one temperature for all probabilities, which can take confidence
+        away and never adds any; it changes no class and takes less than half the time of a fit.
+        None leaves the scores as they are.
     class_weight : None, "balanced" or dict of class to float, default=None
         What the classes count in decisions: ``transduction_`` and ``predict`` are the class whose
         probability times weight is largest, and the probabilities stay as they are. "balanced"
