@@ -3,7 +3,6 @@
 import io
 import os
 import signal
-import time
 from contextlib import contextmanager
 
 import dask
@@ -43,36 +42,6 @@ def expected():
         model = AGFTIClassifier(imputation=imputation, **SETTINGS)
         found[imputation] = model.fit(TASK.data, TASK.y)
     return found
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """Two processes; whoever kills one, the next has it again."""
-    patience = {f"distributed.comm.timeouts.{kind}": "300s" for kind in ("connect", "tcp")}
-    with (
-        dask.config.set(patience),
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            dashboard_address=":0",
-            local_directory=str(tmp_path_factory.mktemp("spill")),
-        ) as cluster,
-    ):
-        yield cluster
-
-
-@pytest.fixture
-def client(cluster):
-    """Of a cluster whose workers answer: one that was killed counts until it is missed."""
-    with distributed.Client(cluster, timeout=300) as client:
-        while n_workers_that_answer(client) != 2:
-            time.sleep(0.05)
-        yield client
-
-
-def n_workers_that_answer(client):
-    pids = client.run(os.getpid, on_error="return").values()
-    return sum(isinstance(pid, int) for pid in pids)
 
 
 @contextmanager
@@ -119,29 +88,11 @@ def bounded_time():
     signal.signal(signal.SIGALRM, before)
 
 
-class Killer:
-    """Kills workers, without a word, when a stage of a round is half way."""
-
-    def __init__(self, client, round_=2, stage="advance", times=1):
-        self.client, self.round, self.stage, self.left = client, round_, stage, times
-        self.n_rounds = 0
-
-    def __call__(self, round_, _state):
-        self.n_rounds = round_.iteration
-
-    def on_blocks(self, stage, done, total):
-        due = self.n_rounds + 1 >= self.round and stage == self.stage and done >= total // 2
-        if due and self.left:
-            self.left -= 1
-            pids = self.client.run(os.getpid)
-            os.kill(next(iter(pids.values())), signal.SIGKILL)
-
-
 @pytest.mark.parametrize(("imputation", "checkpoint"), [("graph", True), ("fourier", False)])
 def test_a_worker_killed_in_a_round_changes_nothing(
-    client, expected, imputation, checkpoint, tmp_path
+    client, make_killer, expected, imputation, checkpoint, tmp_path
 ):
-    killer = Killer(client)
+    killer = make_killer(client)
     watchers = [killer, BlockCheckpoint(tmp_path / "rounds", every=1)][: 1 + checkpoint]
     model = AGFTIClassifier(imputation=imputation, **SETTINGS)
     model.set_callbacks(*watchers).fit(views(), TASK.y)

@@ -1,9 +1,7 @@
 """Stages of Mend over blocks: kept in a folder, and the same where workers are lost."""
 
 import io
-import os
 import signal
-import time
 
 import dask
 import dask.array as da
@@ -115,36 +113,6 @@ def test_a_broken_file_is_named(one_process, tmp_path, name):
 # ------------------------------------------------------------------ workers
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """Two processes; whoever kills one, the next has it again."""
-    patience = {f"distributed.comm.timeouts.{kind}": "300s" for kind in ("connect", "tcp")}
-    with (
-        dask.config.set(patience),
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            dashboard_address=":0",
-            local_directory=str(tmp_path_factory.mktemp("spill")),
-        ) as cluster,
-    ):
-        yield cluster
-
-
-@pytest.fixture
-def client(cluster):
-    """Of a cluster whose workers answer: one that was killed counts until it is missed."""
-    with distributed.Client(cluster, timeout=300) as client:
-        while n_workers_that_answer(client) != 2:
-            time.sleep(0.05)
-        yield client
-
-
-def n_workers_that_answer(client):
-    pids = client.run(os.getpid, on_error="return").values()
-    return sum(isinstance(pid, int) for pid in pids)
-
-
 @pytest.fixture
 def client_of_threads(tmp_path):
     """Of a worker in this process that may hold next to nothing."""
@@ -179,24 +147,8 @@ def bounded_time():
     signal.signal(signal.SIGALRM, before)
 
 
-class Killer:
-    """Kills a worker, without a word, when a pass of a stage is half way."""
-
-    def __init__(self, client, stage=4, name="target_sums"):
-        self.client, self.stage, self.name, self.left, self.n_stages = client, stage, name, 1, 0
-
-    def __call__(self, record, _stage):
-        self.n_stages = record.iteration
-
-    def on_blocks(self, name, done, total):
-        due = self.n_stages + 1 >= self.stage and name == self.name and done >= total // 2
-        if due and self.left:
-            self.left -= 1
-            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
-
-
-def test_a_worker_killed_in_a_round_changes_nothing(client, expected):
-    killer = Killer(client)
+def test_a_worker_killed_in_a_round_changes_nothing(client, expected, make_killer):
+    killer = make_killer(client, round_=4, stage="target_sums")
     model = MendClassifier(**SETTINGS).set_callbacks(killer).fit(views(), TASK.y)
     assert killer.left == 0
     np.testing.assert_array_equal(model.transduction_, expected.transduction_)
