@@ -39,6 +39,9 @@ class CalibratedClassifier(FittedClassifier, Protocol):
     zero_row_evidence_: np.ndarray | None
     decision_weights_: np.ndarray
 
+    def keeps_labels(self) -> bool:
+        """Whether samples keep the labels they were given."""
+
 
 @runtime_checkable
 class PredictsNewSamples(Protocol):

@@ -25,7 +25,7 @@ from viewmend.distributed.kept_files import (
 from viewmend.distributed.rows import DaskRows
 
 # Of a `Stage`, in the file of the client.
-OF_STAGE = ("F", "mass", "graph_weights", "shares", "class_weights", "trust")
+OF_STAGE = ("F", "mass", "graph_weights", "shares", "class_weights", "trust", "noise")
 
 
 class StageKeeper:
@@ -56,7 +56,9 @@ class StageKeeper:
             return
 
         def write(paths: list[Path]) -> list[str]:
-            columns = stage.P, stage.classes, paths
+            # Labels that are not in doubt are those of the input.
+            doubted = stage.classes if stage.doubted is None else stage.doubted
+            columns = stage.P, stage.classes, doubted, paths
             return self.runner.gather(write_stage_rows, *columns, shared=None)
 
         arrays = {name: np.asarray(getattr(stage, name)) for name in OF_STAGE}
@@ -74,10 +76,10 @@ def read_stages(
         history = tuple(map(read_record, kept.history))
         of_stage = {name: kept.arrays[name] for name in OF_STAGE}
         weights = of_stage.pop("graph_weights")
-        trust = float(of_stage.pop("trust"))
-    pending = runner.start(read_stage_rows, kept.files, shared=None, n_results=2)
+        trust, noise = (float(of_stage.pop(name)) for name in ("trust", "noise"))
+    pending = runner.start(read_stage_rows, kept.files, shared=None, n_results=3)
     pending.sums()
-    P, classes = pending.results
+    P, classes, doubted = pending.results
     graph = SummedGraph(samples.graphs.weighted(weights), weights)
     stage = Stage(
         name=history[-1].name,
@@ -86,21 +88,25 @@ def read_stages(
         graph=graph,
         guide=None,
         trust=trust,
+        noise=noise,
+        doubted=doubted if noise else None,
         **of_stage,
     )
     return MendProgress(stage, history)
 
 
-def write_stage_rows(P: np.ndarray, classes: np.ndarray, path: Path, _shared: None) -> str:
-    """Scores and classes of a block in a file, whose digest it gives."""
-    return write_arrays(path, {"P": P, "classes": classes})
+def write_stage_rows(
+    P: np.ndarray, classes: np.ndarray, doubted: np.ndarray, path: Path, _shared: None
+) -> str:
+    """Scores, classes and doubted labels of a block in a file, whose digest it gives."""
+    return write_arrays(path, {"P": P, "classes": classes, "doubted": doubted})
 
 
-def read_stage_rows(file: KeptFile, _shared: None) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+def read_stage_rows(file: KeptFile, _shared: None) -> tuple[Any, ...]:
     """What `write_stage_rows` was given, and no sums."""
     arrays = read_arrays(*file)
     with broken_as_checkpoint_error(file[0]):
-        return arrays["P"], arrays["classes"], {}
+        return arrays["P"], arrays["classes"], arrays["doubted"], {}
 
 
 def read_record(entry: dict[str, Any]) -> StageRecord:

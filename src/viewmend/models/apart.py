@@ -99,7 +99,9 @@ class FitSamples:
         settled = np.zeros_like(part.unseen)
         settled[part.rows] = ~part.zero[part.rows].any(axis=1)
         weights = getattr(model, "decision_weights_", np.ones(labels.n_classes))
-        codes = np.where(labels.labelled, labels.codes, decide(shares, weights))
+        # Nothing can contradict the label of a sample without any view.
+        kept = labels.labelled & (model.keeps_labels() | part.unseen)
+        codes = np.where(kept, labels.codes, decide(shares, weights))
         classes, of_part = model.classes_[codes], settled[part.rows]
         classes[settled] = model.transduction_[of_part]
         if hasattr(model, "confidence_"):

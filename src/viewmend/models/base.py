@@ -175,6 +175,10 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
 
         return write_report(self, path, X, y, mask, y_true, ids)
 
+    def keeps_labels(self) -> bool:
+        """Whether samples keep the labels they were given, whatever their views say."""
+        return True
+
     @property
     def _coverage(self) -> np.ndarray:
         """Share of the samples (n_views,) that every view observed."""

@@ -90,6 +90,7 @@ class CalibratedMixin:
     _store_shares: Callable[..., None]
     _explained: Callable[[np.ndarray], Explanation]
     tell_stage: Callable[..., None]
+    keeps_labels: Callable[[], bool]
 
     @property
     def estimated_accuracy_(self) -> AccuracyEstimate | None:
@@ -131,7 +132,8 @@ class CalibratedMixin:
             )
             raise InvalidParameterError(msg)
         if X is None:
-            withheld = (self.confidence_ < threshold) & (self.fitted_state_.label_codes < 0)
+            kept = (self.fitted_state_.label_codes >= 0) & self.keeps_labels()
+            withheld = (self.confidence_ < threshold) & ~kept
             return Decision(self.transduction_, self.confidence_, withheld, threshold)
         shares = self.predict_proba(X, mask)
         codes = self._decided(shares)
@@ -178,7 +180,8 @@ class CalibratedMixin:
         soft = np.where(reachable[:, None], soft, 0)
         # Classes are those of the shares as they are: no temperature can round two of them to one.
         shares = scaled_shares(soft, state.labelled_shares)
-        codes = np.where(labels.labelled, labels.codes, np.argmax(shares, axis=1))
+        kept = labels.labelled & self.keeps_labels()
+        codes = np.where(kept, labels.codes, np.argmax(shares, axis=1))
         calibration = uncalibrated(labels.n_classes)
         if self.calibration is not None:
             self.tell_stage("calibration")
@@ -199,7 +202,7 @@ class CalibratedMixin:
             self.class_weight, labels.classes, shares.mean(axis=0)
         )
         if self.class_weight is not None:
-            codes = np.where(labels.labelled, labels.codes, self._decided(shares))
+            codes = np.where(kept, labels.codes, self._decided(shares))
         self._store_shares(shares, codes, reachable)
         self.confidence_ = shares[np.arange(len(codes)), codes]
 

@@ -11,6 +11,7 @@ from viewmend.core.agfti.fusion import aligned_graphs
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.mend.explanation import evidence_parts, spreading_influence
 from viewmend.core.mend.induction import MendInduction
+from viewmend.core.mend.labelling import doubted_rows, label_likelihood
 from viewmend.data.input_arrays import some_of
 from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidParameterError
@@ -37,10 +38,11 @@ class Explanation:
     confidence : array (n_samples,)
         Calibrated probability of the class.
     supporters, supporter_labels : array (n_labelled,)
-        Labelled rows of ``fit``, and their classes.
+        Labelled rows of ``fit``, and the classes they were given.
     support : array (n_samples, n_labelled)
         Share that each of them has in what the graph says of a sample; over those of one class
-        it sums to ``graph_shares``. Zero rows where the graph joins a sample to no label.
+        it sums to ``graph_shares``, unless labels are in doubt. Zero rows where the graph joins a
+        sample to no label.
     graph_shares : array (n_samples, n_classes)
         What the graph says, before the temperature.
     view_shares : array (n_samples, n_views)
@@ -52,8 +54,9 @@ class Explanation:
         What each reason adds to the logarithm of the probability of the class over that of the
         rival; rows sum to it.
     reasons : tuple of str
-        "graph"; where there is evidence of the views, their names and "prior"; "zero rows" where
-        some sample has a row of zeros.
+        "graph"; where there is evidence of the views, their names and "prior"; "given label" where
+        labels are in doubt, of which the graph then says what others say; "zero rows" where some
+        sample has a row of zeros.
     view_names : tuple of str
     """
 
@@ -115,9 +118,11 @@ def explain_propagated(model: FittedAGFTI, rows: np.ndarray) -> Explanation:
     # A sample that was set apart is in no graph: not even its own label supports its class.
     influence[_set_apart(model, rows)] = 0
     view_shares = np.where(model.observed_[rows], shares, 0)
-    nothing = np.zeros((len(rows), 0, len(model.classes_)))
+    n_classes = len(model.classes_)
+    nothing = np.zeros((len(rows), 0, n_classes))
+    votes = np.eye(n_classes)[model.fitted_state_.label_codes[labelled]]
     unjoined = model.fitted_state_.labelled_shares
-    return _explanation(model, rows, influence, view_shares, nothing, unjoined)
+    return _explanation(model, rows, Graphed(influence, votes, view_shares, unjoined), nothing, ())
 
 
 def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
@@ -131,9 +136,16 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     _check_in_graph(rows[(places < 0) & ~apart])
     labelled = np.flatnonzero(state.label_codes >= 0)
     influence = spreading_influence(model.graph_, fit.settings.spreading, rows, labelled)
-    mass = fit.mass[state.label_codes[labelled]]
-    influence = np.divide(influence, mass, out=np.zeros_like(influence), where=mass > 0)
+    # Columns of the soft labels are scaled by their mass.
+    votes = _votes(model, labelled)
+    votes = np.divide(votes, fit.mass, out=np.zeros_like(votes), where=fit.mass > 0)
     parts = _evidence_parts(fit, places) * fit.settings.evidence_power
+    reasons = (*model.view_names_, "prior")[: parts.shape[1]]
+    if not model.keeps_labels():
+        # What others say of a sample is what the graph says less its own label.
+        influence -= rows[:, None] == labelled
+        parts = np.concatenate([parts, _label_logs(model, rows)], axis=1)
+        reasons = (*reasons, "given label")
     view_shares = _edge_shares(fit, places)
     # A sample that was set apart has no place: not even its own label supports its class.
     for array in (influence, parts, view_shares):
@@ -141,7 +153,28 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     fitted = Labels(model.classes_, state.label_codes[state.order])
     prior = known_prior(model.class_prior, fitted)
     unjoined = fitted.shares() if prior is None else prior
-    return _explanation(model, rows, influence, view_shares, parts, unjoined)
+    graph = Graphed(influence, votes, view_shares, unjoined)
+    return _explanation(model, rows, graph, parts, reasons)
+
+
+def _votes(model: FittedMend, labelled: np.ndarray) -> np.ndarray:
+    """What the labels of samples counted when they were last spread, (n_labelled, n_classes)."""
+    state, evidence = model.fitted_state_, model.fitted_state_.induction.evidence
+    Y = np.eye(len(model.classes_))[state.label_codes[labelled]]
+    if evidence is None or model.keeps_labels():
+        return Y
+    places = state.places(labelled)
+    return np.where(
+        (places >= 0)[:, None], doubted_rows(Y, evidence.P[places], model.label_noise_), Y
+    )
+
+
+def _label_logs(model: FittedMend, rows: np.ndarray) -> np.ndarray:
+    """What its own label adds to the logarithms of a sample, (n_rows, 1, n_classes)."""
+    codes = model.fitted_state_.label_codes[rows]
+    told = label_likelihood(np.eye(len(model.classes_))[codes], model.label_noise_)
+    logs = np.log(np.maximum(told, np.finfo(float).tiny))
+    return np.where((codes >= 0)[:, None], logs, 0)[:, None]
 
 
 def _check_in_graph(outside: np.ndarray) -> None:
@@ -179,33 +212,45 @@ def _evidence_parts(fit: MendInduction, places: np.ndarray) -> np.ndarray:
     return evidence_parts(Z[places], fit.observed[places], weights, fit.evidence.gaussian)
 
 
+@dataclass(frozen=True, eq=False)
+class Graphed:
+    """What the graph has to do with the classes of some samples.
+
+    The ``influence`` (n_rows, n_labelled) of the labels multiplies their ``votes`` (n_labelled,
+    n_classes); ``unjoined`` (n_classes,) stands in where the graph joins a sample to no label.
+    ``view_shares`` (n_rows, n_views) are those of the views in the edges.
+    """
+
+    influence: np.ndarray
+    votes: np.ndarray
+    view_shares: np.ndarray
+    unjoined: np.ndarray
+
+
 def _explanation(
     model: ExplainedModel,
     rows: np.ndarray,
-    influence: np.ndarray,
-    view_shares: np.ndarray,
+    graph: Graphed,
     parts: np.ndarray,
-    unjoined: np.ndarray,
+    names: tuple[str, ...],
 ) -> Explanation:
     """Words for the parts of the logarithms of the shares.
 
-    ``influence`` (n_rows, n_labelled) is that of the labels before classes are weighted, ``parts``
-    (n_rows, n_reasons - 1, n_classes) what else than the graph adds to the logarithms, and
-    ``unjoined`` (n_classes,) stands for the graph where it joins a sample to no label.
+    ``parts`` (n_rows, n_reasons - 1, n_classes) are what else than the graph adds to the
+    logarithms, and ``names`` (n_reasons - 1,) what they are called.
     """
     state, supporters = model.fitted_state_, np.flatnonzero(model.fitted_state_.label_codes >= 0)
-    members = state.label_codes[supporters][:, None] == np.arange(len(model.classes_))
-    support = normalise_rows(influence * (members * state.class_weights).sum(axis=1))
+    votes, view_shares = graph.votes * state.class_weights, graph.view_shares
+    support = normalise_rows(graph.influence * votes.sum(axis=1))
     joined = support.any(axis=1, keepdims=True)
     apart = _set_apart(model, rows)
-    unjoined = np.where(apart[:, None], state.labelled_shares, unjoined)
-    graph_shares = np.where(joined, support @ members, unjoined)
+    unjoined = np.where(apart[:, None], state.labelled_shares, graph.unjoined)
+    graph_shares = np.where(joined, support @ normalise_rows(votes), unjoined)
     label_codes, rival_codes = _best_two(model, rows)
     graph_logs = np.log(np.maximum(graph_shares, np.finfo(float).tiny))
     logs = np.concatenate([graph_logs[:, None], parts], axis=1)
     untempered = model.unreachable_[rows] | apart
     logs /= np.where(untempered, 1, model.calibration_.temperature)[:, None, None]
-    reasons = ("graph", *model.view_names_, "prior")[: logs.shape[1]]
     zero_logs = _zero_row_logs(model, rows)
     logs, turn = np.concatenate([logs, zero_logs], axis=1), np.arange(len(rows))
     log_odds = logs[turn, :, label_codes] - logs[turn, :, rival_codes]
@@ -215,13 +260,13 @@ def _explanation(
         rivals=model.classes_[rival_codes],
         confidence=model.confidence_[rows],
         supporters=supporters,
-        supporter_labels=model.transduction_[supporters],
+        supporter_labels=model.classes_[state.label_codes[supporters]],
         support=support,
         graph_shares=graph_shares,
         view_shares=view_shares,
         borrowed=np.where(apart, 0, 1 - view_shares.sum(axis=1)),
         log_odds=log_odds,
-        reasons=reasons + ("zero rows",) * zero_logs.shape[1],
+        reasons=("graph", *names, *["zero rows"] * zero_logs.shape[1]),
         view_names=model.view_names_,
     )
 
@@ -238,6 +283,7 @@ def _best_two(model: ExplainedModel, rows: np.ndarray) -> tuple[np.ndarray, np.n
     """Codes of the class given to each sample, and of the best of the others."""
     shares = model.label_distributions_[rows].copy()
     given = model.fitted_state_.label_codes[rows]
-    labels = np.where(given >= 0, given, decide(shares, model.decision_weights_))
+    kept = (given >= 0) & (model.keeps_labels() | ~model.observed_[rows].any(axis=1))
+    labels = np.where(kept, given, decide(shares, model.decision_weights_))
     shares[np.arange(len(rows)), labels] = -1
     return labels, np.argmax(shares, axis=1)

@@ -102,4 +102,5 @@ class FittedMend(CalibratedClassifier, Protocol):
 
     graph_: csr_array
     class_prior: ClassPrior
+    label_noise_: float
     fitted_state_: MendState

@@ -38,11 +38,12 @@ from viewmend.models.mend_fit import MendFitting
 from viewmend.models.mend_problem import (
     make_settings,
 )
+from viewmend.models.suspects import SuspectsMixin
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 from viewmend.protocols import ClassPrior, Seed
 
 
-class MendClassifier(DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
+class MendClassifier(SuspectsMixin, DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
     """Classify samples of which most have no label and many miss some of the views.
 
     Every view is looked at through several representations, each of which joins the samples that
@@ -83,6 +84,10 @@ class MendClassifier(DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
         these are a fair sample of the classes. "auto", which None stands for too, goes from there
         towards the shares that the scores have by themselves, the further the less the two
         agree: as good where labels are a fair sample, and much better where they are not.
+    label_noise : float in [0, 1) or "auto", default=0.0
+        Share of the given labels that may be wrong. Above 0, a label counts as far as the views of
+        its sample agree with it: it is no longer kept where they contradict it. "auto" estimates
+        the share, and takes any accident of hard classes for a wrong label; 0 keeps all labels.
     calibration : {"cross_fit", None}, default="cross_fit"
         "cross_fit" asks up to three shorter fits, each without a third of the labels, for the
         classes of the held-out samples; no more than it takes to hold out 200. That tells how
@@ -143,6 +148,8 @@ class MendClassifier(DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
         Samples that no path joins to a label; what is said of them rests on regression.
     class_prior_ : array (n_classes,)
         The class shares last aimed at.
+    label_noise_ : float
+        Share of the given labels that were taken for wrong: ``label_noise``, or its estimate.
     view_weights_ : array (n_views,)
         Trust in the regression on each view, explained over unexplained variance; sums to one.
     graph_weights_ : dict of dict of float
@@ -217,6 +224,7 @@ class MendClassifier(DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
         "kernel_width": Real(0, low_open=True),
         "consensus_weight": Real(0),
         "evidence_power": Real(0),
+        "label_noise": AnyOf(OneOf("auto"), Real(0, 1, high_open=True)),
         "calibration": OneOf(CROSS_FIT, None),
         "class_weight": CLASS_WEIGHT,
         "missing_cells": OneOf(*MISSING_CELLS),
@@ -241,6 +249,7 @@ class MendClassifier(DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
         consensus_weight: float = 0.5,
         evidence_power: float = 0.5,
         class_prior: ClassPrior = "auto",
+        label_noise: float | str = 0.0,
         calibration: str | None = CROSS_FIT,
         class_weight: ClassWeight = None,
         missing_cells: str = DEFAULT,
@@ -264,6 +273,7 @@ class MendClassifier(DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
         self.consensus_weight = consensus_weight
         self.evidence_power = evidence_power
         self.class_prior = class_prior
+        self.label_noise = label_noise
         self.calibration = calibration
         self.class_weight = class_weight
         self.missing_cells = missing_cells

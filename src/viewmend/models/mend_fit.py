@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from viewmend.backend.namespace import to_numpy, torch_device
 from viewmend.backend.threads import limited_threads, serial_blas
 from viewmend.backend.torch_gpu import mover_to
 from viewmend.callbacks.notify import kept_or_made, starting_point
+from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.content_order import canonical_order, drawn_rows, sample_hashes
 from viewmend.core.common.records import converted
 from viewmend.core.common.rows import RowsInMemory
@@ -28,7 +30,7 @@ from viewmend.core.mend.geometry import (
 )
 from viewmend.core.mend.held_out import ENOUGH_LABELS, N_FOLDS, scores_without
 from viewmend.core.mend.induction import make_induction
-from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.labelling import Labelling, doubted_rows
 from viewmend.core.mend.outside import graph_alone, join_rows, rows_in_graph
 from viewmend.core.mend.recipe import final_weights, mend
 from viewmend.core.mend.resuming import GeometryProblem, MendProblem
@@ -54,6 +56,7 @@ from viewmend.models.mend_problem import (
     seen_rows,
     tell_components,
 )
+from viewmend.models.suspects import judged_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,10 @@ class MendFitting(TwoStepClassifier):
 
     _input_device: str | None = None
     zero_row_evidence_: np.ndarray | None
+
+    def keeps_labels(self) -> bool:
+        """Whether samples keep the labels they were given: unless ``label_noise`` doubts them."""
+        return self.label_noise == 0
 
     def build_geometry(
         self, data: MultiViewData, labels: Labels
@@ -123,7 +130,7 @@ class MendFitting(TwoStepClassifier):
         order, ordered = geometry
         settings, inverse_order = make_settings(self), np.argsort(order)
         to_device = mover_to(torch_device(ordered.observed))
-        labelling = make_labelling(self.class_prior, labels, order, to_device)
+        labelling = make_labelling(self, labels, order, to_device)
         self.tell_stage("graphs")
         samples = samples_of(RowsInMemory(), ordered, labels.n_classes, settings.neighbours)
         mended = self._mended(samples, ordered, labelling, settings)
@@ -142,7 +149,7 @@ class MendFitting(TwoStepClassifier):
         order, geometry = self.build_geometry(given.sample.data, given.sampled_labels)
         rows = given.sample.rows[order]
         sample = SampleGeometry(geometry, rows, make_geometry_settings(self).most_neighbours + 1)
-        labelling = make_labelling(self.class_prior, labels, rows[:0], mover_to(None))
+        labelling = make_labelling(self, labels, rows[:0], mover_to(None))
         fit = fit_blocks(self, given, sample, labelling, settings, callbacks)
         self.cell_fills_ = learn_fills(given.sample.data, self.missing_cells)
         seen = ViewLayout(layout.names, layout.n_features, fit.observed, layout.columns)
@@ -178,6 +185,8 @@ class MendFitting(TwoStepClassifier):
         self.off_graph_ = ~found.reached
         hold_out = partial(self._held_out, found, labels, settings)
         scores, scored = found.P * weights, np.asarray(found.P.any(axis=1))
+        if not self.keeps_labels():
+            scores = doubted_scores(scores, state, self.graph_, self.label_noise_)
         self._store_calibrated(scores, labels, scored, state, {CROSS_FIT: hold_out})
 
     def _held_out(
@@ -186,7 +195,7 @@ class MendFitting(TwoStepClassifier):
         """`cross_fitted_scores` of the samples of the graph, which are in memory, alone."""
         geometry, samples = graph_alone(found.geometry), found.samples
         to_device = mover_to(torch_device(geometry.observed))
-        labelling = make_labelling(self.class_prior, labels, found.rows, to_device)
+        labelling = make_labelling(self, labels, found.rows, to_device)
         if geometry is not found.geometry:
             samples = samples_of(RowsInMemory(), geometry, labels.n_classes, settings.neighbours)
         return cross_fitted_scores(samples, labelling, settings, self.tell_stage)
@@ -195,6 +204,7 @@ class MendFitting(TwoStepClassifier):
         """Symbols become words again, and the samples come back in the order of fit."""
         stage = mended.stage
         self.class_prior_ = stage.shares
+        self.label_noise_ = stage.noise
         self.graph_ = in_order_of_fit(stage.graph.parts, rows, n_samples)
         self.graph_weights_ = self._named_weights(stage.graph_weights)
         self.history_ = mended.history
@@ -211,6 +221,21 @@ class MendFitting(TwoStepClassifier):
             view: dict(zip(names, map(float, row), strict=True))
             for view, row in zip(self.view_names_, table, strict=True)
         }
+
+
+def doubted_scores(
+    scores: np.ndarray, state: MendState, graph: csr_array, noise: float
+) -> np.ndarray:
+    """Scores (n_samples, n_classes) in which labels count as much as they deserve.
+
+    What is said of a labelled sample without its label is the prior of its class. Outside the graph
+    that is what its scores are.
+    """
+    others = normalise_rows(scores)
+    rows, shares = judged_labels(state, graph)
+    others[rows] = shares
+    Y = np.asarray(state.label_codes[:, None] == np.arange(scores.shape[1]), dtype=float)
+    return np.where(Y.any(axis=1, keepdims=True), doubted_rows(Y, others, noise), scores)
 
 
 def rows_to_draw(

@@ -49,6 +49,8 @@ class MendParameters(Protocol):
     kernel_width: float
     consensus_weight: float
     evidence_power: float
+    class_prior: ClassPrior
+    label_noise: float | str
     random_state: Seed
 
 
@@ -160,12 +162,15 @@ def seen_rows(data: MultiViewData, order: np.ndarray) -> tuple[Any, ...]:
 
 
 def make_labelling(
-    class_prior: ClassPrior, labels: Labels, order: np.ndarray, to_device: ToDevice
+    parameters: MendParameters, labels: Labels, order: np.ndarray, to_device: ToDevice
 ) -> Labelling:
     """Labels and class shares of samples that are taken in another ``order`` (n_samples,)."""
-    prior = known_prior(class_prior, labels)
+    prior, noise = known_prior(parameters.class_prior, labels), parameters.label_noise
     Y = to_device(labels.one_hot(np.float32)[order])
-    return Labelling(Y, labels.shares(), trust=None) if prior is None else Labelling(Y, prior)
+    doubt = None if isinstance(noise, str) else float(noise)
+    if prior is None:
+        return Labelling(Y, labels.shares(), trust=None, noise=doubt)
+    return Labelling(Y, prior, noise=doubt)
 
 
 def known_prior(class_prior: ClassPrior, labels: Labels) -> np.ndarray | None:

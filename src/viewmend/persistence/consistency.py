@@ -163,6 +163,7 @@ def _check_mend(model: MendClassifier) -> None:
     check_induction(fit, n_fitted, model.view_n_features_, n_classes)
     _check_settings(fit.settings)
     expect_floats("class_prior_", model.class_prior_, n_classes, **SHARE)
+    expect_float("label_noise_", model.label_noise_, 0, 1)
     n_known = n_fitted if n else 0
     expect_shape("order", order, n_known, kinds="i")
     expect_indices("order", order, 0, n)

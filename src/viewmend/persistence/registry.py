@@ -102,6 +102,7 @@ LAYOUTS = {
             **_COMMON,
             "history_": tuple[StageRecord, ...],
             "class_prior_": np.ndarray,
+            "label_noise_": float,
             "graph_": csr_array,
             "graph_weights_": dict[str, dict[str, float]],
             "off_graph_": np.ndarray,

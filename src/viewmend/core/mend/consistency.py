@@ -70,6 +70,9 @@ def check_stage(stage: Stage, geometry: MendGeometry, n_samples: int, n_classes:
     expect_indices("classes", stage.classes, -1, n_classes)
     expect_floats("shares", stage.shares, n_classes, low=TINY, high=MOST_SHARE)
     expect_floats("class_weights", stage.class_weights, n_classes, low=TINY, high=1 / TINY)
+    expect_float("noise", stage.noise, 0, 1)
+    if stage.doubted is not None:
+        expect_floats("doubted", stage.doubted, n_samples, n_classes, low=0, high=MOST_SHARE)
     _check_summed(stage.graph, views, n, n_classes)
     if stage.evidence is not None:
         _check_evidence(stage.evidence, views, n_samples, n_classes)

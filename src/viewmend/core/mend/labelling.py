@@ -8,6 +8,7 @@ import numpy as np
 
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.common.class_shares import balance_classes, class_weights, normalise_rows
+from viewmend.core.common.confident_learning import confident_counts, noise_rate
 from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.small_sums import beside, on_host, total
 
@@ -44,11 +45,17 @@ class Labelling:
     trust : float in [0, 1] or None
         In the prior; the rest is in the shares that the scores have by themselves. None leaves it
         to `settled`.
+    noise : float in [0, 1) or None
+        Share of the labels that are wrong. None leaves it to `doubted`.
+    in_doubt : bool
+        Whether rows of ``Y`` are no longer one-hot, but as sure as `doubted` makes them.
     """
 
     Y: Column
     prior: np.ndarray
     trust: float | None = 1.0
+    noise: float | None = 0.0
+    in_doubt: bool = False
 
     def settled(self, rows: Rows, P: Column) -> Labelling:
         """With the trust that the prior, as the class shares of the labels, deserves.
@@ -64,6 +71,20 @@ class Labelling:
         n_labels = float(on_host(rows.sums(label_sums, self.Y, shared=None))["labels"])
         chi_squared = n_labels * float(np.sum((self.prior - expected) ** 2 / expected))
         return replace(self, trust=1 / (1 + chi_squared / (len(expected) - 1)))
+
+    def doubted(self, rows: Rows, evidence: Column) -> Labelling:
+        """With labels as sure as they are together with the ``evidence`` (n_rows, n_classes).
+
+        The evidence of a sample, which does not know its label, is the prior of its class, and the
+        label has its `label_likelihood`.
+        """
+        if self.noise == 0:
+            return self
+        noise = self.noise
+        if noise is None:
+            noise = noise_rate(confident_counts(rows, self.Y, evidence))
+        Y = rows.map(doubted_rows, self.Y, evidence, shared=noise)
+        return replace(self, Y=Y, noise=noise, in_doubt=True)
 
     @property
     def settled_trust(self) -> float:
@@ -131,6 +152,27 @@ def target_rows(soft: Array, Y: Array, _shared: None) -> Array:
     # Labels are of the type of the views, shares of that of the scores.
     soft, Y = (xp.astype(each, xp.float32, copy=False) for each in (soft, Y))
     return xp.where(_scored(Y)[:, None], Y, soft)
+
+
+def doubted_rows(Y: Array, evidence: Array, noise: float) -> Array:
+    """Class shares of labelled rows by their label, wrong with this probability, and evidence.
+
+    Other rows stay zero.
+    """
+    xp = array_namespace(Y)
+    told = label_likelihood(Y, noise) * xp.astype(evidence, Y.dtype, copy=False)
+    told = normalise_rows(told)
+    # Where evidence and label rule each other out, the label remains.
+    told = xp.where(_scored(told)[:, None], told, Y)
+    return xp.where(_scored(Y)[:, None], told, xp.zeros_like(Y))
+
+
+def label_likelihood(Y: Array, noise: float) -> Array:
+    """Probability of the given labels, one-hot rows (n_rows, n_classes), if a class is right.
+
+    A label is wrong with the probability of the noise, and then any other class.
+    """
+    return (1 - noise) * Y + noise / (Y.shape[1] - 1) * (1 - Y)
 
 
 def _scored(P: Array) -> Array:

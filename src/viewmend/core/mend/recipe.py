@@ -115,7 +115,9 @@ def stages(
         yield stage
 
     rows, power = samples.rows, settings.evidence_power
-    labelling = replace(labelling, trust=stage.trust)
+    labelling = given = replace(labelling, trust=stage.trust)
+    if stage.doubted is not None:
+        labelling = replace(given, Y=stage.doubted, noise=stage.noise, in_doubt=True)
     trusted = sum_graphs(samples, _judged_weights(samples, stage, settings))
     for _ in range(left.count("homophily")):
         plain = spread(samples, trusted, labelling, settings, stage)
@@ -130,6 +132,7 @@ def stages(
         # Scores -> targets -> regressions -> evidence -> graph and scores of the next round.
         targets = labelling.targets(rows, stage.P, stage.shares)
         evidence = regressed(samples, targets, stage)
+        labelling = given.doubted(rows, evidence.P)
         joined = join_consensus(samples, trusted, evidence, settings)
         guided = spread(samples, joined, labelling, settings, stage)
         yield (stage := classify("evidence", samples, guided, labelling, stage, power))
@@ -242,6 +245,8 @@ def classify(
         shares=found.shares,
         class_weights=found.weights,
         trust=labelling.settled_trust,
+        noise=labelling.noise or 0.0,
+        doubted=labelling.Y if labelling.in_doubt else None,
     )
 
 

@@ -124,6 +124,10 @@ class Stage:
         Factors of the scores that give the classes these shares.
     trust : float
         In the prior, as the first stage settled it.
+    noise : float
+        Share of the labels that were taken for wrong.
+    doubted : column (n_samples, n_classes) or None
+        Labels as far as they counted; None where they are not in doubt.
     """
 
     name: str
@@ -136,6 +140,8 @@ class Stage:
     shares: np.ndarray
     class_weights: np.ndarray
     trust: float
+    noise: float = 0.0
+    doubted: Column | None = None
 
     @property
     def evidence(self) -> Evidence | None:
@@ -196,6 +202,7 @@ class MendProgress:
         """The same with all that has a row per sample copied to a device."""
         state, graph = self.state, self.state.graph
         moved = {name: to_device(getattr(state, name)) for name in ("P", "classes", "F")}
+        moved["doubted"] = converted(state.doubted, to_device)
         return replace(
             self,
             state=replace(

@@ -1,0 +1,55 @@
+"""Prediction sets: all classes that are not too improbable, with a promised coverage.
+
+Split conformal prediction with the score "one minus the share of the class" (Sadinle, Lei and
+Wasserman 2019; "LAC" in MAPIE), which gives the smallest sets on average. If the shares of ``n``
+held-out samples and of a new one are exchangeable, the new sample's own share is below the ``k``-th
+smallest of theirs with probability ``k / (n + 1)`` at most.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+# Held-out labels of a class for each of which the promise may be missed, so many times over: the
+# promise then holds for every class, and is kept by a fifth of alpha too well at most.
+PER_CLASS = 5
+
+
+def fewest_labels(alpha: float) -> int:
+    """Held-out labels without which sets of this miss rate are all classes: ``1 / alpha - 1``."""
+    return math.ceil(1 / alpha - 1)
+
+
+def least_shares(shares: np.ndarray, codes: np.ndarray, alpha: float) -> np.ndarray:
+    """From which share on each class is in a set, (n_classes,); minus infinity: always.
+
+    Class by class where every class has labels enough for that, otherwise one for all.
+
+    Parameters
+    ----------
+    shares : array (n_held_out, n_classes)
+        Of samples whose labels the model did not see.
+    codes : array (n_held_out,) of int
+        Their classes.
+    alpha : float in (0, 1)
+        Share of the sets that may miss the class of their sample.
+    """
+    n_classes = shares.shape[1]
+    own = shares[np.arange(len(codes)), codes]
+    if not labels_by_class(codes, n_classes, alpha):
+        return np.full(n_classes, _smallest(own, alpha))
+    return np.array([_smallest(own[codes == c], alpha) for c in range(n_classes)])
+
+
+def labels_by_class(codes: np.ndarray, n_classes: int, alpha: float) -> bool:
+    """Whether every class has held-out labels enough for a promise of its own."""
+    counts = np.bincount(codes, minlength=n_classes)
+    return bool(counts.min() >= PER_CLASS / alpha)
+
+
+def _smallest(own: np.ndarray, alpha: float) -> float:
+    """The ``floor(alpha (n + 1))``-th smallest of ``n`` shares."""
+    k = math.floor(alpha * (len(own) + 1))
+    return float(np.sort(own)[k - 1]) if k else -math.inf

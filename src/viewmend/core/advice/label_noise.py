@@ -1,0 +1,74 @@
+"""What the rest of the data says of labelled samples, and which labels it contradicts.
+
+Labels spread by ``(I - a S) F = Y``, so that ``F - Y = a S F`` is what the neighbours of a sample
+say of it; its regressions predict every sample without itself. Together they are the scores of the
+fit without the direct part of the sample's own label. That part is nearly all of it: on data sets
+with flipped labels these scores rank the flips as well as those of fits that hold the labels out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from viewmend.core.common.class_shares import normalise_rows
+from viewmend.core.common.confident_learning import confident_counts, noise_rate
+from viewmend.core.common.rows import RowsInMemory
+from viewmend.core.mend.evidence import combine
+from viewmend.core.mend.induction import MendInduction
+from viewmend.core.mend.joining import inverse_roots
+from viewmend.core.mend.samples import scaled_columns
+
+
+@dataclass(frozen=True, eq=False)
+class RankedLabels:
+    """Labels by how strongly the rest of the data contradicts them, most suspect first.
+
+    ``places`` (n_labels,) are where they stood, ``found`` (n_labels,) the classes that the rest
+    speaks for, and ``shares`` (n_labels,) those of the given classes there. ``counts`` (n_classes,
+    n_classes) are those of `confident_counts`.
+    """
+
+    places: np.ndarray
+    found: np.ndarray
+    shares: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def noise_rate(self) -> float:
+        """Share of the labels that are estimated to be wrong."""
+        return noise_rate(self.counts)
+
+
+def shares_without_own(
+    fit: MendInduction, edges: csr_array, places: np.ndarray, class_weights: np.ndarray | float
+) -> np.ndarray:
+    """Class shares (n_rows, n_classes) of samples of a fit, without their own labels.
+
+    Parameters
+    ----------
+    fit : MendInduction
+    edges : sparse array (n_rows, n_samples)
+        Rows of the graph that the labels last spread over.
+    places : array (n_rows,) of int
+        Which samples these are.
+    class_weights : array (n_classes,) or float
+        What scores are multiplied by.
+    """
+    per_root = inverse_roots(fit.degrees)[:, None]
+    told = edges @ (fit.F * per_root) * per_root[places]
+    scores = scaled_columns(told, fit.mass)
+    if fit.evidence is not None:
+        scores = combine(scores, fit.evidence.P[places], fit.prior, fit.settings.evidence_power)
+    return np.asarray(normalise_rows(scores * class_weights), dtype=np.float64)
+
+
+def rank_labels(codes: np.ndarray, shares: np.ndarray) -> RankedLabels:
+    """Labels ``codes`` (n_labels,) beside class ``shares`` (n_labels, n_classes) without them."""
+    Y = (codes[:, None] == np.arange(shares.shape[1])).astype(float)
+    own = shares[np.arange(len(codes)), codes]
+    order = np.argsort(own, kind="stable")
+    counts = confident_counts(RowsInMemory(), Y, shares)
+    return RankedLabels(order, np.argmax(shares, axis=1)[order], own[order], counts)

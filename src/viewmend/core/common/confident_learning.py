@@ -1,0 +1,62 @@
+"""How many given labels are wrong, by confident learning: counts that need no noise model.
+
+Northcutt, Jiang and Chuang (2021), as the package cleanlab has it. A sample is counted for the most
+probable of the classes of which the model is at least as sure as it is, on average, of the samples
+that were given this class. Thresholds per class make up for classes of which it is always sure, and
+for those of which it never is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viewmend.backend.namespace import Array, array_namespace
+from viewmend.core.common.rows import Column, Rows, Sums
+from viewmend.core.common.small_sums import beside, on_host, total
+
+
+def confident_counts(rows: Rows, Y: Column, P: Column) -> np.ndarray:
+    """Labelled samples by given and by confidently found class, (n_classes, n_classes).
+
+    Every sample counts once, as cleanlab calibrates it: rows sum to the numbers of given labels,
+    shared out in the proportions of the samples that are counted at all.
+
+    Parameters
+    ----------
+    rows : Rows
+    Y : column of array (n_rows, n_classes)
+        One-hot rows of labelled samples, zero rows of the others.
+    P : column of array (n_rows, n_classes)
+        Class shares of every sample, found without its own label.
+    """
+    sums = on_host(rows.sums(self_confidence_sums, Y, P, shared=None))
+    given = sums["labels"]
+    thresholds = sums["confidence"] / np.maximum(given, 1)
+    counted = on_host(rows.sums(joint_sums, Y, P, shared=thresholds))["joint"]
+    # A class none of whose labels is counted keeps them.
+    counted += np.diag(counted.sum(axis=1) == 0)
+    return np.asarray(counted * (given / counted.sum(axis=1))[:, None])
+
+
+def noise_rate(counts: np.ndarray) -> float:
+    """Share of the labels of `confident_counts` that are not of the class found."""
+    whole = float(counts.sum())
+    return (whole - float(np.trace(counts))) / whole if whole else 0.0
+
+
+# ------------------------------------------------------------------ tasks
+
+
+def self_confidence_sums(Y: Array, P: Array, _shared: None) -> Sums:
+    """Labels by class, and the sums of the shares that these classes have, both (n_classes,)."""
+    return {"labels": total(Y), "confidence": total(Y * P)}
+
+
+def joint_sums(Y: Array, P: Array, thresholds: np.ndarray) -> Sums:
+    """Confidently found classes by given class, (n_classes, n_classes)."""
+    xp = array_namespace(Y)
+    sure = beside(thresholds, P) <= P
+    found = xp.argmax(xp.where(sure, P, xp.full_like(P, -1.0)), axis=1)
+    numbers = xp.arange(Y.shape[1], device=Y.device)
+    hits = (found[:, None] == numbers) & xp.any(sure, axis=1, keepdims=True)
+    return {"joint": xp.astype(Y.T, xp.float64) @ xp.astype(hits, xp.float64)}

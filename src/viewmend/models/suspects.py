@@ -1,0 +1,119 @@
+"""Given labels that the rest of the data contradicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.utils.validation import check_is_fitted
+
+from viewmend.core.advice.label_noise import rank_labels, shares_without_own
+from viewmend.exceptions import InvalidParameterError
+from viewmend.models.fitted_state import MendState
+
+__all__ = ["SuspectLabels", "SuspectsMixin"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SuspectLabels:
+    """Given labels by how strongly the rest of the data contradicts them, most suspect first.
+
+    Attributes
+    ----------
+    samples : array (n_labels,) of int
+        Rows of ``fit``: all that have a label and are in the graph.
+    given : array (n_labels,)
+        Their labels.
+    suggested : array (n_labels,)
+        The classes that the rest of the data speaks for, which may be the given ones.
+    scores : array (n_labels,)
+        Between 0 and 1, falling: one minus the probability of the given class without the label.
+    noise_rate : float
+        Estimated share of the labels that are wrong.
+    counts : array (n_classes, n_classes)
+        Estimated numbers of labels by given class (rows) and right class (columns).
+    classes : array (n_classes,)
+    """
+
+    samples: np.ndarray
+    given: np.ndarray
+    suggested: np.ndarray
+    scores: np.ndarray
+    noise_rate: float
+    counts: np.ndarray
+    classes: np.ndarray
+
+    @property
+    def n_suspects(self) -> int:
+        """How many labels are estimated to be wrong: so many of the first are worth a look."""
+        return round(self.noise_rate * len(self.samples))
+
+    def summary(self, most: int = 10) -> str:
+        """A line for the estimate, and one for each of the first suspects, at most ``most``."""
+        head = (
+            f"{self.n_suspects} of {len(self.samples)} labels may be wrong ({self.noise_rate:.1%})"
+        )
+        lines = [
+            f"  sample {self.samples[i]}: given {self.given[i]}, the rest of the data says "
+            f"{self.suggested[i]} (score {self.scores[i]:.2f})"
+            for i in range(min(most, self.n_suspects))
+        ]
+        return "\n".join([head, *lines])
+
+    def __repr__(self) -> str:
+        return f"<SuspectLabels: {self.n_suspects} of {len(self.samples)}; print its summary()>"
+
+
+def judged_labels(state: MendState, graph: csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Rows (n_labels,) of ``fit`` that have a label and are in the graph, in an order of content.
+
+    And their class shares (n_labels, n_classes) without their own label.
+    """
+    places = np.flatnonzero(state.label_codes[state.order] >= 0)
+    rows = state.order[places]
+    edges = graph[rows][:, state.order]
+    return rows, shares_without_own(state.induction, edges, places, state.class_weights)
+
+
+class SuspectsMixin:
+    """``suspect_labels`` of a `viewmend.MendClassifier`."""
+
+    classes_: np.ndarray
+    graph_: csr_array
+    fitted_state_: MendState
+
+    def suspect_labels(self) -> SuspectLabels:
+        """Given labels, ranked by how strongly the rest of the data contradicts them.
+
+        Every label is compared with what the neighbours of its sample, and regressions without the
+        sample, say of it. How many are wrong is estimated by counts of confident learning
+        (Northcutt, Jiang and Chuang 2021). It needs no further fit; ``label_noise="auto"`` makes
+        a fit that takes suspects for what they are.
+
+        Returns
+        -------
+        SuspectLabels
+            Of the labelled samples in the graph: not of those without any view, nor, with more
+            labels than ``graph_samples``, of those that the graph left out.
+        """
+        check_is_fitted(self)
+        state = self.fitted_state_
+        if len(state.order) == 0:
+            msg = (
+                "suspect_labels needs the samples of fit, which a copy made by for_prediction has "
+                "forgotten; ask the model that the copy was made of"
+            )
+            raise InvalidParameterError(msg)
+        rows, shares = judged_labels(state, self.graph_)
+        ranked = rank_labels(state.label_codes[rows], shares)
+        samples = rows[ranked.places]
+        return SuspectLabels(
+            samples=samples,
+            given=self.classes_[state.label_codes[samples]],
+            suggested=self.classes_[ranked.found],
+            scores=1 - ranked.shares,
+            noise_rate=ranked.noise_rate,
+            counts=ranked.counts,
+            classes=self.classes_,
+        )
