@@ -47,12 +47,15 @@ class Decision:
         Their calibrated probabilities.
     abstained : array (n_samples,) of bool
     threshold : float
+    unknown : array (n_samples,) of bool
+        Samples that fit no class, which are abstained from; none where they were not looked for.
     """
 
     labels: np.ndarray
     confidence: np.ndarray
     abstained: np.ndarray
     threshold: float
+    unknown: np.ndarray
 
     @property
     def coverage(self) -> float:
@@ -134,11 +137,14 @@ class CalibratedMixin:
         if X is None:
             kept = (self.fitted_state_.label_codes >= 0) & self.keeps_labels()
             withheld = (self.confidence_ < threshold) & ~kept
-            return Decision(self.transduction_, self.confidence_, withheld, threshold)
+            nothing = np.zeros_like(withheld)
+            return Decision(self.transduction_, self.confidence_, withheld, threshold, nothing)
         shares = self.predict_proba(X, mask)
         codes = self._decided(shares)
         confidence = shares[np.arange(len(codes)), codes]
-        return Decision(self.classes_[codes], confidence, confidence < threshold, threshold)
+        withheld = confidence < threshold
+        nothing = np.zeros_like(withheld)
+        return Decision(self.classes_[codes], confidence, withheld, threshold, nothing)
 
     def explain(self, samples: ArrayLike) -> Explanation:
         """Labels and views that the classes of some samples of ``fit`` come from.

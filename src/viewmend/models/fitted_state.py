@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from scipy.sparse import csr_array
 
+from viewmend.core.advice.unknown import TypicalSamples
 from viewmend.core.agfti.induction import Induction
 from viewmend.core.mend.induction import MendInduction
 from viewmend.data.origin import Origin
@@ -63,6 +64,8 @@ class MendState(FittedState):
     induction: MendInduction
     # (n_comparable,): row i there is row order[i] of ``fit``, whose other rows are not there.
     order: np.ndarray
+    # Labelled samples held against each other; None without calibration.
+    typical: TypicalSamples | None = field(default=None, kw_only=True)
 
     def among_all(self, rows: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> Self:
         """The same with labels of all samples, of which those at ``rows`` were fitted."""

@@ -38,12 +38,22 @@ from viewmend.models.mend_fit import MendFitting
 from viewmend.models.mend_problem import (
     make_settings,
 )
+from viewmend.models.prediction_sets import PredictionSetsMixin
 from viewmend.models.suspects import SuspectsMixin
+from viewmend.models.unknown import UnknownMixin
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 from viewmend.protocols import ClassPrior, Seed
 
 
-class MendClassifier(SuspectsMixin, DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
+class MendClassifier(
+    SuspectsMixin,
+    PredictionSetsMixin,
+    UnknownMixin,
+    DaskMixin,
+    CalibratedMixin,
+    InductiveMixin,
+    MendFitting,
+):
     """Classify samples of which most have no label and many miss some of the views.
 
     Every view is looked at through several representations, each of which joins the samples that

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from viewmend.backend.namespace import to_numpy, torch_device
 from viewmend.backend.threads import limited_threads, serial_blas
 from viewmend.backend.torch_gpu import mover_to
 from viewmend.callbacks.notify import kept_or_made, starting_point
+from viewmend.core.advice.unknown import typical_samples
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.content_order import canonical_order, drawn_rows, sample_hashes
 from viewmend.core.common.records import converted
@@ -179,7 +180,11 @@ class MendFitting(TwoStepClassifier):
         stage, samples = found.mended.stage, found.samples
         for_new = make_induction(samples, found.geometry, stage, stage.shares, settings)
         codes, shares, weights = labels.codes, labels.shares(), final_weights(stage)
-        state = MendState(codes, shares, weights, converted(for_new, to_numpy), found.rows)
+        kept = converted(for_new, to_numpy)
+        state = MendState(codes, shares, weights, kept, found.rows)
+        if self.calibration is not None:
+            labelled = np.flatnonzero(codes[found.rows] >= 0)
+            state = replace(state, typical=typical_samples(kept, labelled))
         keep_copy(torch_device(found.geometry.observed), state.induction, for_new)
         self._store_graph(found.mended, found.rows, len(labels.codes))
         self.off_graph_ = ~found.reached

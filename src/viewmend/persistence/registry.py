@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from viewmend.core.advice.unknown import TypicalSamples
 from viewmend.core.agfti.induction import Induction
 from viewmend.core.agfti.state import InnerStep, Round
 from viewmend.core.common.calibration import Calibration
@@ -47,6 +48,7 @@ VOCABULARY = Vocabulary(
         Round,
         SparseComponents,
         StageRecord,
+        TypicalSamples,
         ViewGaussian,
         ViewRegression,
     ),

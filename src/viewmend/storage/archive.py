@@ -30,7 +30,7 @@ from viewmend.version import __version__
 
 FORMAT = "viewmend model"
 # Raised whenever a reader could not make sense of a file of the other; 1 is that of version 0.1.
-SCHEMA = 4
+SCHEMA = 5
 MANIFEST = "model.json"
 KEYS = {"format", "schema", "versions", "class", "parameters", "fitted", "arrays"}
 

@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-# Held-out labels of a class for each of which the promise may be missed, so many times over: the
-# promise then holds for every class, and is kept by a fifth of alpha too well at most.
-PER_CLASS = 5
+# Held-out labels of a class that a promise of its own takes: it is kept too well by up to one of
+# them, which is two points of the coverage.
+PER_CLASS = 50
 
 
 def fewest_labels(alpha: float) -> int:
@@ -22,10 +22,8 @@ def fewest_labels(alpha: float) -> int:
     return math.ceil(1 / alpha - 1)
 
 
-def least_shares(shares: np.ndarray, codes: np.ndarray, alpha: float) -> np.ndarray:
+def least_shares(shares: np.ndarray, codes: np.ndarray, alpha: float, by_class: bool) -> np.ndarray:
     """From which share on each class is in a set, (n_classes,); minus infinity: always.
-
-    Class by class where every class has labels enough for that, otherwise one for all.
 
     Parameters
     ----------
@@ -35,18 +33,22 @@ def least_shares(shares: np.ndarray, codes: np.ndarray, alpha: float) -> np.ndar
         Their classes.
     alpha : float in (0, 1)
         Share of the sets that may miss the class of their sample.
+    by_class : bool
+        Whether that is promised for the samples of every class, or for all together.
     """
     n_classes = shares.shape[1]
     own = shares[np.arange(len(codes)), codes]
-    if not labels_by_class(codes, n_classes, alpha):
+    if not by_class:
         return np.full(n_classes, _smallest(own, alpha))
     return np.array([_smallest(own[codes == c], alpha) for c in range(n_classes)])
 
 
-def labels_by_class(codes: np.ndarray, n_classes: int, alpha: float) -> bool:
-    """Whether every class has held-out labels enough for a promise of its own."""
-    counts = np.bincount(codes, minlength=n_classes)
-    return bool(counts.min() >= PER_CLASS / alpha)
+def enough_by_class(codes: np.ndarray, n_classes: int) -> bool:
+    """Whether every class has held-out labels enough for a promise of its own.
+
+    This does not depend on what is promised: sets shrink as more misses are allowed.
+    """
+    return bool(np.bincount(codes, minlength=n_classes).min() >= PER_CLASS)
 
 
 def _smallest(own: np.ndarray, alpha: float) -> float:

@@ -234,16 +234,34 @@ def view_edges(fit: MendInduction, new: NewSamples) -> JoinedRows:
 
 def new_evidence(views: Sequence[FittedView], evidence: FittedEvidence, new: NewSamples) -> Array:
     """Evidence of the views of new samples, by the regressions of fit, (n_new, n_classes)."""
+    Z = scores_of_new(views, new, len(evidence.gaussian.prior))
+    weights = np.array([view.regression.weight for view in views if view.regression is not None])
+    return evidence_shares(Z, new.observed, weights, evidence.gaussian)
+
+
+def scores_of_new(views: Sequence[FittedView], new: NewSamples, n_classes: int) -> Array:
+    """Scores (n_new, n_views, n_classes) by the regressions of fit; zero in missing views."""
     regressions = [view.regression for view in views if view.regression is not None]
     xp = array_namespace(new.observed)
-    shape = (*new.observed.shape, len(evidence.gaussian.prior))
+    shape = (*new.observed.shape, n_classes)
     Z = xp.zeros(shape, dtype=xp.float32, device=new.observed.device)
     for v, (view, regression) in enumerate(zip(views, regressions, strict=True)):
         landmarks = {name: view.mapped(name, regression.landmarks) for name in new.mapped[v]}
         kernel = mean_kernel(new.mapped[v], landmarks, regression.scales)
         Z[new.rows[v], v] = regression.predict(kernel)
-    weights = np.array([regression.weight for regression in regressions])
-    return evidence_shares(Z, new.observed, weights, evidence.gaussian)
+    return Z
+
+
+def left_out_scores(fit: MendInduction) -> np.ndarray:
+    """Scores (n_samples, n_views, n_classes) of the samples of fit, each without itself.
+
+    Zero in views that a sample misses, and where there are no regressions.
+    """
+    Z = np.zeros((*fit.observed.shape, len(fit.prior)))
+    for v, view in enumerate(fit.views):
+        if view.regression is not None:
+            Z[view.rows, v] = view.regression.scores
+    return Z
 
 
 def join_by_evidence(fit: MendInduction, joined: JoinedRows, evidence: Array) -> JoinedRows:

@@ -1,0 +1,258 @@
+"""Samples that fit no class: far from all labelled samples, and claimed by no regression.
+
+Labelled samples, each compared with the others, show how far and how weakly claimed a sample of a
+known class may be. A sample is strange by the sum of both, each in units of its spread among the
+labelled samples. Of samples of the fit it counts too how much of the labels reaches them over the
+graph: a class without any label is a part of the graph that labels hardly reach, however close its
+samples are to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from viewmend.core.common.class_shares import normalise_rows
+from viewmend.core.graphs.exact import nearest_rows
+from viewmend.core.graphs.spreading import spread_labels
+from viewmend.core.mend.induction import (
+    FittedView,
+    MendInduction,
+    left_out_scores,
+    represent_new,
+    scores_of_new,
+)
+from viewmend.core.mend.joining import inverse_roots
+
+# Labelled samples that others are compared with, at most: more would cost time and tell little.
+MOST_LABELS = 2000
+# Squared distances and masses below this are taken for it: a row may repeat another.
+LEAST = 1e-12
+# Spread of what is the same in all labelled samples, and of what no two of them have.
+NARROWEST, WIDEST = 1e-3, 1e9
+# No term tells more than this by itself, in units of its spread.
+MOST_STRANGE = 20.0
+# Parts that the labels are dealt into; each is judged by the labels of the others.
+N_PARTS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class TypicalSamples:
+    """Labelled samples that were held against each other: what a known class may look like.
+
+    Attributes
+    ----------
+    labelled : array (n_labelled,) of int
+        Which samples of the fit these are.
+    centres, spreads : array (n_views, n_representations)
+        Of the logarithm of the squared distance to the nearest other.
+    middle, width : array (n_terms,)
+        Mean and standard deviation of what makes a sample strange: how far it is, and, where there
+        are regressions, how little they claim it.
+    strangeness : array (n_labelled,)
+        The sum of both, in these units.
+    """
+
+    labelled: np.ndarray
+    centres: np.ndarray
+    spreads: np.ndarray
+    middle: np.ndarray
+    width: np.ndarray
+    strangeness: np.ndarray
+
+
+def typical_samples(fit: MendInduction, labelled: np.ndarray) -> TypicalSamples:
+    """Hold labelled samples of a fit, (n_labelled,) of int, against each other."""
+    steps = min(len(labelled), MOST_LABELS)
+    labelled = labelled[np.arange(steps) * len(labelled) // max(steps, 1)]
+    logs = _logs_in_fit(fit, labelled, labelled)
+    centres, spreads = _centres_and_spreads(logs)
+    terms = [_farness(logs, centres, spreads), *_claims_in_fit(fit, labelled)]
+    middle, width = _mean_and_width(terms)
+    summed = strange_sum(terms, middle, width)
+    return TypicalSamples(labelled, centres, spreads, middle, width, summed)
+
+
+def strange_new(
+    fit: MendInduction,
+    typical: TypicalSamples,
+    views: Sequence[np.ndarray | csr_array],
+    observed: np.ndarray,
+) -> np.ndarray:
+    """How strange new samples are, (n_new,), on the scale of the typical ones.
+
+    ``views`` and ``observed`` (n_new, n_views) as in `viewmend.core.mend.induction.induce_classes`.
+    """
+    new = represent_new(fit.views, views, observed)
+    logs = np.full((len(observed), *typical.centres.shape), np.nan)
+    for v, view in enumerate(fit.views):
+        points = _rows_of(view, typical.labelled, len(fit.observed))
+        points = points[points >= 0]
+        for r, (name, queries) in enumerate(new.mapped[v].items()):
+            logs[new.rows[v], v, r] = _log_nearest(view.mapped(name, points), queries)
+    terms = [_farness(logs, typical.centres, typical.spreads)]
+    if fit.evidence is not None:
+        terms.append(_unclaimed(fit, scores_of_new(fit.views, new, len(fit.prior)), observed))
+    return strange_sum(terms, typical.middle, typical.width)
+
+
+def strange_in_fit(
+    fit: MendInduction, typical: TypicalSamples, graph: csr_array, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """How strange the samples of a fit are, (n_samples,), and those typical ones among them.
+
+    Parameters
+    ----------
+    fit : MendInduction
+    typical : TypicalSamples
+    graph : sparse array (n_samples, n_samples)
+        That the labels last spread over.
+    codes : array (n_samples,) of int
+        Given classes, -1 without one.
+    """
+    every = np.arange(len(codes))
+    logs = _logs_in_fit(fit, every, typical.labelled)
+    terms = [_farness(logs, typical.centres, typical.spreads), *_claims_in_fit(fit, every)]
+    reach = label_reach(graph, codes, fit.prior, fit.settings.spreading)
+    terms.append(-np.log(np.maximum(reach, LEAST)))
+    strange = strange_sum(terms, *_mean_and_width([term[typical.labelled] for term in terms]))
+    return strange, strange[typical.labelled]
+
+
+def label_reach(
+    graph: csr_array, codes: np.ndarray, prior: np.ndarray, spreading: float
+) -> np.ndarray:
+    """How much of the labels reaches each sample over the graph, without its own: (n_samples,).
+
+    Labels weigh as much as the ``prior`` (n_classes,) of their class says. Those of a part are left
+    out where its samples are judged, and the others count for them.
+    """
+    labelled = np.flatnonzero(codes >= 0)
+    counts = np.bincount(codes[labelled], minlength=len(prior))
+    weights = (prior / np.maximum(counts, 1))[codes[labelled]]
+    part = np.arange(len(labelled)) % N_PARTS
+    Y = np.zeros((len(codes), N_PARTS + 1))
+    # A column without the labels of each part, and last one with all of them.
+    Y[labelled] = weights[:, None] * (part[:, None] != np.arange(N_PARTS + 1))
+    F = spread_labels(graph, Y, spreading)
+    reach, left = F[:, N_PARTS].copy(), Y.sum(axis=0)
+    reach[labelled] = F[labelled, part] * left[N_PARTS] / np.maximum(left[part], LEAST)
+    return np.asarray(reach * inverse_roots(np.asarray(graph.sum(axis=1)).ravel()))
+
+
+def unknown_scores(strangeness: np.ndarray, typical: np.ndarray) -> np.ndarray:
+    """Share of the typical samples that are less strange, (n_samples,).
+
+    Of ``n`` samples that are exchangeable with a sample of a known class, at most a share ``1 - s``
+    of such samples has a score of ``s`` or more, for every ``s`` up to ``n / (n + 1)``. Between
+    two typical samples the score is interpolated below that, and beyond the strangest of them it
+    rises to one.
+    """
+    n = len(typical)
+    typical = np.sort(typical)
+    inner = np.interp(strangeness, typical, np.arange(n) / (n + 1))
+    scale = max(float(typical.std()), NARROWEST)
+    beyond = 1 - np.exp(-np.maximum(strangeness - typical[-1], 0) / scale)
+    return np.asarray(inner + beyond * 2 / (n + 1))
+
+
+def strange_sum(terms: Sequence[np.ndarray], middle: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """Sum of terms (n_samples,) in units of their ``width`` (n_terms,), each of them bounded."""
+    gaps = (np.stack(terms, axis=1) - middle) / width
+    return np.asarray(np.clip(gaps, -MOST_STRANGE, MOST_STRANGE).sum(axis=1))
+
+
+# ------------------------------------------------------------------ terms
+
+
+def _farness(logs: np.ndarray, centres: np.ndarray, spreads: np.ndarray) -> np.ndarray:
+    """How far samples are from labelled ones, a mean over the views that they have, (n_samples,).
+
+    ``logs`` (n_samples, n_views, n_representations) are NaN in views that a sample misses.
+    """
+    gaps = np.clip((logs - centres) / spreads, -MOST_STRANGE, MOST_STRANGE).mean(axis=2)
+    seen = np.isfinite(gaps)
+    return np.asarray(np.where(seen, gaps, 0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1))
+
+
+def _claims_in_fit(fit: MendInduction, places: np.ndarray) -> list[np.ndarray]:
+    """Of `_unclaimed`, each sample without itself; nothing where there are no regressions."""
+    if fit.evidence is None:
+        return []
+    return [_unclaimed(fit, left_out_scores(fit)[places], fit.observed[places])]
+
+
+def _unclaimed(fit: MendInduction, Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Minus the largest mean score of a class over the views of a sample, (n_samples,).
+
+    Scores ``Z`` are (n_samples, n_views, n_classes); views are weighed as in the evidence.
+    """
+    weights = np.array([0.0 if v.regression is None else v.regression.weight for v in fit.views])
+    shares = normalise_rows(observed * weights)
+    return np.asarray(-np.einsum("iv,ivc->ic", shares, Z).max(axis=1))
+
+
+def _logs_in_fit(fit: MendInduction, places: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+    """Log squared distances (n_places, n_views, n_representations) of samples of a fit.
+
+    To the nearest labelled sample other than themselves; NaN in views that they miss.
+    """
+    n_samples, n_maps = len(fit.observed), len(fit.views[0].representations)
+    logs = np.full((len(places), len(fit.views), n_maps), np.nan)
+    for v, view in enumerate(fit.views):
+        rows, points = (_rows_of(view, some, n_samples) for some in (places, labelled))
+        seen, points = np.flatnonzero(rows >= 0), points[points >= 0]
+        own = np.full(len(view.rows), -1)
+        own[points] = np.arange(len(points))
+        for r, name in enumerate(view.representations):
+            queries = view.mapped(name, rows[seen])
+            logs[seen, v, r] = _log_nearest(view.mapped(name, points), queries, own[rows[seen]])
+    return logs
+
+
+def _rows_of(view: FittedView, places: np.ndarray, n_samples: int) -> np.ndarray:
+    """Rows of a view that belong to samples of the fit, -1 where it lacks them."""
+    rows = np.full(n_samples, -1)
+    rows[view.rows] = np.arange(len(view.rows))
+    return rows[places]
+
+
+def _log_nearest(
+    points: np.ndarray, queries: np.ndarray, own: np.ndarray | None = None
+) -> np.ndarray:
+    """Log squared distance (n_queries,) to the nearest of the points other than the own one.
+
+    NaN where there is none.
+    """
+    near = nearest_rows(points, 2, queries=queries)
+    squares = np.full((len(queries), 2), np.nan)
+    squares[:, : near.indices.shape[1]] = near.squared_distances
+    if own is not None and near.indices.shape[1]:
+        mine = near.indices == own[:, None]
+        squares[:, : mine.shape[1]][mine] = np.nan
+    nearest = np.fmin(squares[:, 0], squares[:, 1])
+    return np.asarray(np.log(np.maximum(nearest, LEAST)))
+
+
+# ------------------------------------------------------------------ typical values
+
+
+def _centres_and_spreads(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Medians, and half of the range of the middle 68 %; where nothing is known, all is normal."""
+    shape = logs.shape[1:]
+    centres, spreads = np.zeros(shape), np.full(shape, WIDEST)
+    for place in np.ndindex(shape):
+        known = logs[:, *place]
+        known = known[np.isfinite(known)]
+        if len(known) > 1:
+            low, centres[place], high = np.quantile(known, [0.16, 0.5, 0.84])
+            spreads[place] = max((high - low) / 2, NARROWEST)
+    return centres, spreads
+
+
+def _mean_and_width(terms: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    table = np.stack(terms, axis=1)
+    return table.mean(axis=0), np.maximum(table.std(axis=0), NARROWEST)

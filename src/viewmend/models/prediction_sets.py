@@ -1,0 +1,118 @@
+"""Sets of classes that hold the right one as often as promised."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from viewmend.core.advice.conformal import enough_by_class, fewest_labels, least_shares
+from viewmend.core.common.calibration import Calibration, tempered
+from viewmend.exceptions import DataWarning, InvalidParameterError
+from viewmend.models.fitted_state import FittedState
+from viewmend.parameters import Real, short
+
+__all__ = ["PredictionSetsMixin"]
+
+_ALPHA = Real(0, 1, low_open=True, high_open=True)
+
+
+class PredictionSetsMixin:
+    """``predict_set`` of a `viewmend.MendClassifier`."""
+
+    classes_: np.ndarray
+    calibration_: Calibration
+    label_distributions_: np.ndarray
+    unreachable_: np.ndarray
+    fitted_state_: FittedState
+    predict_proba: Callable[..., np.ndarray]
+    keeps_labels: Callable[[], bool]
+
+    def predict_set(
+        self,
+        X: Any = None,
+        mask: ArrayLike | None = None,
+        alpha: float = 0.1,
+        by_class: bool | None = None,
+    ) -> np.ndarray:
+        """Classes of each sample that hold the right one with probability ``1 - alpha`` or more.
+
+        A class is in the set unless it is less probable than the right classes of all but a share
+        ``alpha`` of the labelled samples, as found by fits that did not see their labels: split
+        conformal prediction. The promise is for samples like the labelled ones, on average over
+        fits. Those fits have two thirds of the labels, so that sets are larger than need be, if
+        anything.
+
+        Parameters
+        ----------
+        X : views of new samples, in any form that ``fit`` takes, optional
+            None for the samples of ``fit``, of which those with a given label have that one alone.
+        mask : array (n_new, n_views) of bool, optional
+            False where a new sample is missing from a view, in place of NaN rows.
+        alpha : float in (0, 1), default=0.1
+            Share of the sets that may miss the right class.
+        by_class : bool, optional
+            Whether that is promised for the samples of every class, or for all together. None: for
+            every class if each has 50 labels that were held out.
+
+        Returns
+        -------
+        array (n_samples, n_classes) of bool
+            Columns in the order of ``classes_``. Sets can be empty: none of the classes is as
+            probable as promised. They have all classes for samples of which nothing is known.
+
+        Warns
+        -----
+        DataWarning
+            If fewer than ``1 / alpha - 1`` labels were held out, of a class if the promise is for
+            every class: its sets have all classes, or all sets have this class.
+        """
+        check_is_fitted(self)
+        least = self._least_shares(alpha, by_class)
+        shares = self.label_distributions_ if X is None else self.predict_proba(X, mask)
+        # A sample that was not scored has exactly these shares, and any class.
+        silent = (shares == self.fitted_state_.labelled_shares).all(axis=1)
+        sets = (shares >= least) | silent[:, None]
+        return self._of_fit(np.asarray(sets)) if X is None else sets
+
+    def _least_shares(self, alpha: float, by_class: bool | None) -> np.ndarray:
+        """Thresholds (n_classes,) for the shares; warns where labels are too few for one."""
+        if not _ALPHA.accepts(alpha):
+            msg = (
+                f"alpha must be {_ALPHA.expected}, got {short(alpha)}; pass the share of the sets "
+                f"that may miss the right class, such as 0.1"
+            )
+            raise InvalidParameterError(msg)
+        held_out = self.calibration_
+        if not held_out.refitted:
+            msg = (
+                "predict_set needs labels that were held out, but calibration is None; fit with "
+                "calibration='cross_fit'"
+            )
+            raise InvalidParameterError(msg)
+        codes, n_classes = held_out.codes, len(self.classes_)
+        if by_class is None:
+            by_class = enough_by_class(codes, n_classes)
+        shares = tempered(held_out.shares, held_out.temperature)
+        least = least_shares(shares, codes, alpha, by_class)
+        if np.isneginf(least).any():
+            fewest = np.bincount(codes, minlength=n_classes).min() if by_class else len(codes)
+            msg = (
+                f"alpha={alpha} cannot be promised with {fewest} held-out labels"
+                f"{' of a class' if by_class else ''}, which takes {fewest_labels(alpha)} or more: "
+                f"sets have every class that it cannot be promised for; label more samples, two of "
+                f"a class at least, or raise alpha"
+            )
+            warnings.warn(msg, DataWarning, stacklevel=3)
+        return least
+
+    def _of_fit(self, sets: np.ndarray) -> np.ndarray:
+        """Sets of the samples of fit, of which some are unreachable and some have a label."""
+        codes = self.fitted_state_.label_codes
+        sets = sets | self.unreachable_[:, None]
+        kept = (codes >= 0) & self.keeps_labels()
+        return np.where(kept[:, None], codes[:, None] == np.arange(len(self.classes_)), sets)

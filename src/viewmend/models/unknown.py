@@ -1,0 +1,154 @@
+"""Samples that fit none of the known classes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from sklearn.utils.validation import check_is_fitted
+
+from viewmend.core.advice.unknown import (
+    TypicalSamples,
+    strange_in_fit,
+    strange_new,
+    unknown_scores,
+)
+from viewmend.data.container import MultiViewData
+from viewmend.distributed.inputs import is_lazy
+from viewmend.exceptions import DataWarning, InvalidParameterError
+from viewmend.models.apart import comparable_new
+from viewmend.models.calibrated import Decision
+from viewmend.models.fitted_state import MendState
+from viewmend.parameters import Real, short
+
+__all__ = ["UnknownMixin"]
+
+_RATE = Real(0, 1, low_open=True, high_open=True)
+
+
+class UnknownMixin:
+    """``unknown_score``, and ``decide`` with it, of a `viewmend.MendClassifier`."""
+
+    transduction_: np.ndarray
+    graph_: csr_array
+    fitted_state_: MendState
+    zero_row_evidence_: np.ndarray | None
+    _check_predict: Callable[[Any, Any], MultiViewData]
+
+    def unknown_score(self, X: Any = None, mask: ArrayLike | None = None) -> np.ndarray:
+        """How little samples fit any of the known classes.
+
+        A sample is compared with labelled samples, and these with each other: by the distance to
+        the nearest one in the views that it has, and by how much the regressions claim it for any
+        class; of samples of ``fit``, also by how much of the labels reaches them over the graph.
+
+        Parameters
+        ----------
+        X : views of new samples, in any form that ``fit`` takes but Dask collections, optional
+            None for the samples of ``fit``.
+        mask : array (n_new, n_views) of bool, optional
+            False where a new sample is missing from a view, in place of NaN rows.
+
+        Returns
+        -------
+        array (n_samples,)
+            Share of the labelled samples that fit better: of samples like them, about 5 % have a
+            score of 0.95 or more. NaN where there is nothing to compare: for samples without any
+            view, and for samples of ``fit`` outside its graph, which can be asked for as new ones.
+        """
+        check_is_fitted(self)
+        typical = self._typical()
+        if X is None:
+            return self._scores_in_fit(typical)
+        if is_lazy(X):
+            msg = (
+                "unknown_score takes views in memory, got Dask collections; call it block by "
+                "block, on the model or on its for_prediction()"
+            )
+            raise InvalidParameterError(msg)
+        data = self._check_predict(X, mask)
+        part = comparable_new(data, zero_apart=self.zero_row_evidence_ is not None)
+        scores = np.full(data.n_samples, np.nan)
+        if len(part.rows):
+            seen = part.data
+            strange = strange_new(self.fitted_state_.induction, typical, seen.views, seen.observed)
+            scores[part.rows] = unknown_scores(strange, typical.strangeness)
+        return scores
+
+    def decide(
+        self,
+        X: Any = None,
+        mask: ArrayLike | None = None,
+        threshold: float = 0.8,
+        unknown_rate: float | None = None,
+    ) -> Decision:
+        """Classes of samples, withheld where the model is not sure enough or they fit no class.
+
+        Parameters
+        ----------
+        X : views of new samples, in any form that ``fit`` takes, optional
+            None for the samples of ``fit``, of which those with a given label are never withheld.
+        mask : array (n_new, n_views) of bool, optional
+            False where a new sample is missing from a view, in place of NaN rows.
+        threshold : float in [0, 1], default=0.8
+            Least confidence; ``calibration_.threshold_for(accuracy)`` finds one.
+        unknown_rate : float in (0, 1), optional
+            Share of the samples of known classes that may be taken for unknown ones: those with an
+            `unknown_score` of ``1 - unknown_rate`` or more are ``unknown`` and withheld. None looks
+            for none.
+
+        Returns
+        -------
+        Decision
+        """
+        decision: Decision = super().decide(X, mask, threshold)  # type: ignore[misc]
+        if unknown_rate is None:
+            return decision
+        unknown = self._unknown(self.unknown_score(X, mask), unknown_rate)
+        if X is None:
+            unknown &= self.fitted_state_.label_codes < 0
+        return replace(decision, unknown=unknown, abstained=decision.abstained | unknown)
+
+    def _unknown(self, scores: np.ndarray, rate: float) -> np.ndarray:
+        """Whether samples with these scores are strange enough for a false alarm rate."""
+        if not _RATE.accepts(rate):
+            msg = (
+                f"unknown_rate must be {_RATE.expected}, got {short(rate)}; pass the share of the "
+                f"samples of known classes that may be taken for unknown, such as 0.05"
+            )
+            raise InvalidParameterError(msg)
+        n_labels = len(self._typical().labelled)
+        if rate * (n_labels + 1) < 1:
+            msg = (
+                f"unknown_rate={rate} cannot be promised with {n_labels} labels to compare with, "
+                f"which takes {int(np.ceil(1 / rate)) - 1} or more: no sample is taken for "
+                f"unknown; label more samples, or raise unknown_rate"
+            )
+            warnings.warn(msg, DataWarning, stacklevel=3)
+            return np.zeros(len(scores), dtype=bool)
+        return np.asarray(scores >= 1 - rate)
+
+    def _typical(self) -> TypicalSamples:
+        typical = self.fitted_state_.typical
+        if typical is None:
+            msg = (
+                "unknown_score needs labelled samples that were held against each other, but "
+                "calibration is None; fit with calibration='cross_fit'"
+            )
+            raise InvalidParameterError(msg)
+        return typical
+
+    def _scores_in_fit(self, typical: TypicalSamples) -> np.ndarray:
+        state = self.fitted_state_
+        scores = np.full(len(state.label_codes), np.nan)
+        if len(state.order):
+            graph = self.graph_[state.order][:, state.order]
+            codes = state.label_codes[state.order]
+            strange, those = strange_in_fit(state.induction, typical, graph, codes)
+            scores[state.order] = unknown_scores(strange, those)
+        return scores

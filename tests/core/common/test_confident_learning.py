@@ -1,0 +1,58 @@
+"""Counts of confidently found classes."""
+
+import numpy as np
+import pytest
+
+from viewmend.core.common.confident_learning import confident_counts, noise_rate
+from viewmend.core.common.rows import RowsInMemory
+
+MEMORY = RowsInMemory()
+
+
+def one_hot(codes, n_classes=3):
+    return (np.asarray(codes)[:, None] == np.arange(n_classes)).astype(float)
+
+
+def test_labels_that_shares_agree_with_are_all_right():
+    codes = np.array([0, 0, 1, 2, 2])
+    P = 0.7 * one_hot(codes) + 0.1
+    counts = confident_counts(MEMORY, one_hot(codes), P)
+    np.testing.assert_array_equal(counts, np.diag([2.0, 1.0, 2.0]))
+    assert noise_rate(counts) == 0
+
+
+def test_shares_that_know_the_right_classes_count_every_flip():
+    """Sure of the right class, a model counts given against right classes, which is the noise."""
+    right = np.repeat([0, 1, 2], 20)
+    given = right.copy()
+    given[[0, 1, 25]] = [1, 2, 0]
+    counts = confident_counts(MEMORY, one_hot(given), 0.94 * one_hot(right) + 0.02)
+    np.testing.assert_array_equal(counts, one_hot(given).T @ one_hot(right))
+    assert noise_rate(counts) == pytest.approx(3 / 60)
+
+
+def test_a_class_that_a_model_always_prefers_is_not_counted_for_it():
+    """Shares of class 0 are 0.6 in all samples: less than its own samples have on average."""
+    given = np.repeat([0, 1], 10)
+    P = np.where(given[:, None] == 0, [0.9, 0.1], [0.6, 0.4])
+    counts = confident_counts(MEMORY, one_hot(given, 2), P)
+    np.testing.assert_array_equal(counts, np.diag([10.0, 10.0]))
+
+
+def test_samples_that_are_counted_for_no_class_are_shared_out():
+    """Rows sum to the numbers of labels, whatever share of them is confident."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=200)
+    P = rng.dirichlet(np.ones(3), size=200)
+    Y = one_hot(codes)
+    counts = confident_counts(MEMORY, Y, P)
+    np.testing.assert_allclose(counts.sum(axis=1), Y.sum(axis=0))
+    # On shares that know nothing, classes are found as if by dice.
+    assert 0.5 < noise_rate(counts) < 0.8
+
+
+def test_unlabelled_samples_do_not_count():
+    codes = np.array([0, 1, 2, -1, -1])
+    P = np.full((5, 3), 0.1) + 0.7 * one_hot([0, 1, 2, 1, 2])
+    counts = confident_counts(MEMORY, one_hot(codes), P)
+    np.testing.assert_array_equal(counts, np.eye(3))
