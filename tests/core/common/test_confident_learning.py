@@ -39,6 +39,15 @@ def test_a_class_that_a_model_always_prefers_is_not_counted_for_it():
     np.testing.assert_array_equal(counts, np.diag([10.0, 10.0]))
 
 
+def test_a_flip_among_classes_that_a_model_is_all_but_certain_of_is_counted():
+    """It falls short of the mean share of its class by a hair."""
+    given = np.repeat([0, 1, 2], 20)
+    P = (1 - 2e-6) * one_hot(given) + 1e-6 * (1 - one_hot(given))
+    P[0] = [1e-3, 1 - 2e-3, 1e-3]
+    counts = confident_counts(MEMORY, one_hot(given), P)
+    assert counts[0].tolist() == [19, 1, 0]
+
+
 def test_samples_that_are_counted_for_no_class_are_shared_out():
     """Rows sum to the numbers of labels, whatever share of them is confident."""
     rng = np.random.default_rng(0)
