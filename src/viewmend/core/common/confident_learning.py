@@ -14,8 +14,8 @@ from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.small_sums import beside, on_host, total
 
-# No more is asked for, unlike in cleanlab: of well separated classes a model is so sure, on average,
-# that half of their samples, and most that have a wrong label, fall short of it by a hair.
+# No more is asked for, unlike in cleanlab: a model can be so sure of well separated classes, on
+# average, that half of their samples, and most with a wrong label, fall short of it by a hair.
 SURE = 0.9
 
 
