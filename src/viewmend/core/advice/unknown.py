@@ -35,6 +35,8 @@ LEAST = 1e-12
 NARROWEST, WIDEST = 1e-3, 1e9
 # No term tells more than this by itself, in units of its spread.
 MOST_STRANGE = 20.0
+# What it counts how little of the labels reaches a sample, which tells most of samples of a fit.
+REACH_WEIGHT = 3.0
 # Parts that the labels are dealt into; each is judged by the labels of the others.
 N_PARTS = 10
 
@@ -118,7 +120,9 @@ def strange_in_fit(
     terms = [_farness(logs, typical.centres, typical.spreads), *_claims_in_fit(fit, every)]
     reach = label_reach(graph, codes, fit.prior, fit.settings.spreading)
     terms.append(-np.log(np.maximum(reach, LEAST)))
-    strange = strange_sum(terms, *_mean_and_width([term[typical.labelled] for term in terms]))
+    middle, width = _mean_and_width([term[typical.labelled] for term in terms])
+    width[-1] /= REACH_WEIGHT
+    strange = strange_sum(terms, middle, width)
     return strange, strange[typical.labelled]
 
 
@@ -128,18 +132,23 @@ def label_reach(
     """How much of the labels reaches each sample over the graph, without its own: (n_samples,).
 
     Labels weigh as much as the ``prior`` (n_classes,) of their class says. Those of a part are left
-    out where its samples are judged, and the others count for them.
+    out where its samples are judged, and the others of the same class count for them.
     """
     labelled = np.flatnonzero(codes >= 0)
-    counts = np.bincount(codes[labelled], minlength=len(prior))
-    weights = (prior / np.maximum(counts, 1))[codes[labelled]]
-    part = np.arange(len(labelled)) % N_PARTS
+    of_class = codes[labelled]
+    counts = np.bincount(of_class, minlength=len(prior))
+    # Dealt class by class, so that none is left out altogether if it has two labels.
+    order = np.argsort(of_class, kind="stable")
+    part = np.empty(len(labelled), dtype=np.int64)
+    part[order] = (np.arange(len(order)) - (np.cumsum(counts) - counts)[of_class[order]]) % N_PARTS
     Y = np.zeros((len(codes), N_PARTS + 1))
     # A column without the labels of each part, and last one with all of them.
-    Y[labelled] = weights[:, None] * (part[:, None] != np.arange(N_PARTS + 1))
+    kept = part[:, None] != np.arange(N_PARTS + 1)
+    Y[labelled] = (prior / np.maximum(counts, 1))[of_class][:, None] * kept
     F = spread_labels(graph, Y, spreading)
-    reach, left = F[:, N_PARTS].copy(), Y.sum(axis=0)
-    reach[labelled] = F[labelled, part] * left[N_PARTS] / np.maximum(left[part], LEAST)
+    left = ((of_class[:, None] == np.arange(len(prior))).T @ kept)[of_class, part]
+    reach = F[:, N_PARTS].copy()
+    reach[labelled] = F[labelled, part] * counts[of_class] / np.maximum(left, 1)
     return np.asarray(reach * inverse_roots(np.asarray(graph.sum(axis=1)).ravel()))
 
 
