@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
 from viewmend import MendClassifier, load, save
@@ -82,13 +83,27 @@ def test_scores_are_ranks_among_exchangeable_samples(n):
 
 def test_labels_reach_a_sample_without_its_own():
     """Two pairs of samples, one label in each: nothing but its own label could reach it."""
-    from scipy.sparse import csr_array
-
     pair = np.array([[0.0, 1.0], [1.0, 0.0]])
     graph = csr_array(np.kron(np.eye(2), pair))
     reach = label_reach(graph, np.array([0, -1, 1, -1]), np.array([0.5, 0.5]), 0.9)
     # From one sample to the other of a pair: 0.9 / (1 - 0.81), times the prior of its class.
     np.testing.assert_allclose(reach, [0, 0.5 * 0.9 / 0.19, 0, 0.5 * 0.9 / 0.19], atol=1e-5)
+
+
+def test_labels_reach_labelled_samples_as_much_as_others_of_their_class():
+    """Two complete graphs of 40 samples, 24 and 6 of them labelled, at shares of a third and two.
+
+    A sample of a complete graph receives the same from every other, so that what a tenth of the
+    labels would add is what is added for it, and 1 / 40 is what comes back from the own label.
+    """
+    block = np.ones((40, 40)) - np.eye(40)
+    graph = csr_array(np.kron(np.eye(2), block))
+    codes = np.full(80, -1)
+    codes[:24], codes[40:46] = 0, 1
+    reach = label_reach(graph, codes, np.array([1 / 3, 2 / 3]), 0.9)
+    np.testing.assert_allclose(reach[:24], reach[39], rtol=0.05)
+    np.testing.assert_allclose(reach[40:46], reach[79], rtol=0.05)
+    assert reach[79] == pytest.approx(2 * reach[39], rel=1e-4)
 
 
 def test_decisions_stay_as_they_are_unless_unknown_samples_are_asked_for(model):

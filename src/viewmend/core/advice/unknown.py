@@ -146,7 +146,7 @@ def label_reach(
     kept = part[:, None] != np.arange(N_PARTS + 1)
     Y[labelled] = (prior / np.maximum(counts, 1))[of_class][:, None] * kept
     F = spread_labels(graph, Y, spreading)
-    left = ((of_class[:, None] == np.arange(len(prior))).T @ kept)[of_class, part]
+    left = (np.eye(len(prior))[of_class].T @ kept)[of_class, part]
     reach = F[:, N_PARTS].copy()
     reach[labelled] = F[labelled, part] * counts[of_class] / np.maximum(left, 1)
     return np.asarray(reach * inverse_roots(np.asarray(graph.sum(axis=1)).ravel()))
