@@ -8,6 +8,7 @@ import pytest
 from viewmend import MendClassifier, MultiViewData, load, save
 from viewmend.core.common.content_order import canonical_order, sample_hashes
 from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.distributed import BlockCheckpoint
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
 
 BLOBS = make_multiview_blobs(400, n_views=3, noise=3.0, n_features=(6, 8, 5), random_state=0)
@@ -191,6 +192,39 @@ def test_samples_of_the_graph_are_explained_and_others_are_named():
     np.testing.assert_allclose(told.support.sum(axis=1), 1, atol=1e-6)
     with pytest.raises(InvalidParameterError, match=r"but 2 are not in the graph .*graph_samples"):
         model.explain(outside)
+
+
+def test_labels_are_doubted_over_blocks_as_in_memory(tmp_path):
+    """Also by a fit that goes on from a stage that was kept."""
+    y = TASK.y.copy()
+    wrong = np.flatnonzero(y >= 0)[::8]
+    y[wrong] = (y[wrong] + 1) % 3
+    settings = SETTINGS | {"label_noise": "auto"}
+    expected = MendClassifier(**settings).fit(TASK.data, y)
+    assert expected.label_noise_ > 0.05
+    begun, again = MendClassifier(**settings), MendClassifier(**settings)
+    begun.set_callbacks(
+        BlockCheckpoint(tmp_path, every=1), lambda record, _: record.iteration == 4
+    ).fit(lazy(TASK.data.views, 130), y)
+    again.set_callbacks(BlockCheckpoint(tmp_path, every=1)).fit(lazy(TASK.data.views, 130), y)
+    assert (begun.n_iter_, again.n_iter_) == (4, 5)
+    assert_same_model(again, expected)
+    assert again.label_noise_ == pytest.approx(expected.label_noise_)
+
+
+def test_labels_sets_and_unknown_samples_are_told_after_a_fit_over_blocks(in_memory):
+    """From the samples of the graph, which are here; what is lazy is answered block by block."""
+    views, new = lazy(TASK.data.views, 130), [view[:20] for view in TASK.data.views]
+    model = MendClassifier(**SETTINGS).fit(views, TASK.y)
+    expected = in_memory.suspect_labels()
+    np.testing.assert_array_equal(model.suspect_labels().samples, expected.samples)
+    np.testing.assert_allclose(model.suspect_labels().scores, expected.scores, atol=1e-3)
+    np.testing.assert_allclose(model.unknown_score(new), in_memory.unknown_score(new), atol=1e-3)
+    lazily = model.predict_set(views, alpha=0.2)
+    assert isinstance(lazily, da.Array)
+    np.testing.assert_array_equal(lazily.compute(), model.predict_set(TASK.data.views, alpha=0.2))
+    with pytest.raises(InvalidParameterError, match="unknown_score takes views in memory"):
+        model.unknown_score(views)
 
 
 def test_what_blocks_cannot_follow_is_refused():
