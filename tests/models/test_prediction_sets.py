@@ -31,11 +31,18 @@ def test_sets_are_the_classes_above_the_exact_quantile_of_the_held_out_shares(mo
     shares = tempered(held_out.shares, held_out.temperature)
     own = np.sort(shares[np.arange(held_out.n_samples), held_out.codes])
     least = own[int(0.1 * (held_out.n_samples + 1)) - 1]
-    unlabelled = TASK.y < 0
-    expected = model.label_distributions_ >= least
+    unlabelled, as_sure = TASK.y < 0, held_out.set_temperature
+    expected = tempered(model.label_distributions_, as_sure) >= least
     sets = model.predict_set(alpha=0.1)
     np.testing.assert_array_equal(sets[unlabelled], expected[unlabelled])
-    np.testing.assert_array_equal(model.predict_set(NEW), model.predict_proba(NEW) >= least)
+    expected = tempered(model.predict_proba(NEW), as_sure) >= least
+    np.testing.assert_array_equal(model.predict_set(NEW), expected)
+
+
+def test_the_model_is_compared_as_sure_as_the_held_out_samples_on_average(model):
+    shares = tempered(model.label_distributions_, model.calibration_.set_temperature)
+    sure = shares[TASK.y < 0].max(axis=1).mean()
+    assert sure == pytest.approx(model.calibration_.confidence.mean(), abs=1e-9)
 
 
 def test_given_labels_are_their_sets_unless_they_are_in_doubt(model):

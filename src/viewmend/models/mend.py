@@ -97,7 +97,7 @@ class MendClassifier(
     label_noise : float in [0, 1) or "auto", default=0.0
         Share of the given labels that may be wrong. Above 0, a label counts as far as the views of
         its sample agree with it: it is no longer kept where they contradict it. "auto" estimates
-        the share, and takes any accident of hard classes for a wrong label; 0 keeps all labels.
+        the share, of labels that are wrong beyond what hard classes explain; 0 keeps all labels.
     calibration : {"cross_fit", None}, default="cross_fit"
         "cross_fit" asks up to three shorter fits, each without a third of the labels, for the
         classes of the held-out samples; no more than it takes to hold out 200. That tells how

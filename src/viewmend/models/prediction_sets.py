@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.core.advice.conformal import enough_by_class, fewest_labels, least_shares
+from viewmend.core.advice.conformal import class_sets, enough_by_class, fewest_labels, least_shares
 from viewmend.core.common.calibration import Calibration, tempered
+from viewmend.distributed.inputs import is_lazy
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.fitted_state import FittedState
 from viewmend.parameters import Real, short
@@ -44,8 +46,9 @@ class PredictionSetsMixin:
         A class is in the set unless it is less probable than the right classes of all but a share
         ``alpha`` of the labelled samples, as found by fits that did not see their labels: split
         conformal prediction. The promise is for samples like the labelled ones, on average over
-        fits. Those fits have two thirds of the labels, so that sets are larger than need be, if
-        anything.
+        fits. Those fits are shorter and have two thirds of the labels. So probabilities are
+        compared at a temperature at which both are equally sure on average; and sets are larger
+        than need be, if anything, because the model itself is the more accurate one.
 
         Parameters
         ----------
@@ -61,7 +64,7 @@ class PredictionSetsMixin:
 
         Returns
         -------
-        array (n_samples, n_classes) of bool
+        array (n_samples, n_classes) of bool, of Dask where ``X`` is
             Columns in the order of ``classes_``. Sets can be empty: none of the classes is as
             probable as promised. They have all classes for samples of which nothing is known.
 
@@ -73,11 +76,16 @@ class PredictionSetsMixin:
         """
         check_is_fitted(self)
         least = self._least_shares(alpha, by_class)
-        shares = self.label_distributions_ if X is None else self.predict_proba(X, mask)
-        # A sample that was not scored has exactly these shares, and any class.
-        silent = (shares == self.fitted_state_.labelled_shares).all(axis=1)
-        sets = (shares >= least) | silent[:, None]
-        return self._of_fit(np.asarray(sets)) if X is None else sets
+        sets = partial(
+            class_sets,
+            least=least,
+            temperature=self.calibration_.set_temperature,
+            unscored=self.fitted_state_.labelled_shares,
+        )
+        if X is None:
+            return self._of_fit(sets(self.label_distributions_))
+        shares: Any = self.predict_proba(X, mask)
+        return shares.map_blocks(sets, dtype=bool) if is_lazy(X) else sets(shares)
 
     def _least_shares(self, alpha: float, by_class: bool | None) -> np.ndarray:
         """Thresholds (n_classes,) for the shares; warns where labels are too few for one."""

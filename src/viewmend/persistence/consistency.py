@@ -128,6 +128,7 @@ def _check_fills(model: SavedModel) -> None:
 
 def _check_calibration(calibration: Calibration, n_classes: int) -> None:
     expect_float("temperature", calibration.temperature, COLDEST, HOTTEST)
+    expect_float("set_temperature", calibration.set_temperature, COLDEST, HOTTEST)
     n_held_out = len(np.atleast_1d(calibration.codes))
     expect_floats("shares", calibration.shares, n_held_out, n_classes, **SHARE)
     expect_shape("codes", calibration.codes, n_held_out, kinds="i")

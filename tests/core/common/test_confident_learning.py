@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
-from viewmend.core.common.confident_learning import confident_counts, noise_rate
+from viewmend.core.common.confident_learning import (
+    confident_counts,
+    noise_rate,
+    unexpected_noise,
+)
 from viewmend.core.common.rows import RowsInMemory
 
 MEMORY = RowsInMemory()
@@ -65,3 +69,33 @@ def test_unlabelled_samples_do_not_count():
     P = np.full((5, 3), 0.1) + 0.7 * one_hot([0, 1, 2, 1, 2])
     counts = confident_counts(MEMORY, one_hot(codes), P)
     np.testing.assert_array_equal(counts, np.eye(3))
+
+
+def drawn_labels(n, seed):
+    """Shares of three classes, and labels that follow them."""
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.full(3, 0.5), size=n)
+    return P, np.array([rng.choice(3, p=row) for row in P]), rng
+
+
+def test_labels_that_follow_the_shares_have_no_noise_however_hard_the_classes_are():
+    """What `noise_rate` takes for noise here, because a fifth of the labels is of another class."""
+    P, codes, _ = drawn_labels(20_000, seed=1)
+    assert (codes != P.argmax(axis=1)).mean() > 0.2
+    assert unexpected_noise(MEMORY, one_hot(codes), P) < 0.01
+    assert noise_rate(confident_counts(MEMORY, one_hot(codes), P)) > 0.05
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3])
+def test_flips_beyond_what_the_shares_expect_are_counted(rate):
+    """Flips away from the class of largest share are all counted."""
+    P, codes, rng = drawn_labels(20_000, seed=2)
+    flipped = rng.random(len(codes)) < rate
+    codes[flipped] = (P.argmax(axis=1)[flipped] + rng.integers(1, 3, flipped.sum())) % 3
+    found = unexpected_noise(MEMORY, one_hot(codes), P)
+    assert found == pytest.approx(flipped.mean(), abs=0.015)
+
+
+def test_shares_that_are_not_sure_enough_make_no_noise():
+    codes = np.repeat([0, 1, 2], 50)
+    assert unexpected_noise(MEMORY, one_hot(codes), 0.4 * one_hot(codes) + 0.2) == 0

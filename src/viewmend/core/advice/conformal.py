@@ -12,6 +12,8 @@ import math
 
 import numpy as np
 
+from viewmend.core.common.calibration import tempered
+
 # Held-out labels of a class that a promise of its own takes: it is kept too well by up to one of
 # them, which is two points of the coverage.
 PER_CLASS = 50
@@ -41,6 +43,23 @@ def least_shares(shares: np.ndarray, codes: np.ndarray, alpha: float, by_class: 
     if not by_class:
         return np.full(n_classes, _smallest(own, alpha))
     return np.array([_smallest(own[codes == c], alpha) for c in range(n_classes)])
+
+
+def class_sets(
+    shares: np.ndarray, least: np.ndarray, temperature: float, unscored: np.ndarray
+) -> np.ndarray:
+    """Classes of large enough share at a temperature, (n_samples, n_classes) of bool.
+
+    Parameters
+    ----------
+    shares : array (n_samples, n_classes)
+    least : array (n_classes,)
+    temperature : float
+    unscored : array (n_classes,)
+        Shares that say that nothing is known of a sample, which may be of any class.
+    """
+    silent = (shares == unscored).all(axis=1, keepdims=True)
+    return np.asarray((tempered(shares, temperature) >= least) | silent)
 
 
 def enough_by_class(codes: np.ndarray, n_classes: int) -> bool:

@@ -47,12 +47,16 @@ class Calibration:
     refitted : bool
         Whether the shares come from fits that did not see these labels at all, so that they tell
         how accurate the model is.
+    set_temperature : float
+        One more temperature, at which the calibrated shares of the model are as sure, on average,
+        as those of the held-out samples: prediction sets compare the two.
     """
 
     temperature: float
     shares: np.ndarray
     codes: np.ndarray
     refitted: bool = False
+    set_temperature: float = 1.0
 
     @property
     def n_samples(self) -> int:

@@ -48,7 +48,33 @@ def noise_rate(counts: np.ndarray) -> float:
     return (whole - float(np.trace(counts))) / whole if whole else 0.0
 
 
+def unexpected_noise(rows: Rows, Y: Column, P: Column) -> float:
+    """Share of the labels that are wrong beyond what class shares ``P`` themselves expect.
+
+    Of labels that follow the shares, a part ``d`` is not of the class of largest share, which is
+    less than one by as much on average. If a part ``e`` of all labels is wrong besides, ``d + e (1
+    - d)`` are not. Hard classes, of which `noise_rate` takes many labels for wrong, make no noise
+    here, and neither do shares that are not sure enough. Parameters as in `confident_counts`.
+    """
+    sums = on_host(rows.sums(disagreement_sums, Y, P, shared=None))
+    labels = max(float(sums["labels"]), 1.0)
+    found, expected = float(sums["found"]) / labels, float(sums["expected"]) / labels
+    return max(found - expected, 0.0) / max(1 - expected, 1e-9)
+
+
 # ------------------------------------------------------------------ tasks
+
+
+def disagreement_sums(Y: Array, P: Array, _shared: None) -> Sums:
+    """Numbers of labels, of those that are not of largest share, and of those expected to be."""
+    xp = array_namespace(Y)
+    labelled = xp.any(Y != 0, axis=1)
+    other = labelled & (xp.argmax(Y, axis=1) != xp.argmax(P, axis=1))
+    doubt = xp.where(labelled, 1 - xp.max(P, axis=1), xp.zeros_like(P[:, 0]))
+    counted = {"labels": labelled, "found": other}
+    return {name: xp.sum(xp.astype(x, xp.float64)) for name, x in counted.items()} | {
+        "expected": total(doubt)
+    }
 
 
 def self_confidence_sums(Y: Array, P: Array, _shared: None) -> Sums:

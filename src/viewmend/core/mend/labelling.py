@@ -8,7 +8,7 @@ import numpy as np
 
 from viewmend.backend.namespace import Array, array_namespace
 from viewmend.core.common.class_shares import balance_classes, class_weights, normalise_rows
-from viewmend.core.common.confident_learning import confident_counts, noise_rate
+from viewmend.core.common.confident_learning import unexpected_noise
 from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.small_sums import beside, on_host, total
 
@@ -82,7 +82,7 @@ class Labelling:
             return self
         noise = self.noise
         if noise is None:
-            noise = noise_rate(confident_counts(rows, self.Y, evidence))
+            noise = unexpected_noise(rows, self.Y, evidence)
         Y = rows.map(doubted_rows, self.Y, evidence, shared=noise)
         return replace(self, Y=Y, noise=noise, in_doubt=True)
 

@@ -41,7 +41,7 @@ from viewmend.core.mend.stage import (
 
 # Passes of label-guided spreading before there is evidence.
 GUIDED_PASSES = 2
-FIRST_STAGE = "neighbours"
+FIRST_STAGE, LAST_STAGES = "neighbours", "evidence"
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +116,11 @@ def stages(
 
     rows, power = samples.rows, settings.evidence_power
     labelling = given = replace(labelling, trust=stage.trust)
+    if stage.name == LAST_STAGES:
+        # A run that goes on: the noise is settled.
+        labelling = given = replace(given, noise=stage.noise)
     if stage.doubted is not None:
-        labelling = replace(given, Y=stage.doubted, noise=stage.noise, in_doubt=True)
+        labelling = replace(given, Y=stage.doubted, in_doubt=True)
     trusted = sum_graphs(samples, _judged_weights(samples, stage, settings))
     for _ in range(left.count("homophily")):
         plain = spread(samples, trusted, labelling, settings, stage)
@@ -128,14 +131,16 @@ def stages(
         guided = spread(samples, trusted, labelling, settings, stage)
         yield (stage := classify("guided", samples, guided, labelling, stage))
 
-    for _ in range(left.count("evidence")):
+    for _ in range(left.count(LAST_STAGES)):
         # Scores -> targets -> regressions -> evidence -> graph and scores of the next round.
         targets = labelling.targets(rows, stage.P, stage.shares)
         evidence = regressed(samples, targets, stage)
         labelling = given.doubted(rows, evidence.P)
+        # The noise is settled once: evidence of doubted labels would confirm the doubt.
+        given = replace(given, noise=labelling.noise)
         joined = join_consensus(samples, trusted, evidence, settings)
         guided = spread(samples, joined, labelling, settings, stage)
-        yield (stage := classify("evidence", samples, guided, labelling, stage, power))
+        yield (stage := classify(LAST_STAGES, samples, guided, labelling, stage, power))
 
 
 def first_stage(samples: MendSamples, labelling: Labelling, settings: MendSettings) -> Stage:
@@ -263,7 +268,7 @@ def n_stages(settings: MendSettings) -> int:
 def _stage_names(settings: MendSettings) -> list[str]:
     """Two without labels' guidance, those with it, the rounds."""
     n_guided = GUIDED_PASSES if settings.edge_power > 0 else 0
-    return [FIRST_STAGE, "homophily", *["guided"] * n_guided, *["evidence"] * settings.n_rounds]
+    return [FIRST_STAGE, "homophily", *["guided"] * n_guided, *[LAST_STAGES] * settings.n_rounds]
 
 
 def _with_stage(samples: MendSamples, before: MendProgress | None, stage: Stage) -> MendProgress:
