@@ -14,7 +14,7 @@ from viewmend.core.common.rows import Column
 from viewmend.core.mend.geometry import MendGeometry
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import mend, n_stages
-from viewmend.core.mend.samples import MendSamples, reached_samples, samples_of
+from viewmend.core.mend.samples import MendSamples, reached_samples
 from viewmend.core.mend.stage import Mended, MendProgress, MendSettings, StageRecord
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.distributed.callbacks import BlockCheckpoint
@@ -25,7 +25,8 @@ from viewmend.distributed.given import (
     fingerprint,
     gather_input,
 )
-from viewmend.distributed.mend_blocks import geometry_of_blocks
+from viewmend.distributed.mend_blocks import SampleGeometry as SampleGeometry
+from viewmend.distributed.mend_blocks import samples_in_blocks
 from viewmend.distributed.mend_kept import StageKeeper, read_stages
 from viewmend.distributed.rows import DaskRows
 from viewmend.distributed.sampling import Draw
@@ -59,18 +60,6 @@ class MendParameters(BlockParameters, Protocol):
     """Parameters that the blocks of a `viewmend.MendClassifier` depend on."""
 
     graph_samples: int | None
-
-
-@dataclass(frozen=True, eq=False)
-class SampleGeometry:
-    """The geometry of a graph sample, and the ``rows`` (n_drawn,) of all samples that it is of.
-
-    ``n_neighbours`` are looked for.
-    """
-
-    geometry: MendGeometry
-    rows: np.ndarray
-    n_neighbours: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +97,7 @@ def fit_blocks(
     """The recipe over blocks of rows, with the labels of all samples in the labelling's place."""
     runner, n_classes = given.runner, given.labels.n_classes
     with dask.config.set(LARGE_GRAPHS):
-        geometry = geometry_of_blocks(given, sample.rows, sample.geometry, sample.n_neighbours)
-        samples = samples_of(runner, geometry, n_classes, settings.neighbours)
-        # Samples have the columns that are needed of it: the rest may go.
-        geometry = replace(geometry, blocks=None)
+        samples, geometry = samples_in_blocks(given, sample, settings.neighbours)
         codes = given.chunks.split(given.codes)
         labelling = replace(labelling, Y=runner.map(one_hot_rows, codes, shared=n_classes))
         start, watchers = _start(parameters, given, samples, settings, callbacks)
