@@ -63,10 +63,12 @@ class KeptBlock:
         """Of the block: Dask runs tasks where the most bytes of what they need are."""
         return len(self.head) + (self.places[-1][1] if self.places else 0)
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """With all that is in the file, which another process need not reach."""
-        content = pickle.PickleBuffer(self._content())
-        return _received, (self.folder, self.head, self.places, content)
+        content = self._content()
+        # Which Dask sends without a copy.
+        sent = pickle.PickleBuffer(content) if int(protocol) >= 5 else bytes(content)
+        return _received, (self.folder, self.head, self.places, sent)
 
 
 def keep(block: Any, folder: str) -> Any:

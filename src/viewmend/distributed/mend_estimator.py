@@ -35,12 +35,27 @@ from viewmend.protocols import ClassPrior
 
 # Samples of the graph, unless the parameter ``graph_samples`` says another number.
 GRAPH_SAMPLES = 20_000
+# What a task makes of a block at most, twice of which it needs itself: little to any worker. Larger
+# chunks are cut. Of that, a row has so many bytes of edges per view.
+BLOCK_BYTES, EDGE_BYTES = 2**27, 500
+
+
+class MendParameters(BlockParameters, Protocol):
+    """Parameters that the blocks of a `viewmend.MendClassifier` depend on."""
+
+    graph_samples: int | None
+    n_landmarks: int
 
 
 def check_prior(prior: ClassPrior, labels: Labels) -> None:
     """Refuse class priors that are none; "auto" is one of Mend."""
     if not isinstance(prior, str) or prior != "auto":
         check_class_prior(prior, labels)
+
+
+def most_rows(parameters: MendParameters, n_views: int) -> int:
+    """Rows of a block whose features and edges take `BLOCK_BYTES`, if it has all views."""
+    return max(BLOCK_BYTES // (n_views * (2 * parameters.n_landmarks + EDGE_BYTES)), 1)
 
 
 RULES = BlockRules(
@@ -50,16 +65,11 @@ RULES = BlockRules(
     ),
     rounds="n_rounds",
     check_prior=check_prior,
+    most_rows=most_rows,
 )
 
 # What rows are compared with travels to every worker once, some tens of megabytes: Dask would warn.
 LARGE_GRAPHS = {"distributed.admin.large-graph-warning-threshold": "1GB"}
-
-
-class MendParameters(BlockParameters, Protocol):
-    """Parameters that the blocks of a `viewmend.MendClassifier` depend on."""
-
-    graph_samples: int | None
 
 
 @dataclass(frozen=True, eq=False)
