@@ -130,6 +130,14 @@ def test_a_fit_that_fails_leaves_no_files(folder, all_kept):
     assert not list(folder.iterdir())
 
 
+def test_a_fit_cuts_chunks_to_the_bytes_that_a_block_may_have(expected):
+    """Blocks of 80 rows of two views, of 40 features in half precision."""
+    most_bytes = 80 * 2 * (2 * 40 + 500)
+    with dask.config.set({"scheduler": "synchronous", "viewmend.block-bytes": most_bytes}):
+        model = MendClassifier(**SETTINGS).fit(views(240), TASK.y)
+    np.testing.assert_array_equal(model.label_distributions_, expected.label_distributions_)
+
+
 def test_chunks_too_large_for_a_worker_are_cut_into_equal_parts():
     chunks = as_chunks(views((150, 80, 10)), None, None, np.float64, lambda n_views: 160 // n_views)
     assert chunks.sizes == (75, 75, 80, 10)

@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -106,8 +106,10 @@ def files_of_fit() -> Iterator[str]:
         _remove(folder, _directory_without_worker())
         client = _active_client()
         if client is not None:
-            # Those that are gone have taken their folders with them.
-            client.run(_remove_from_worker, folder, on_error="ignore")
+            # Workers that are gone have taken their folders with them. Where the scheduler is gone
+            # too, there is another error to be told of.
+            with suppress(OSError, RuntimeError):
+                client.run(_remove_from_worker, folder, on_error="ignore")
 
 
 def _received(

@@ -35,9 +35,11 @@ from viewmend.protocols import ClassPrior
 
 # Samples of the graph, unless the parameter ``graph_samples`` says another number.
 GRAPH_SAMPLES = 20_000
-# What a task makes of a block at most, twice of which it needs itself: little to any worker. Larger
-# chunks are cut. Of that, a row has so many bytes of edges per view.
-BLOCK_BYTES, EDGE_BYTES = 2**27, 500
+# What a task makes of a block at most, unless Dask's configuration "viewmend.block-bytes" says
+# another number: little to any worker. Larger chunks are cut.
+BLOCK_BYTES = 2**27
+# Of that, bytes of the edges and leverages of a row per view.
+EDGE_BYTES = 500
 
 
 class MendParameters(BlockParameters, Protocol):
@@ -54,8 +56,9 @@ def check_prior(prior: ClassPrior, labels: Labels) -> None:
 
 
 def most_rows(parameters: MendParameters, n_views: int) -> int:
-    """Rows of a block whose features and edges take `BLOCK_BYTES`, if it has all views."""
-    return max(BLOCK_BYTES // (n_views * (2 * parameters.n_landmarks + EDGE_BYTES)), 1)
+    """Rows of a block whose features and edges take as many bytes as they may, in all views."""
+    most_bytes = int(dask.config.get("viewmend.block-bytes", BLOCK_BYTES))
+    return max(most_bytes // (n_views * (2 * parameters.n_landmarks + EDGE_BYTES)), 1)
 
 
 RULES = BlockRules(
