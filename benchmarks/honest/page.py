@@ -135,7 +135,10 @@ def filled_sections(
 def page(filled: dict[Section, Filled]) -> str:
     """The page as Markdown."""
     if MAIN not in filled:
-        msg = f"there is no record of {MAIN.file}; do it with viewmend bench run"
+        msg = (
+            f"there is no record of {MAIN.file} that compares {LOOK.subject} with another method; "
+            "do its runs with viewmend bench run"
+        )
         raise InvalidParameterError(msg)
     records = [record for part in filled.values() for record in part.records]
     head = HEAD.format(summary=_summary(filled), numbers=_numbers(records), origin=_origin(records))

@@ -56,7 +56,7 @@ class _SupervisedClassifier(InductiveMixin, BaselineClassifier):
             for view, seen in zip(data.views, data.observed.T, strict=True)
         )
         F = self._fused(data)
-        return Solution(F, F.any(axis=1))
+        return Solution(F, F.sum(axis=1) > 0)
 
     def _score_new(self, data: MultiViewData, _X: Any) -> np.ndarray:
         """Class shares, fused over the views that a sample has."""

@@ -2,4 +2,5 @@
 
 from viewmend.bench.commands import app
 
-app(prog_name="python -m viewmend.bench")
+if __name__ == "__main__":
+    app(prog_name="python -m viewmend.bench")
