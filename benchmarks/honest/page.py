@@ -5,7 +5,7 @@ for name in honest limit other_labels mend_ablation; do
 done
 python -m benchmarks.honest.page --results STORE --out docs/results
 
-It writes honest.md, and honest.csv with every run that the page shows.
+It writes honest.md with its picture, and honest.csv with every run that the page shows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from viewmend.bench.catalogue import TABLES
+from viewmend.bench.catalogue import FIGURES, TABLES
+from viewmend.bench.charts.drawing import draw_chart
 from viewmend.bench.environment import check_publishable
 from viewmend.bench.paper_values import Look
 from viewmend.bench.plan import Plan
@@ -28,7 +29,7 @@ from viewmend.bench.summaries import done, scores
 from viewmend.bench.tables.paired import comparisons_of
 from viewmend.bench.tables.table import write_table
 from viewmend.exceptions import InvalidParameterError
-from viewmend.storage.atomic import write_text
+from viewmend.storage.atomic import replacing, write_text
 
 from .limit import limit_table, overall_share, ways
 
@@ -42,6 +43,8 @@ HEAD = """\
 # Honest accuracy
 
 {summary}
+
+![Accuracy of every method by data set and missing rate](honest.png)
 
 Rows are shuffled, every (sample, view) pair is dropped independently at the missing rate (VMR; an
 emptied sample gets one view back), 5 % of the samples have labels (LAR), and every method has its
@@ -252,6 +255,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     write_text(options.out / "honest.md", text)
     write_text(options.out / "honest.csv", table_of_runs(filled.values()))
+    with replacing(options.out / "honest.png") as stream:
+        draw_chart(FIGURES.build("scores", filled[MAIN].records, LOOK)).savefig(stream)
     print(f"{len(records)} records: {options.out / 'honest.md'}")
 
 

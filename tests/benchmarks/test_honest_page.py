@@ -103,6 +103,7 @@ def test_the_page_says_what_the_records_hold(store, tmp_path):
         assert f"## {section.title}\n" in text
     # 18 equal signs in a row, and the factor of Holm for seven variants.
     assert f"| Mend (uniform prior) | 50.5 | +20.0 ± 0.0 | {7 * 2.0**-18:.0e} | 18/0/0 |" in text
+    assert (tmp_path / "honest.png").read_bytes().startswith(b"\x89PNG")
     with (tmp_path / "honest.csv").open() as lines:
         rows = list(csv.DictReader(lines))
     # Five, four, twice four, and seven variants in 18 cells: each run once.
