@@ -32,7 +32,9 @@ ENGINES: dict[str, Callable[[Record], str]] = {
     "cpu": lambda record: f"CPU, {record.machine['kernel_threads']} threads",
     "torch": lambda _: "PyTorch on the CPU",
     "cuda": lambda record: str(record.machine["gpu"]),
-    "dask": lambda record: f"Dask, {record.settings['workers']} workers",
+    "dask": lambda record: (
+        "Dask, {workers} workers of {threads} threads, {rounds} rounds".format_map(record.settings)
+    ),
 }
 
 HEAD = """\
@@ -54,7 +56,7 @@ scikit-learn's `LabelSpreading(kernel="knn")` on the views side by side, with co
 is missing; in brackets its accuracy. Both were measured in the same run on the same machine. A dash
 says that they take more than a minute or were not run. On Dask three in ten rows are missing, and
 20 000 samples are in the graphs unless another number is given. Dask and fits of a million samples
-have `dtype="float32"`, and are otherwise fits by default.
+have `dtype="float32"`. Where no rounds are given there are eight, as by default.
 """
 
 GROWTH_NOTE = """\

@@ -35,7 +35,8 @@ def row(n_samples, seconds, columns=MNIST, n_classes=10, source="mnist", **sides
 
 
 def record(*rows, device="cpu", graph_samples=None, **machine):
-    settings = {"device": device, "repeats": 2, "workers": 2, "graph_samples": graph_samples}
+    settings = {"device": device, "repeats": 2, "graph_samples": graph_samples}
+    settings |= {"workers": 2, "threads": 1, "rounds": 4}
     return Record("mend", {**MACHINE, **machine}, settings, list(rows))
 
 
@@ -84,7 +85,7 @@ def test_engines_stand_in_one_order_and_a_failed_fit_says_why(tmp_path):
     assert [told.split("**")[1] for told in opening] == [
         "CPU, 2 threads",
         "a GPU",
-        "Dask, 2 workers",
+        "Dask, 2 workers of 1 threads, 4 rounds",
     ]
     assert "2.0 GB and 3.5 GB of the GPU" in opening[1]
     assert "| OutOfMemoryError: 80   90 GB |" in table_row(text, "| a GPU | MNIST | 70 000")
