@@ -21,7 +21,7 @@ SIZE_SPREADS = (0.01, 0.2, 0.4, 0.8, 1.6)
 SCORE_ERRORS = (0.05, 0.1, 0.2, 0.4)
 # How labels may have come about, with the probability of each before any is seen: dealt out in the
 # shares of the classes; drawn at random; the same number for every class; in any numbers.
-DEALT, DRAWN, EVEN, ANY = 0.45, 0.45, 0.01, 0.09
+DEALT, DRAWN, EVEN, ANY = 0.55, 0.35, 0.02, 0.08
 
 # Of equal shares, of the labels' shares, of the scores' shares; their sum is one.
 Trust = tuple[float, float, float]
