@@ -69,6 +69,14 @@ def test_one_label_per_class_says_nothing_and_clear_scores_decide():
     assert distance(believed(EQUAL, N_CLASSES, shares_of(NOISE)), EQUAL) < 0.02
 
 
+def test_scores_that_favour_all_classes_alike_do_not_hide_a_rare_one():
+    """Columns of scores have the same mass, so that classes that overlap are favoured alike."""
+    rare, alike = np.array([0.05, 0.95]), np.array([0.45, 0.55])
+    assert share_trust(rare, 80, alike)[1] > 0.75
+    # As many labels of both leave room for what clear scores say.
+    assert share_trust(np.array([0.5, 0.5]), 80, np.array([0.1, 0.9]))[2] > 0.5
+
+
 def test_classes_in_another_order_are_trusted_alike():
     labelled, scored = drawn(UNEQUAL, 60, 1), shares_of(UNEQUAL * NOISE)
     order = np.random.default_rng(2).permutation(N_CLASSES)

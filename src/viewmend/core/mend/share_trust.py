@@ -8,7 +8,8 @@ For square roots of shares, whose chance error is the same for large and small c
 
 independent by class. Labels and scores deviate alike from equal shares by ``t``, and each by its
 own error besides. The marginal likelihood weighs hypotheses on ``t``, ``d`` and ``e``: labels dealt
-out in the shares of the classes have ``d`` near zero, labels drawn at random ``d = 1/n``.
+out in the shares of the classes have ``d`` near zero, labels drawn at random ``d = 1/n``. Labels or
+scores may also have nothing to do with ``p``, and be near equal shares by themselves.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import numpy as np
 
 # Relative standard deviation of class sizes: from all alike to a few that hold nearly all samples.
 SIZE_SPREADS = (0.01, 0.2, 0.4, 0.8, 1.6)
-# Relative error of the shares of the scores.
-SCORE_ERRORS = (0.05, 0.1, 0.2, 0.4)
+# Relative error of the shares of the scores; with the last, they say nothing of the class sizes.
+SCORE_ERRORS = (0.05, 0.1, 0.2, 0.4, 0.4)
+SCORES_TELL = (1.0, 1.0, 1.0, 1.0, 0.0)
 # How labels may have come about, with the probability of each before any is seen: dealt out in the
 # shares of the classes; drawn at random; the same number for every class; in any numbers.
-DEALT, DRAWN, EVEN, ANY = 0.55, 0.35, 0.02, 0.08
+DEALT, DRAWN, EVEN, ANY = 0.58, 0.38, 0.02, 0.02
 
 # Of equal shares, of the labels' shares, of the scores' shares; their sum is one.
 Trust = tuple[float, float, float]
@@ -48,19 +50,21 @@ def share_trust(labelled: np.ndarray, n_labels: float, scored: np.ndarray) -> Tr
     chance, rounding = 1 / n_labels, c / (12 * n_labels**2)
     # Along the first axis: how labels came about. The last two ways have nothing to do with sizes.
     before = np.array([DEALT, DRAWN, EVEN, ANY])[:, None, None]
-    linked = np.array([1.0, 1.0, 0.0, 0.0])[:, None, None]
+    labels_tell, scores_tell = np.array([1.0, 1.0, 0.0, 0.0])[:, None, None], np.array(SCORES_TELL)
     of_labels = np.array([rounding, chance, rounding, chance + 1 / c])[:, None, None]
     of_sizes = np.square(SIZE_SPREADS)[:, None] / c
     of_scores = np.square(SCORE_ERRORS) / c
     # The covariance [[a, b], [b, d]] of what labels and scores say of a class.
-    a, b, d = linked * of_sizes + of_labels, linked * of_sizes, of_sizes + of_scores
+    a, d = labels_tell * of_sizes + of_labels, scores_tell * of_sizes + of_scores
+    b = labels_tell * scores_tell * of_sizes
     determinant = a * d - b**2
     squares = d * (by_labels @ by_labels) + a * (by_scores @ by_scores)
     misfit = (squares - 2 * b * (by_labels @ by_scores)) / determinant
     logs = np.log(before) - ((c - 1) * np.log(determinant) + misfit) / 2
     probable = np.exp(logs - logs.max())
     # Given a hypothesis, every guess counts by one over its variance.
-    precisions = np.broadcast_arrays(1 / of_sizes, linked / of_labels, 1 / of_scores, logs)[:3]
+    told = 1 / of_sizes, labels_tell / of_labels, scores_tell / of_scores
+    precisions = np.broadcast_arrays(*told, logs)[:3]
     weights = probable * precisions / sum(precisions)
     equal, labels, scores = weights.sum(axis=(1, 2, 3)) / probable.sum()
     return float(equal), float(labels), float(scores)
