@@ -74,7 +74,7 @@ def read_stages(
         history = tuple(map(read_record, kept.history))
         of_stage = {name: kept.arrays[name] for name in OF_STAGE}
         weights = of_stage.pop("graph_weights")
-        trust = float(of_stage.pop("trust"))
+        equal, labels, scores = map(float, of_stage.pop("trust"))
     pending = runner.start(read_stage_rows, kept.files, shared=None, n_results=2)
     pending.sums()
     P, classes = pending.results
@@ -85,7 +85,7 @@ def read_stages(
         classes=classes,
         graph=graph,
         guide=None,
-        trust=trust,
+        trust=(equal, labels, scores),
         **of_stage,
     )
     return MendProgress(stage, history)

@@ -41,7 +41,7 @@ from viewmend.core.mend.stage import (
 
 # Passes of label-guided spreading before there is evidence.
 GUIDED_PASSES = 2
-FIRST_STAGE = "neighbours"
+FIRST_STAGE, EVIDENCE_STAGE = "neighbours", "evidence"
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,13 +126,13 @@ def stages(
         guided = spread(samples, trusted, labelling, settings, stage)
         yield (stage := classify("guided", samples, guided, labelling, stage))
 
-    for _ in range(left.count("evidence")):
+    for _ in range(left.count(EVIDENCE_STAGE)):
         # Scores -> targets -> regressions -> evidence -> graph and scores of the next round.
         targets = labelling.targets(rows, stage.P, stage.shares)
         evidence = regressed(samples, targets, stage)
         joined = join_consensus(samples, trusted, evidence, settings)
         guided = spread(samples, joined, labelling, settings, stage)
-        yield (stage := classify("evidence", samples, guided, labelling, stage, power))
+        yield (stage := classify(EVIDENCE_STAGE, samples, guided, labelling, stage, power))
 
 
 def first_stage(samples: MendSamples, labelling: Labelling, settings: MendSettings) -> Stage:
@@ -230,7 +230,8 @@ def classify(
     rows, graph, P = samples.rows, labels.graph, column_scores(samples, labels)
     if graph.evidence is not None:
         P = rows.map(combined_rows, P, graph.evidence.P, shared=(labelling.prior, evidence_power))
-    found = labelling.assign(rows, P, None if before is None else before.class_weights)
+    shares = _shares_to_aim_at(samples, P, labelling, before)
+    found = labelling.assign(rows, P, shares, None if before is None else before.class_weights)
     return Stage(
         name=name,
         P=P,
@@ -243,6 +244,19 @@ def classify(
         class_weights=found.weights,
         trust=labelling.settled_trust,
     )
+
+
+def _shares_to_aim_at(
+    samples: MendSamples, P: Column, labelling: Labelling, before: Stage | None
+) -> np.ndarray:
+    """Class shares (n_classes,) for scores ``P``; those of the first round with evidence stay.
+
+    The scores of a round repeat the shares that its targets had. If every round moved them a little
+    towards the labels again, they would be there in the end, however little these are trusted.
+    """
+    if before is not None and before.name == EVIDENCE_STAGE:
+        return before.shares
+    return labelling.shares(samples.rows, P)
 
 
 def final_weights(stage: Stage) -> np.ndarray:
@@ -258,7 +272,7 @@ def n_stages(settings: MendSettings) -> int:
 def _stage_names(settings: MendSettings) -> list[str]:
     """Two without labels' guidance, those with it, the rounds."""
     n_guided = GUIDED_PASSES if settings.edge_power > 0 else 0
-    return [FIRST_STAGE, "homophily", *["guided"] * n_guided, *["evidence"] * settings.n_rounds]
+    return [FIRST_STAGE, "homophily", *["guided"] * n_guided, *[EVIDENCE_STAGE] * settings.n_rounds]
 
 
 def _with_stage(samples: MendSamples, before: MendProgress | None, stage: Stage) -> MendProgress:
