@@ -81,7 +81,7 @@ class GeometrySettings:
     n_landmarks : int
         Of the kernel features, per view.
     kernel_width : float
-        See `kernel_features`.
+        See `kernel_products`.
     seed : int
         Of the landmarks.
     """

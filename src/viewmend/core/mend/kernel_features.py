@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,20 +64,8 @@ class KernelMap:
         return self.features(mean_kernel(points, self.landmarks, self.scales))
 
     def features(self, K: Array) -> Array:
-        """Features (n_rows, n_features) of rows with kernels ``K`` (n_rows, n_landmarks).
-
-        Multiplied in single precision, which adds no more than the kernels are rounded by already.
-        """
-        centre, linear, rest = (beside(A, K) for A in self._rounded)
-        return (K - centre) @ linear - rest
-
-    @cached_property
-    def _rounded(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Centre and linear in float32, and the features of what that leaves of the centre."""
-        centre = self.centre.astype(np.float32)
-        # Without it, features would not sum to zero.
-        rest = (self.centre - centre) @ self.linear
-        return centre, self.linear.astype(np.float32), rest.astype(np.float32)
+        """Features (n_rows, n_features) of rows with kernels ``K`` (n_rows, n_landmarks)."""
+        return linear_map(K, self.centre, self.linear)
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,9 +279,10 @@ def feature_rows(K: Array, kernel: KernelMap) -> Features:
     xp = array_namespace(K)
     Phi = xp.empty((K.shape[0], len(kernel.spectrum)), dtype=K.dtype, device=K.device)
     leverages = xp.empty((K.shape[0], len(RIDGES)), dtype=K.dtype, device=K.device)
+    centre, linear = (xp.asarray(A, device=K.device) for A in (kernel.centre, kernel.linear))
 
     def work(part: slice) -> None:
-        Phi[part] = kernel.features(K[part])
+        Phi[part] = linear_map(K[part], centre, linear)
         leverages[part] = leverages_of(Phi[part], kernel.spectrum, kernel.n_rows)
 
     for_each(work, _parts(K), xp)
