@@ -72,13 +72,16 @@ def run_all(args: argparse.Namespace) -> None:
         for kind in args.tasks
         for labels in LABELS
     ]
-    done = joblib.Parallel(n_jobs=args.jobs, verbose=5)(joblib.delayed(run)(*one) for one in cells)
-    rows = [row | {"revision": known["revision"]} for rows in done for row in rows]
+    pool = joblib.Parallel(n_jobs=args.jobs, return_as="generator")
     args.out.mkdir(parents=True, exist_ok=True)
     with (args.out / "omics.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows({k: _shown(v) for k, v in row.items()} for row in rows)
+        # As they come, seed after seed: a run that is stopped leaves those that are done.
+        for rows in pool(joblib.delayed(run)(*cell) for cell in cells):
+            found = (row | {"revision": known["revision"]} for row in rows)
+            writer.writerows({k: _shown(v) for k, v in row.items()} for row in found)
+            file.flush()
 
 
 def _shown(value: object) -> str:
