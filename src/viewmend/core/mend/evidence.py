@@ -77,20 +77,7 @@ def gather_evidence(
     """
     outlines = blocks if outlines is None else outlines
     # The scores are leave-one-out predictions: those of the fit would only repeat the targets.
-    return fuse_scores(
-        rows, outlines, regress_views(rows, blocks, spectra, T, classes), classes, prior
-    )
-
-
-def fuse_scores(
-    rows: Rows,
-    outlines: Column,
-    fits_and_scores: tuple[tuple[RidgeFit, ...], Column],
-    classes: Column,
-    prior: np.ndarray,
-) -> Evidence:
-    """Evidence of regressions and their scores, those of `regress_views`; see `gather_evidence`."""
-    fits, Z = fits_and_scores
+    fits, Z = regress_views(rows, blocks, spectra, T, classes)
     gaussian = fit_view_gaussian(rows, outlines, Z, classes, prior, SHRINKAGE)
     weights = np.array([fit.weight for fit in fits])
     P = rows.map(evidence_rows, outlines, Z, shared=(weights, gaussian))
@@ -114,22 +101,12 @@ def evidence_shares(
     Rows of the result (n_rows, n_classes) sum to one.
     """
     xp = array_namespace(Z)
-    mean = _weighted_mean(Z, observed, weights)
+    shares = normalise_rows(xp.astype(observed, Z.dtype) * beside(weights, Z))
+    # A product of a row with a matrix per sample: the mean over views.
+    mean = (shares[:, None] @ Z)[:, 0]
     # Half the sum of two logarithms is the logarithm of the geometric mean.
     logs = (SHARPNESS * mean + log_posterior(gaussian, Z, observed) / TEMPERATURE) / 2
     return normalise_rows(xp.exp(logs - xp.max(logs, axis=1, keepdims=True)))
-
-
-def mean_scores(block: MendBlock, Z: Array, weights: np.ndarray) -> Array:
-    """Task: the weighted mean (n_rows, n_classes) of the scores of the views a sample has."""
-    return _weighted_mean(Z, block.observed, weights)
-
-
-def _weighted_mean(Z: Array, observed: Array, weights: np.ndarray) -> Array:
-    xp = array_namespace(Z)
-    shares = normalise_rows(xp.astype(observed, Z.dtype) * beside(weights, Z))
-    # A product of a row with a matrix per sample: the mean over views.
-    return (shares[:, None] @ Z)[:, 0]
 
 
 def hellinger_points(P: Array) -> Array:

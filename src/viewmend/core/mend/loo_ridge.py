@@ -119,8 +119,7 @@ def regress_views(
     classes : column of array (n_rows,) of int
         Rows of class -1 have no target, and are predicted only.
     ridges : sequence of float
-        Tried times the number of rows. The blocks have the leverages of `RIDGES`; those of others
-        are computed here.
+        Tried times the number of rows; those that the leverages of the blocks were computed for.
 
     Returns
     -------
@@ -131,8 +130,7 @@ def regress_views(
     """
     sums = on_host(rows.sums(target_sums, blocks, T, classes, shared=None))
     targets = [_Targets.of_view(v, sums) for v in range(len(spectra))]
-    others = tuple(ridges) != RIDGES
-    partial = [v for v, of_view in enumerate(targets) if others or not of_view.is_whole]
+    partial = [v for v, of_view in enumerate(targets) if not of_view.is_whole]
     grams = {}
     if partial:
         grams = on_host(rows.sums(gram_sums, blocks, T, classes, shared=partial))

@@ -20,7 +20,6 @@ from viewmend.core.common.rows import Column
 from viewmend.core.graphs.spreading import spread_over
 from viewmend.core.mend.evidence import Evidence, combined_rows, gather_evidence
 from viewmend.core.mend.homophily import Guide, class_affinities, total_weight
-from viewmend.core.mend.label_regressions import begin_with_labels
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.samples import (
     MendSamples,
@@ -127,8 +126,6 @@ def stages(
         guided = spread(samples, trusted, labelling, settings, stage)
         yield (stage := classify("guided", samples, guided, labelling, stage))
 
-    if left.count("evidence") == settings.n_rounds > 0:
-        stage = begin_with_labels(samples, labelling, trusted, stage, settings)
     for _ in range(left.count("evidence")):
         # Scores -> targets -> regressions -> evidence -> graph and scores of the next round.
         targets = labelling.targets(rows, stage.P, stage.shares)
