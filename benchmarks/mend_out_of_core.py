@@ -4,8 +4,10 @@
     python benchmarks/mend_out_of_core.py killed --samples 2000000
     python benchmarks/mend_out_of_core.py samples --data mnist70k_3view.npz --sizes 5000 20000
 
-Prints Markdown tables. Clusters are local, of two processes with one thread each. ``growth --out
-DIR`` also writes a record for the speed page, see `perf.mend_page`.
+Prints Markdown tables. Clusters are local, of two processes with ``--threads`` threads each.
+``--out DIR`` also writes records as JSON, that of ``growth`` for the speed page, see
+`perf.mend_page`. The two fits of ``killed`` may be run one by one, ``--steps plain`` first, where
+``--classes FILE`` takes the classes from the one to the other.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import dask.array as da
 import numpy as np
 from dask import delayed
 from out_of_core import MEBIBYTE, Passes, Peak, cluster, few_labels
-from perf.records import Record, machine, save
+from perf.records import Record, line, machine, save, titles
 
 from distributed import Client
 from viewmend import MendClassifier
@@ -69,6 +71,22 @@ def written_views(n_samples: int, chunk: int) -> Iterator[tuple[dict[str, Path],
         shutil.rmtree(folder, ignore_errors=True)
 
 
+class KeptFiles:
+    """A callback that measures the files of the workers once all features are made."""
+
+    def __init__(self, client: Client) -> None:
+        self.client, self.n_bytes = client, 0
+
+    def __call__(self, record: Any, _stage: Any) -> None:
+        if record.iteration == 1:
+            self.n_bytes = sum(self.client.run(_bytes_of_files).values())
+
+
+def _bytes_of_files(dask_worker: Any) -> int:
+    folders = Path(dask_worker.local_directory).glob("viewmend-*")
+    return sum(path.stat().st_size for folder in folders for path in folder.iterdir())
+
+
 class Killer:
     """Kills a worker, without a word, half way through a pass of the fourth round."""
 
@@ -86,7 +104,7 @@ class Killer:
 
 def model_for(args: argparse.Namespace) -> MendClassifier:
     return MendClassifier(
-        graph_samples=args.graph_samples, n_rounds=args.rounds, dtype="float32", n_jobs=1
+        graph_samples=args.graph_samples, n_rounds=args.rounds, dtype="float32", n_jobs=args.jobs
     )
 
 
@@ -94,10 +112,11 @@ def fit_measured(
     client: Client, paths: dict[str, Path], y: np.ndarray, args: argparse.Namespace
 ) -> dict[str, Any]:
     """Figures of one fit over Zarr files."""
-    labels, passes, model = few_labels(y), Passes(), model_for(args)
+    labels, passes, model, files = few_labels(y), Passes(), model_for(args), KeptFiles(client)
+    workers = set(client.run(os.getpid).values())
     begin = time.perf_counter()
-    with Peak(list(client.run(os.getpid).values())) as peak:
-        model.set_callbacks(passes).fit(open_views(paths), labels)
+    with Peak(list(workers)) as peak, Peak([os.getpid()]) as of_client:
+        model.set_callbacks(passes, files).fit(open_views(paths), labels)
     seconds = time.perf_counter() - begin
     spilled = client.run(lambda dask_worker: dict(dask_worker.data.cumulative_metrics))
     moved = client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total)
@@ -106,33 +125,47 @@ def fit_measured(
         "cpu": sum(client.run(lambda: sum(os.times()[:2])).values()),
         "together": peak.together / MEBIBYTE,
         "single": peak.single / MEBIBYTE,
+        "client": of_client.single / MEBIBYTE,
+        "restarts": len(workers - set(client.run(os.getpid).values())),
         "moved": sum(moved.values()) / MEBIBYTE,
+        "kept": files.n_bytes / MEBIBYTE,
         "spilled": sum(of.get(("disk-write", "bytes"), 0) for of in spilled.values()) / MEBIBYTE,
-        "accuracy": (model.transduction_ == y)[labels < 0].mean(),
+        "accuracy": float((model.transduction_ == y)[labels < 0].mean()),
         "classes": model.transduction_,
         "passes": passes,
     }
 
 
+TITLES = (
+    ("seconds", "s"),
+    ("cpu", "CPU s"),
+    ("together", "peak MiB, both"),
+    ("single", "peak MiB, one"),
+    ("client", "peak MiB, client"),
+    ("restarts", "workers restarted"),
+    ("moved", "MiB sent"),
+    ("kept", "MiB in files"),
+    ("spilled", "MiB spilled"),
+)
+
+
 def growth(args: argparse.Namespace) -> None:
     """Time and memory as the number of samples grows."""
-    print(
-        "| samples | blocks | s | CPU s | peak MiB, both | peak MiB, one | MiB sent | MiB spilled |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    print(titles(["samples", "blocks", *(title for _, title in TITLES)]), flush=True)
     facts, rows = machine("dask"), []
     for n_samples in args.sizes:
-        with written_views(n_samples, args.chunk) as (paths, y), cluster(2, args.memory) as client:
+        with written_views(n_samples, args.chunk) as (paths, y), started(args) as client:
             found = fit_measured(client, paths, y, args)
-        print(
-            f"| {n_samples} | {-(-n_samples // args.chunk)} | {found['seconds']:.0f} | "
-            f"{found['cpu']:.0f} | {found['together']:.0f} | {found['single']:.0f} | "
-            f"{found['moved']:.0f} | {found['spilled']:.0f} |",
-            flush=True,
-        )
+        figures = (f"{found[name]:.0f}" for name, _ in TITLES)
+        print(line([n_samples, -(-n_samples // args.chunk), *figures]), flush=True)
         tell_passes(found)
         rows.append(recorded_row(n_samples, found))
         save(Record("mend", facts, recorded_settings(args), rows), args)
+
+
+def started(args: argparse.Namespace) -> Any:
+    """The cluster of a run."""
+    return cluster(2, args.memory, args.threads)
 
 
 def recorded_row(n_samples: int, found: dict[str, Any]) -> dict[str, Any]:
@@ -149,14 +182,15 @@ def recorded_row(n_samples: int, found: dict[str, Any]) -> dict[str, Any]:
             "stages": {},
             "passes": dict(found["passes"].seconds),
             "peak_bytes": int(found["together"] * MEBIBYTE),
-            "accuracy": float(found["accuracy"]),
+            "accuracy": found["accuracy"],
         },
+        "workers": {name: found[name] for name, _ in TITLES},
     }
 
 
 def recorded_settings(args: argparse.Namespace) -> dict[str, Any]:
     """What decides the figures."""
-    names = ("chunk", "rounds", "graph_samples", "memory")
+    names = ("chunk", "rounds", "graph_samples", "memory", "threads", "jobs")
     return {"device": "dask", "workers": 2, **{name: getattr(args, name) for name in names}}
 
 
@@ -169,18 +203,40 @@ def tell_passes(found: dict[str, Any]) -> None:
 
 def killed(args: argparse.Namespace) -> None:
     """A fit in which a worker dies, against one in which none does."""
-    print("| samples | s | s with a killed worker | classes that differ |\n|---|---|---|---|")
+    row: dict[str, Any] = {"n_samples": args.samples}
+    facts = machine("dask")
     with written_views(args.samples, args.chunk) as (paths, y):
-        with cluster(2, args.memory) as client:
-            found = fit_measured(client, paths, y, args)
-        tell_passes(found)
-        with cluster(2, args.memory) as client:
-            killer, model, begin = Killer(client), model_for(args), time.perf_counter()
-            model.set_callbacks(killer).fit(open_views(paths), few_labels(y))
-            seconds = time.perf_counter() - begin
+        for step in args.steps:
+            row |= KILLED_STEPS[step](paths, y, args)
+            save(Record("mend-killed", facts, recorded_settings(args), [row]), args)
+    print(titles(list(row)), line(row.values()), sep="\n", flush=True)
+
+
+def fit_undisturbed(
+    paths: dict[str, Path], y: np.ndarray, args: argparse.Namespace
+) -> dict[str, Any]:
+    """The fit in which no worker dies; its classes are kept in a file."""
+    with started(args) as client:
+        found = fit_measured(client, paths, y, args)
+    tell_passes(found)
+    np.save(args.classes, found["classes"])
+    return {"seconds": found["seconds"], "restarts": found["restarts"]}
+
+
+def fit_with_a_death(
+    paths: dict[str, Path], y: np.ndarray, args: argparse.Namespace
+) -> dict[str, Any]:
+    """The fit in which one dies; its classes are compared with those in the file."""
+    with started(args) as client:
+        killer, model, begin = Killer(client), model_for(args), time.perf_counter()
+        model.set_callbacks(killer).fit(open_views(paths), few_labels(y))
+        seconds = time.perf_counter() - begin
     assert killer.killed, "no worker was killed"
-    differ = int((model.transduction_ != found["classes"]).sum())
-    print(f"| {args.samples} | {found['seconds']:.0f} | {seconds:.0f} | {differ} |")
+    differ = int((model.transduction_ != np.load(args.classes)).sum())
+    return {"seconds_with_a_killed_worker": seconds, "classes_that_differ": differ}
+
+
+KILLED_STEPS = {"plain": fit_undisturbed, "killed": fit_with_a_death}
 
 
 def samples(args: argparse.Namespace) -> None:
@@ -208,17 +264,22 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     one = commands.add_parser("growth", help=growth.__doc__)
     one.add_argument("--sizes", type=int, nargs="+", default=[250_000, 1_000_000, 2_000_000])
-    one.add_argument("--out", type=Path, help="folder for a JSON file of the figures")
-    one.add_argument("--name", help="name of that file, if not mend-dask")
     one.set_defaults(run=growth)
     two = commands.add_parser("killed", help=killed.__doc__)
     two.add_argument("--samples", type=int, default=2_000_000)
+    two.add_argument("--steps", nargs="+", choices=KILLED_STEPS, default=list(KILLED_STEPS))
+    classes = Path(tempfile.gettempdir()) / "viewmend-classes.npy"
+    two.add_argument("--classes", type=Path, default=classes, help="file of those without a death")
     two.set_defaults(run=killed)
     for command in (one, two):
         command.add_argument("--chunk", type=int, default=25_000, help="rows of a block")
         command.add_argument("--rounds", type=int, default=8)
         command.add_argument("--graph-samples", type=int, default=None)
         command.add_argument("--memory", type=float, default=6.0, help="GiB of both workers")
+        command.add_argument("--threads", type=int, default=1, help="of each worker")
+        command.add_argument("--jobs", type=int, default=1, help="threads of the client")
+        command.add_argument("--out", type=Path, help="folder for a JSON file of the figures")
+        command.add_argument("--name", help="name of that file, if not that of the command")
     three = commands.add_parser("samples", help=samples.__doc__)
     three.add_argument("--data", type=Path, required=True)
     three.add_argument("--sizes", type=int, nargs="+", default=[5_000, 10_000, 20_000, 40_000])

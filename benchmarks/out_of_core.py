@@ -50,10 +50,10 @@ KEEP_SMALL = {
 
 
 @contextmanager
-def cluster(n_workers: int, memory: float) -> Iterator[Client]:
-    """Processes of one thread that share ``memory`` GiB, and spill to a folder of their own."""
+def cluster(n_workers: int, memory: float, n_threads: int = 1) -> Iterator[Client]:
+    """Processes of some threads that share ``memory`` GiB, and spill to a folder of their own."""
     folder = tempfile.mkdtemp(prefix="viewmend-")
-    sizes = {"n_workers": n_workers, "threads_per_worker": 1}
+    sizes = {"n_workers": n_workers, "threads_per_worker": n_threads}
     limit = int(memory * 2**30 / n_workers)
     try:
         with (

@@ -2,8 +2,8 @@
 
 python -m benchmarks.perf.mend_page --data docs/benchmarks/mend --out docs/benchmarks/speed.md
 
-The folder holds records of ``benchmarks.perf.mend`` and of ``benchmarks/mend_out_of_core.py``, of
-one or more machines. The picture lands beside the page.
+The folder holds records of ``benchmarks.perf.mend``, ``benchmarks.perf.mend_agreement`` and of
+``benchmarks/mend_out_of_core.py``, of one or more machines. The picture lands beside the page.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from viewmend.bench.environment import check_publishable
 
+from . import mend_agreement
 from .mend_cases import MNIST_COLUMNS, columns_text
 from .mend_picture import curves_of, draw
 from .page import Group, machine_text
@@ -31,7 +32,9 @@ ENGINES: dict[str, Callable[[Record], str]] = {
     "cpu": lambda record: f"CPU, {record.machine['kernel_threads']} threads",
     "torch": lambda _: "PyTorch on the CPU",
     "cuda": lambda record: str(record.machine["gpu"]),
-    "dask": lambda record: f"Dask, {record.settings['workers']} workers",
+    "dask": lambda record: (
+        "Dask, {workers} workers of {threads} threads, {rounds} rounds".format_map(record.settings)
+    ),
 }
 
 HEAD = """\
@@ -53,7 +56,7 @@ scikit-learn's `LabelSpreading(kernel="knn")` on the views side by side, with co
 is missing; in brackets its accuracy. Both were measured in the same run on the same machine. A dash
 says that they take more than a minute or were not run. On Dask three in ten rows are missing, and
 20 000 samples are in the graphs unless another number is given. Dask and fits of a million samples
-have `dtype="float32"`, and are otherwise fits by default.
+have `dtype="float32"`. Where no rounds are given there are eight, as by default.
 """
 
 GROWTH_NOTE = """\
@@ -64,6 +67,10 @@ rounds."""
 STAGE_NOTE = """\
 The largest fit of MNIST on each engine. *Rounds* spread the labels and regress them on the views,
 *calibration* repeats some rounds without a third of the labels."""
+
+AGREEMENT_NOTE = """\
+The same fits of MNIST by NumPy and by PyTorch on the device. Kernels are float32, and differ in
+their last digit; small ridges and eight rounds enlarge that where classes overlap."""
 
 ADVICE = """\
 ## When it is too slow
@@ -92,6 +99,7 @@ NUMBA_NUM_THREADS=2 taskset -c 0,1 python -m benchmarks.perf.mend \\
     --data mnist70k_3view.npz --out docs/benchmarks/mend
 python -m benchmarks.perf.mend --device cuda --only samples million million-mnist \\
     --sides brute --data mnist70k_3view.npz --out docs/benchmarks/mend
+python -m benchmarks.perf.mend_agreement --data mnist70k_3view.npz --out docs/benchmarks/mend
 python benchmarks/mend_out_of_core.py growth --out docs/benchmarks/mend
 python -m benchmarks.perf.mend_page --data docs/benchmarks/mend --out docs/benchmarks/speed.md
 ```
@@ -174,7 +182,8 @@ def fits_of(records: Iterable[Record]) -> list[Fit]:
 
 def page(records: Sequence[Record], folder: Path) -> str:
     """Markdown; the picture is drawn into the folder."""
-    fits = fits_of(records)
+    compared = [record for record in records if record.benchmark == mend_agreement.NAME]
+    fits = fits_of(record for record in records if record.benchmark != mend_agreement.NAME)
     parts = [HEAD, "\n".join(opening(fits)) + "\n"]
     if curves_of(fits):
         draw(fits, folder / PICTURE)
@@ -184,6 +193,7 @@ def page(records: Sequence[Record], folder: Path) -> str:
     sections = {
         "How the time grows": grown and f"{GROWTH_NOTE}\n\n{grown}",
         "Where the time goes": stage_table(fits),
+        "Do the engines agree": agreement_table(compared),
     }
     parts += [f"## {title}\n\n{text}\n" for title, text in sections.items() if text]
     parts += [ADVICE, COMMANDS, *(f"- {text}" for text in machines(records))]
@@ -302,6 +312,15 @@ def stage_table(fits: Sequence[Fit]) -> str:
     ]
     table = [titles(["percent of the fit", *sizes]), *map(line, rows)]
     return "\n".join([*table, "", STAGE_NOTE])
+
+
+def agreement_table(records: Sequence[Record]) -> str:
+    """Classes and soft labels of the same fit on two engines; empty without any."""
+    rows = [
+        [engine_of(record), *mend_agreement.cells(row)] for record in records for row in record.rows
+    ]
+    head = titles(["engine", *mend_agreement.HEAD])
+    return "\n".join([head, *map(line, rows), "", AGREEMENT_NOTE]) if rows else ""
 
 
 def stage_shares(fit: Fit) -> dict[str, float]:

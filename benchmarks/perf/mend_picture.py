@@ -18,7 +18,7 @@ __all__ = ["curves_of", "draw"]
 # By what was fitted: its line and its mark.
 STYLES = (("-", "o"), ("--", "s"), (":", "^"))
 # What stands beside the fits: mark and name.
-SIDES = {"spreading": ("x", "LabelSpreading"), "brute": ("+", "brute-force neighbours")}
+SIDES = {"spreading": ("x", "LabelSpreading"), "brute": ("+", "brute force")}
 TEN_CLASSES = 10
 # Families in which the samples grow.
 GROWING = ("samples", "million", "million-mnist")

@@ -144,6 +144,22 @@ def test_a_part_of_an_experiment_and_more_repetitions(folder):
     assert "small has no 'Honest'; choose of paper, honest, blobs" in message(result)
 
 
+def test_other_repetitions_than_those_reported(folder):
+    part = ("--only", "honest", "--only", "union graph", "--first-repetition", 1)
+    result = invoke(folder, "status", folder / "small.toml", *part)
+    assert counts(result)["all"] == [1, 0, 0, 1]
+    result = invoke(
+        folder, "table", folder / "small.toml", "--kind", "intervals", *part, "--repetitions", 1
+    )
+    own = [
+        100 * r.result["accuracy"]
+        for r in ResultStore(folder / "results").records()
+        if (r.key.protocol, r.key.repetition, r.key.setting) == ("honest", 1, ())
+    ]
+    line = next(line for line in result.stdout.splitlines() if line.startswith("| blobs"))
+    assert f"{own[0]:.1f}" in line
+
+
 def test_table_prints_the_means_of_the_records(folder):
     result = invoke(folder, "table", folder / "small.toml", "--kind", "scores")
     assert result.exit_code == 0, result.output

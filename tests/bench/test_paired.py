@@ -1,6 +1,7 @@
 """Paired comparisons against SciPy, enumeration and values worked out by hand."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from viewmend.bench.tables.paired import (
     mean_interval,
     paired_differences,
     paired_table,
+    rivals_table,
     signed_rank_p,
     win_tie_loss,
 )
@@ -170,6 +172,15 @@ def test_the_paired_table_names_what_was_lost():
     assert "| wins/ties/losses of cells |  |  | 1/0/1 |" in text
     assert "| wins/ties/losses of runs |  |  | 2/0/2 |" in text
     assert "Cells where us is not better: b, VMR 30%, LAR 5%, them: -15.0 ± 63.5." in text
+
+
+def test_the_table_of_rivals_has_a_line_for_each():
+    timed = [replace(one, timings={"fit": 2.0 + one.key.repetition}) for one in RECORDS]
+    text = to_markdown(rivals_table(timed, Look(subject="us")))
+    # The subject first; means of the cells 85 and 50, and of 70 and 65.
+    ours, theirs = (line for line in text.splitlines() if line.startswith(("| us", "| them")))
+    assert ours == "| us | 67.5 | - | - | - | - | 2.50 |"
+    assert theirs == "| them | 67.5 | +0.0 ± 190.6 | 0.750 | 1/0/1 | 2/0/2 | 2.50 |"
 
 
 def test_the_table_of_intervals():

@@ -270,3 +270,16 @@ def test_left_out_cells_are_not_run_but_told():
     told = [r for r in Plan(experiment, records).final_records() if r.status == "left_out"]
     assert {(r.key.method, r.key.data, r.message) for r in told} == {("tuned", "AwA", "20 GB")}
     assert len(told) == 2 * 2  # per protocol and missing rate
+
+
+def test_other_repetitions_than_the_first_ones():
+    later = replace(EXPERIMENT, first_repetition=100)
+    assert {key.repetition for key in Plan(later, ()).final_runs()} == {100, 101, 102}
+    # Settings are tried in repetition 0, which is none of these.
+    groups = len(later.data) * len(later.missing_rates)
+    assert Plan(later, ()).counts()["tuned"] == Count(to_do=groups * (N_GRID + 3 + 3))
+    shelf = Shelf()
+    while runs := Plan(later, shelf.records()).unfinished_runs():
+        for key in runs:
+            shelf.write(scored(key))
+    assert Plan(later, shelf.records()).counts()["tuned"] == Count(done=groups * (N_GRID + 3 + 3))

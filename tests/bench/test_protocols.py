@@ -37,8 +37,11 @@ COMPLETE = source_of()
 
 # Those that `hide` can do alone, and those that draw a share of every class.
 PLAIN = ["paper", "paper-shuffled", "honest", "most-complete", "honest-whole-samples"]
-SHARES = [name for name, p in PROTOCOLS.items() if p.labels_per_class is None]
-SHARES.remove("random-labels")
+SHARES = [
+    name
+    for name, p in PROTOCOLS.items()
+    if p.labels_per_class is p.label_share is None and name != "random-labels"
+]
 
 
 def back(task):
@@ -172,6 +175,19 @@ def test_no_two_protocols_have_the_same_rules():
 def test_few_labels_are_as_many_in_every_class_whatever_the_rate(base, name, n_labels):
     task = pose(COMPLETE, f"{base}-{name}", 0.7, 0.5, 1)
     assert_array_equal(np.bincount(task.y[task.labelled]), n_labels)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5]))
+@settings(max_examples=20, deadline=None)
+def test_the_limit_adds_labels_to_those_of_honest_and_hides_the_same_pairs(seed, rate):
+    honest, limit = (pose(COMPLETE, name, rate, 0.05, seed) for name in ("honest", "honest-limit"))
+    assert_array_equal(limit.order, honest.order)
+    assert_array_equal(limit.data.observed, honest.data.observed)
+    assert_array_equal(limit.y[honest.labelled], honest.y[honest.labelled])
+    sizes = np.bincount(COMPLETE.y)
+    assert_array_equal(np.bincount(limit.y_true[limit.unlabelled]), sizes // 10)
+    # Whatever the label rate, which is part of the seed of a run.
+    assert_array_equal(limit.y, pose(COMPLETE, "honest-limit", rate, 0.5, seed).y)
 
 
 def test_labels_regardless_of_class_follow_the_shares_of_the_data():

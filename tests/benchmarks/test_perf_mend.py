@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from perf import mend, mend_cases, mend_page, mend_timing
+from perf.mend_agreement import Answers, agreement
 from perf.mend_cases import Case
 from perf.records import Record
 
@@ -34,7 +35,8 @@ def row(n_samples, seconds, columns=MNIST, n_classes=10, source="mnist", **sides
 
 
 def record(*rows, device="cpu", graph_samples=None, **machine):
-    settings = {"device": device, "repeats": 2, "workers": 2, "graph_samples": graph_samples}
+    settings = {"device": device, "repeats": 2, "graph_samples": graph_samples}
+    settings |= {"workers": 2, "threads": 1, "rounds": 4}
     return Record("mend", {**MACHINE, **machine}, settings, list(rows))
 
 
@@ -83,7 +85,7 @@ def test_engines_stand_in_one_order_and_a_failed_fit_says_why(tmp_path):
     assert [told.split("**")[1] for told in opening] == [
         "CPU, 2 threads",
         "a GPU",
-        "Dask, 2 workers",
+        "Dask, 2 workers of 1 threads, 4 rounds",
     ]
     assert "2.0 GB and 3.5 GB of the GPU" in opening[1]
     assert "| OutOfMemoryError: 80   90 GB |" in table_row(text, "| a GPU | MNIST | 70 000")
@@ -217,3 +219,15 @@ def test_missing_rows_get_the_mean_of_the_others():
     view = np.array([[1.0, 2.0], [np.nan, np.nan], [3.0, 6.0]])
     np.testing.assert_array_equal(mend_timing.mean_imputed(view)[1], [2.0, 4.0])
     assert np.isnan(view[1]).all()
+
+
+def test_agreement_counts_classes_and_close_soft_labels():
+    soft = np.array([[0.9, 0.1], [0.4, 0.6]])
+    moved = np.array([[0.9, 0.1], [0.45, 0.55]])
+    one = Answers(np.array([0, 1]), soft, 0.5, np.array([1, 1, 0, 0]))
+    other = Answers(np.array([0, 1]), moved, 0.5, np.array([1, 0, 0, 0]))
+    found = agreement(one, other)
+    assert found["same_classes"] == 1
+    assert found["close_soft_labels"] == 0.5
+    assert found["largest_difference"] == pytest.approx(0.05)
+    assert found["same_new"] == 0.75

@@ -72,7 +72,7 @@ def unexpected(*_arguments):
     ("module", "name", "due", "left"),
     [
         # While kernel features are made: nothing is kept yet.
-        ("viewmend.core.mend.geometry", "kernel_features", 2, [1, 2, 3, 4, 5]),
+        ("viewmend.core.mend.geometry", "kernel_products", 2, [1, 2, 3, 4, 5]),
         # After the geometry, before the first stage.
         ("viewmend.models.mend_fit", "mend", 1, [1, 2, 3, 4, 5]),
         # In the second round with evidence, stage four.

@@ -1,5 +1,7 @@
 """Labels and class priors, and what every refusal says."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
 from viewmend.data.labels import check_class_prior, check_labels
-from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 
 NAN = np.nan
 
@@ -130,6 +132,23 @@ def test_pandas_labels():
     pd = pytest.importorskip("pandas")
     assert check_labels(pd.Series([3, pd.NA, 2], dtype="Int64"), 3).codes.tolist() == [1, -1, 0]
     assert check_labels(pd.Categorical(["b", None, "a"]), 3).classes.tolist() == ["a", "b"]
+
+
+def test_categories_that_no_sample_has_are_named():
+    """Samples of such a class are there, most likely, and would all be taken for another."""
+    pd = pytest.importorskip("pandas")
+    cells = pd.Series(["b", None, "a"], dtype=pd.CategoricalDtype(["a", "b", "c", "d"]))
+    with pytest.warns(DataWarning, match=r"no sample is labelled \['c', 'd'\].*label at least one"):
+        labels = check_labels(cells, 3)
+    assert labels.classes.tolist() == ["a", "b"]
+
+
+def test_marks_of_unlabelled_samples_are_no_categories_to_miss():
+    pd = pytest.importorskip("pandas")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_labels(pd.Categorical([2, -1, 1], categories=[-1, 1, 2]), 3)
+        check_labels(pd.Categorical(["b", "", "a"]), 3)
 
 
 @spelt_at_will

@@ -11,7 +11,7 @@ from viewmend.core.common.scaling import unit_rows
 from viewmend.core.graphs.nearest import Neighbours, nearest_rows
 from viewmend.core.graphs.neighbours import edges_to_neighbours
 from viewmend.core.mend.blocks import MendBlock, ViewRows
-from viewmend.core.mend.kernel_features import kernel_features
+from viewmend.core.mend.kernel_features import kernel_features, kernel_products
 from viewmend.core.mend.loo_ridge import LEAST_R2, regress_views
 from viewmend.core.mend.representations import REPRESENTATIONS, represent
 from viewmend.exceptions import InvalidViewsError, TooLargeError
@@ -168,7 +168,8 @@ def test_representations_keep_distances_that_float32_could_not_hold(name):
 def regressed(T, classes):
     """Regression of targets on twelve rows of noise, and its left-out scores."""
     points = {"rows": np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)}
-    kernel, features = kernel_features(RowsInMemory(), points, points, 0.2)
+    products = kernel_products(RowsInMemory(), points, points, 0.2)
+    ((kernel, features),) = kernel_features(RowsInMemory(), [products])
     view = ViewRows(np.arange(12), features.Phi, features.leverages)
     block = MendBlock(np.ones((12, 1), dtype=bool), (view,))
     (fit,), Z = regress_views(RowsInMemory(), block, [kernel.spectrum], T, classes)

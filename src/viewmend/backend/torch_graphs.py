@@ -245,11 +245,13 @@ def _renumbered_keys(graph: Triple, rows: Array, n: int) -> Array:
 
 @cache
 def _accept_sparse_rows() -> None:
-    """Let PyTorch say here, once and to nobody, that its sparse rows are young."""
+    """Let PyTorch say here, once and to nobody, that its sparse rows are young and not checked."""
     torch = import_torch()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        torch.zeros((1, 1)).to_sparse_csr()
+        parts = torch.tensor([0, 1]), torch.tensor([0]), torch.tensor([1.0])
+        # The call that is made later: which ones warn depends on the version.
+        torch.sparse_csr_tensor(*parts, size=(1, 1), check_invariants=False)
 
 
 def _keys(triple: Triple, n: int) -> Array:

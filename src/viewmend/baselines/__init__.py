@@ -21,6 +21,12 @@ from viewmend.baselines.poisson import PoissonClassifier, PoissonMBOClassifier
 from viewmend.baselines.self_training import SelfTrainingLogistic
 from viewmend.baselines.similarity_fusion import SimilarityFusionClassifier
 from viewmend.baselines.slim import SLIMClassifier
+from viewmend.baselines.supervised import (
+    LateFusionClassifier,
+    LateTreesClassifier,
+    MeanImputedLogistic,
+    MeanImputedSVM,
+)
 from viewmend.baselines.union_graph import UnionGraphClassifier
 
 __all__ = [
@@ -34,9 +40,13 @@ __all__ = [
     "FMSSLClassifier",
     "GEGCNClassifier",
     "IMvGCNClassifier",
+    "LateFusionClassifier",
+    "LateTreesClassifier",
     "MLANClassifier",
     "MVARClassifier",
     "MeanImputedLabelSpreading",
+    "MeanImputedLogistic",
+    "MeanImputedSVM",
     "NaNBoostingClassifier",
     "PoissonClassifier",
     "PoissonMBOClassifier",

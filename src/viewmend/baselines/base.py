@@ -107,11 +107,14 @@ class BaselineClassifier(MultiViewClassifier):
         with fresh_fit(self):
             check_parameters(self, self._rules)
             samples = self.samples_to_fit(X, y, mask)
-            data = self._prepare(with_unit_rows(samples.data), samples.labels)
+            data = self._prepare(self._scaled(samples.data), samples.labels)
             rng = np.random.default_rng(getattr(self, "random_state", None))
             self._store_solution(self._solve(data, samples.labels, rng), samples.labels)
             samples.give_back(self)
         return self
+
+    def _scaled(self, data: MultiViewData) -> MultiViewData:
+        return with_unit_rows(data)
 
     def _prepare(self, data: MultiViewData, _labels: Labels) -> MultiViewData:
         return data

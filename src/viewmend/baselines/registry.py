@@ -89,6 +89,12 @@ METHODS: Mapping[str, Method] = {
             "mean + spreading", "mean_imputed.MeanImputedLabelSpreading", "Zhou et al., NIPS 2004"
         ),
         _baseline("self-training", "self_training.SelfTrainingLogistic", "Yarowsky, ACL 1995"),
+        _baseline("late fusion", "supervised.LateFusionClassifier", "Kittler et al., TPAMI 1998"),
+        _baseline(
+            "late trees", "supervised.LateTreesClassifier", "Geurts et al., Mach. Learn. 2006"
+        ),
+        _baseline("mean + logistic", "supervised.MeanImputedLogistic", "scikit-learn"),
+        _baseline("mean + SVM", "supervised.MeanImputedSVM", "scikit-learn"),
         _baseline("boosting", "boosting.NaNBoostingClassifier", "Ke et al., NIPS 2017"),
     )
 }

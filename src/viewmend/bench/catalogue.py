@@ -126,6 +126,7 @@ TABLES: Catalogue[Table] = Catalogue(
         "scores": _per_metric(scores.scores_table, _one_setting),
         "intervals": _per_metric(paired.intervals_table, _one_setting),
         "paired": _per_metric(paired.paired_table, _paired, title="paired differences"),
+        "rivals": _per_metric(paired.rivals_table, _paired),
         "ranks": _per_metric(scores.ranks_table, _rankable),
         "times": Kind(run_tables.times_table, _one_setting),
         "paper": Kind(

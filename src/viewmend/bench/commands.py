@@ -44,6 +44,10 @@ Only = Annotated[
 Repetitions = Annotated[
     int | None, typer.Option(min=1, help="Runs per cell, instead of the experiment's.")
 ]
+FirstRepetition = Annotated[
+    int | None,
+    typer.Option(min=0, help="Number of the first run of a cell, instead of the experiment's."),
+]
 Jobs = Annotated[int, typer.Option(help="Processes of one thread each; -1 for every core.")]
 Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on.")]
 Paper = Annotated[
@@ -69,6 +73,7 @@ def run(  # noqa: PLR0913 - one argument per option of the command line
     data: Data = Path("data"),
     only: Only = None,
     repetitions: Repetitions = None,
+    first_repetition: FirstRepetition = None,
     jobs: Jobs = 1,
     dask: Dask = None,
     time_limit: TimeLimit = math.inf,
@@ -79,7 +84,9 @@ def run(  # noqa: PLR0913 - one argument per option of the command line
 ) -> None:
     """Do all runs of an experiment that are not done yet. Stop it at any time, and run it again."""
     with _short_errors():
-        session = open_experiment(experiment, results, data, only or (), repetitions, trust)
+        session = open_experiment(
+            experiment, results, data, only or (), repetitions, trust, first_repetition
+        )
         session.experiment.check_trusted()
         if retry_failed:
             session.forget_failures()
@@ -101,11 +108,14 @@ def status(
     data: Data = Path("data"),
     only: Only = None,
     repetitions: Repetitions = None,
+    first_repetition: FirstRepetition = None,
     trust: Trust = False,
 ) -> None:
     """Tell what is done, what failed, what is left out, what is to do, and what data is absent."""
     with _short_errors():
-        session = open_experiment(experiment, results, data, only or (), repetitions, trust)
+        session = open_experiment(
+            experiment, results, data, only or (), repetitions, trust, first_repetition
+        )
         print_status(Console(), session)
 
 
@@ -115,6 +125,8 @@ def table(  # noqa: PLR0913 - one argument per option of the command line
     results: Results = Path("results"),
     data: Data = Path("data"),
     only: Only = None,
+    repetitions: Repetitions = None,
+    first_repetition: FirstRepetition = None,
     kind: Kind = None,
     metric: Metric = "ACC",
     form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = (
@@ -130,7 +142,11 @@ def table(  # noqa: PLR0913 - one argument per option of the command line
     """Print tables of the results, one per protocol."""
     with _short_errors():
         look = _look(metric, paper, subject)
-        protocols = _by_protocol(_session(experiment, results, data, only, trust))
+        session = open_experiment(
+            experiment, results, data, only or (), repetitions, trust, first_repetition
+        )
+        _tell_untrusted(session)
+        protocols = _by_protocol(session)
         text = "\n".join(
             write_table(TABLES.build(name, records, look), form)
             for records in protocols
@@ -238,9 +254,13 @@ def _session(
 ) -> Session:
     """For commands that read results."""
     session = open_experiment(experiment, results, data, only or (), trust=trust)
+    _tell_untrusted(session)
+    return session
+
+
+def _tell_untrusted(session: Session) -> None:
     if session.experiment.untrusted:
         typer.echo(f"Note: {not_loaded(session.experiment)}", err=True)
-    return session
 
 
 def _by_protocol(session: Session) -> list[list[Record]]:

@@ -61,6 +61,7 @@ EXPERIMENT: Mapping[str, Field] = {
     "label_rates": Field(distinct(Real(0, 1, low_open=True))),
     "methods": Field(NAMES, ()),
     "repetitions": Field(Integer(1)),
+    "first_repetition": Field(Integer(0), 0),
     "grids": Field(OneOf("thinned", "full", "none"), "thinned"),
     "plugins": Field(distinct(TEXT), ()),
     "settings": Field(table_of(table_of(VALUE)), {}),
@@ -131,7 +132,9 @@ class Experiment:
     missing_rates, label_rates : tuple of float
     rows : tuple of Row
         Methods, then variants, then the points of sweeps.
-    repetitions : int
+    repetitions, first_repetition : int
+        How many, and the number of the first. What is chosen by comparing accuracies is chosen on
+        other repetitions than those reported.
     grids : {"thinned", "full", "none"}
         What protocols that tune search.
     settings : dict of dict
@@ -158,6 +161,7 @@ class Experiment:
     left_out: tuple[LeftOut, ...] = ()
     plugins: tuple[str, ...] = ()
     untrusted: tuple[str, ...] = ()
+    first_repetition: int = 0
 
     def __post_init__(self) -> None:
         problems = (self.protocols, self.data, self.missing_rates, self.label_rates, self.rows)
@@ -172,6 +176,11 @@ class Experiment:
                 "with --trust, in Python with trust=True"
             )
             raise UntrustedExperimentError(msg)
+
+    @property
+    def numbers(self) -> range:
+        """Numbers of the repetitions."""
+        return range(self.first_repetition, self.first_repetition + self.repetitions)
 
     def fixed_setting(self, row: Row) -> dict[str, Any]:
         """Parameters of a row that are not to be tuned."""
@@ -221,7 +230,10 @@ def read_experiment(path: Path, trust: bool = False) -> Experiment:
 
 
 def narrowed(
-    experiment: Experiment, only: Sequence[str] = (), repetitions: int | None = None
+    experiment: Experiment,
+    only: Sequence[str] = (),
+    repetitions: int | None = None,
+    first_repetition: int | None = None,
 ) -> Experiment:
     """A part of an experiment.
 
@@ -230,9 +242,10 @@ def narrowed(
     experiment : Experiment
     only : sequence of str
         Names of protocols, data sets and rows; of each kind that is named, only these stay.
-    repetitions : int, optional
+    repetitions, first_repetition : int, optional
         Instead of the experiment's.
     """
+    first = experiment.first_repetition if first_repetition is None else first_repetition
     rows = [row.name for row in experiment.rows]
     kinds = (experiment.protocols, experiment.data, rows)
     unknown = [name for name in only if not any(name in kind for kind in kinds)]
@@ -249,6 +262,7 @@ def narrowed(
         data=data,
         rows=tuple(row for row in experiment.rows if row.name in names),
         repetitions=repetitions or experiment.repetitions,
+        first_repetition=first,
     )
 
 
@@ -263,6 +277,7 @@ def _experiment(entries: Mapping[str, Any], path: Path) -> Experiment:
         label_rates=tuple(map(float, entries["label_rates"])),
         rows=tuple(_rows(entries, path.name)),
         repetitions=entries["repetitions"],
+        first_repetition=entries["first_repetition"],
         grids=entries["grids"],
         settings=entries["settings"],
         left_out=tuple(

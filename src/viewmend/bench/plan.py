@@ -177,7 +177,7 @@ class Plan:
         setting, measure = self._setting(group), self.experiment.measure
         if setting is None:
             return []
-        return [group.run(measure, setting, i) for i in range(self.experiment.repetitions)]
+        return [group.run(measure, setting, i) for i in self.experiment.numbers]
 
     def _runs_of(self, group: RunGroup) -> list[RunKey]:
         return self._trials(group) + self._final_runs_of(group)
@@ -203,7 +203,8 @@ class Plan:
         to_do = len(known) - done - failed
         if any(map(self._lacks, self._trials(group))):
             # Runs that will be known once the trials are done; the best trial is repetition 0.
-            to_do += n_runs - int(self.experiment.measure == TUNING_MEASURE)
+            shared = 0 in self.experiment.numbers and self.experiment.measure == TUNING_MEASURE
+            to_do += n_runs - int(shared)
         return Count(done, failed, 0, to_do)
 
 

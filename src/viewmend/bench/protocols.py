@@ -18,6 +18,9 @@ __all__ = ["PROTOCOLS", "Protocol", "altered", "observed_pairs", "pose"]
 # The largest class of imbalanced data over the smallest.
 IMBALANCE = 10.0
 
+# Labels of every class under the protocol that asks what more labels could give.
+LIMIT_SHARE = 0.9
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -40,6 +43,8 @@ class Protocol:
         One sentence for reports.
     labels_per_class : int or None
         This many labels in every class instead of the share that the label rate gives.
+    label_share : float or None
+        Share of every class to label, rounded up, instead of the label rate.
     alteration : str or None
         Row of `ALTERATIONS`: what is done to the complete data first.
     """
@@ -51,6 +56,7 @@ class Protocol:
     precision: str
     summary: str
     labels_per_class: int | None = None
+    label_share: float | None = None
     alteration: str | None = None
 
     @property
@@ -62,6 +68,8 @@ class Protocol:
         labels = self.labels
         if self.labels_per_class is not None:
             labels += f" ({self.labels_per_class} per class)"
+        if self.label_share is not None:
+            labels += f" ({self.label_share:g} of every class)"
         return ", ".join(
             [
                 f"missing: {self.missing}",
@@ -199,6 +207,15 @@ PROTOCOLS: dict[str, Protocol] = {
         labels="regardless_of_class",
         summary="As honest, but labels are drawn from all samples without regard to class.",
     ),
+    "honest-limit": replace(
+        _HONEST,
+        label_share=LIMIT_SHARE,
+        summary=(
+            "As honest, with the same missing pairs, but nine tenths of every class are labelled, "
+            "those of honest among them, and the last tenth is judged: what a method could hope "
+            "for if labels were not scarce."
+        ),
+    ),
     **{
         f"{base}-{name}": replace(protocol, **changes, summary=f"As {base}, but {said}.")
         for base, protocol in _BASES.items()
@@ -296,7 +313,8 @@ def _labelled_rows(
 ) -> np.ndarray:
     rule, n_labels = LABEL_RULES[protocol.labels], protocol.labels_per_class
     if n_labels is None:
-        return rule(y, rate, observed, rng)
+        share = rate if protocol.label_share is None else protocol.label_share
+        return rule(y, share, observed, rng)
     # With all samples labelled, the rule tells the order in which those of a class come.
     ranked = rule(y, 1.0, observed, rng)
     return np.concatenate([ranked[y[ranked] == label][:n_labels] for label in np.unique(y)])

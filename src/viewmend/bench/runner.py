@@ -209,13 +209,14 @@ def open_experiment(
     only: Sequence[str] = (),
     repetitions: int | None = None,
     trust: bool = False,
+    first_repetition: int | None = None,
 ) -> Session:
     """An experiment of a TOML file, or a part of it, see `viewmend.bench.experiment.narrowed`.
 
     ``results`` is the folder of the store, in whose folder ``cache`` lies what runs share. Only
     with ``trust`` is code of others, which the file may name, ever imported.
     """
-    experiment = narrowed(read_experiment(path, trust), only, repetitions)
+    experiment = narrowed(read_experiment(path, trust), only, repetitions, first_repetition)
     names = () if experiment.measure in WITHOUT_DATA else experiment.data
     folders = RunFolders(data.resolve(), (results / "cache").resolve())
     return Session(experiment, ResultStore(results.resolve()), folders, absent(names, data))

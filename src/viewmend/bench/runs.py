@@ -57,7 +57,7 @@ class RunKey:
     method: str
     # Parameters that differ from the method's default, sorted by name.
     setting: Setting
-    # Counted from 0: another mask, other labels, other draws of the method.
+    # From 0 on: another mask, other labels, other draws of the method.
     repetition: int
     # What the protocol's name stood for, see `Protocol.rules` in `viewmend.bench.protocols`: a
     # record made under the same name with another meaning is that of another run. Empty in

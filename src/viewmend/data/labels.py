@@ -83,7 +83,8 @@ def check_labels(y: object, n_samples: int) -> Labels:
     """Labels (n_samples,) in any accepted form, unlabelled samples marked with -1, None or NaN.
 
     Empty and blank text means unlabelled too; `MISSING_MARKS` among the labels are an error, and
-    `DOUBTFUL_WORDS`, or classes that are spelt alike, a warning. Integral floats are read as
+    `DOUBTFUL_WORDS`, classes that are spelt alike, or categories that no sample has, a warning.
+    Integral floats are read as
     integers; a column vector is flattened with a warning. Labels that cannot be used as they are
     raise an InvalidLabelsError.
     """
@@ -102,7 +103,23 @@ def check_labels(y: object, n_samples: int) -> Labels:
             f"spell them alike if they are one class"
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
+    if without := categories_without_label(y, labels):
+        msg = (
+            f"no sample is labelled {short(without)}, which y has among its categories, so that no "
+            f"sample will be given that class; label at least one sample of it"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=3)
     return labels
+
+
+def categories_without_label(y: object, labels: Labels) -> list[Any]:
+    """Categories of labels of pandas or Polars that no sample has; none of other labels."""
+    categories: Any = getattr(getattr(y, "dtype", None), "categories", None)
+    # Those of Polars that are not enumerated have no end.
+    if not hasattr(categories, "__len__"):
+        return []
+    seen = labels.classes.tolist()
+    return [each for each in categories if each not in seen and not _is_marker(each)]
 
 
 def read_labels(y: object, n_samples: int) -> Labels:

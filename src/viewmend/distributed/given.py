@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import dask
@@ -39,12 +40,14 @@ class BlockRules:
     ``possible`` are the values that it can follow, of the parameters of which it cannot follow all;
     the first of them is the remedy. Parameters ``after_rounds`` change no round. ``rounds`` is the
     parameter that says how many there are. ``check_prior`` refuses class priors that are none.
+    Chunks of more than ``most_rows(parameters, n_views)`` rows are cut, if it is there.
     """
 
     possible: Mapping[str, tuple[Any, ...]]
     after_rounds: frozenset[str]
     rounds: str
     check_prior: Callable[[ClassPrior, Labels], object] = check_class_prior
+    most_rows: Callable[[Any, int], int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,8 @@ def gather_input(
     """
     X, y, mask = views
     _check_parameters(parameters, callbacks, rules)
-    chunks = as_chunks(X, mask, parameters.view_sizes, np.dtype(parameters.dtype))
+    most_rows = None if rules.most_rows is None else partial(rules.most_rows, parameters)
+    chunks = as_chunks(X, mask, parameters.view_sizes, np.dtype(parameters.dtype), most_rows)
     given = labels_for(X, dask.compute(y)[0] if is_lazy(y) else y)
     labels = check_labels(given, chunks.n_samples)
     rules.check_prior(parameters.class_prior, labels)

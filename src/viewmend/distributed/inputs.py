@@ -131,14 +131,25 @@ def lazy_like_fit(X: Any, fit: ViewsOfFit) -> tuple[Any, dict[str, np.ndarray]]:
     return in_layout_of_fit(given, fit).arrays, dict(fit.columns)
 
 
-def as_chunks(X: Any, mask: Any, view_sizes: Sequence[int] | None, dtype: DTypeLike) -> Chunks:
-    """`lazy_views` as one task per chunk and view; chunks without rows are left out."""
+def as_chunks(
+    X: Any,
+    mask: Any,
+    view_sizes: Sequence[int] | None,
+    dtype: DTypeLike,
+    most_rows: Callable[[int], int] | None = None,
+) -> Chunks:
+    """`lazy_views` as one task per chunk and view; chunks without rows are left out.
+
+    Those of more than ``most_rows(n_views)`` are cut.
+    """
     views, mask = lazy_views(X, mask, view_sizes)
     absent = [name for name, view in views.items() if view is None]
     if absent:
         msg = f"views {absent} are None, so they have no observed sample; leave them out"
         raise InvalidViewsError(msg)
     arrays = [*views.values()] if mask is None else [*views.values(), mask]
+    if most_rows is not None:
+        arrays = [_with_smaller_chunks(array, most_rows(len(views))) for array in arrays]
     columns = [array.to_delayed().ravel() for array in arrays]
     sizes = arrays[0].chunks[0]
     parts = [
@@ -272,6 +283,15 @@ def _aligned(array: Any, rows: tuple[int, ...]) -> Any:
 
     columns = array.shape[1:]
     return da.asarray(array).rechunk((rows, *((size,) for size in columns)))
+
+
+def _with_smaller_chunks(array: Any, most: int) -> Any:
+    """An array whose chunks of more rows than ``most`` are cut into equal parts."""
+    rows: list[int] = []
+    for size in array.chunks[0]:
+        n_parts = max(-(-size // most), 1)
+        rows += [size // n_parts + (part < size % n_parts) for part in range(n_parts)]
+    return array.rechunk({0: tuple(rows)})
 
 
 def _check_mask(mask: Any, shape: tuple[int, int]) -> None:

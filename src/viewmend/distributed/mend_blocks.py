@@ -1,14 +1,15 @@
-"""The geometry of Mend over blocks: that of a graph sample, and every row joined to it.
+"""The samples of Mend over blocks: those of a graph sample, and every row joined to it.
 
 The sample is in memory, with all its neighbours and kernels. Where it is all samples, its geometry
-is cut into blocks. Otherwise one pass maps every chunk by it, and sums of all chunks say how their
-features are turned; see `viewmend.core.mend.outside`.
+is cut into blocks. Otherwise one pass sums up the features that it gives every chunk, and a second
+one makes those that are orthogonal over all rows; see `viewmend.core.mend.outside`. They are kept
+in files of the workers, and so are edges.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,41 +18,87 @@ from dask.delayed import Delayed, delayed
 from viewmend.core.common.rows import Sums
 from viewmend.core.graphs.nearest import Neighbours
 from viewmend.core.mend.blocks import MendBlock, OutsideRows, ViewRows
-from viewmend.core.mend.geometry import MendGeometry, MendView, RawBlock
+from viewmend.core.mend.geometry import (
+    MendGeometry,
+    MendView,
+    NeighbourRule,
+    RawBlock,
+    view_graphs,
+)
 from viewmend.core.mend.outside import (
     SampledGeometry,
-    TurnedFeatures,
-    mapped_block,
-    turn_features,
-    turned_block,
+    ToJoin,
+    feature_sums,
+    joined_block,
+    views_of_all_rows,
     views_to_join,
     with_all_rows,
 )
+from viewmend.core.mend.samples import (
+    MendSamples,
+    outlined,
+    outside_edges,
+    samples_of,
+    without_neighbours,
+)
 from viewmend.distributed.given import BlockInput
 from viewmend.distributed.inputs import ChunkLayout, Chunks, Number, read_chunk
+from viewmend.distributed.kept_blocks import keep
 
 # Rows of a chunk that are in the sample, and their numbers there.
 Placed = tuple[np.ndarray, np.ndarray]
 
 
-def geometry_of_blocks(
-    given: BlockInput, rows: np.ndarray, geometry: MendGeometry, n_neighbours: int
-) -> SampledGeometry:
-    """The geometry of the sample with all samples in its blocks.
+@dataclass(frozen=True, eq=False)
+class SampleGeometry:
+    """The geometry of a graph sample, and the ``rows`` (n_drawn,) of all samples that it is of.
 
-    ``rows`` (n_drawn,) are the numbers of the samples of the geometry among all samples, and
-    ``n_neighbours`` how many neighbours are looked for.
+    ``n_neighbours`` are looked for. Workers keep blocks in a ``folder`` of that name.
     """
+
+    geometry: MendGeometry
+    rows: np.ndarray
+    n_neighbours: int
+    folder: str
+
+
+@dataclass(frozen=True, eq=False)
+class ToMake:
+    """What a chunk is made a block by: edges per view, and the folder that it is kept in."""
+
+    layout: ChunkLayout
+    sample: ToJoin
+    ks: tuple[int, ...]
+    folder: str
+
+
+def samples_in_blocks(
+    given: BlockInput, sample: SampleGeometry, rule: NeighbourRule
+) -> tuple[MendSamples, SampledGeometry]:
+    """All samples, in blocks, and their geometry without the blocks."""
+    geometry, n_classes = sample.geometry, given.labels.n_classes
     if given.sample.complete:
-        blocks = _cut(given.chunks, np.argsort(rows), geometry, n_neighbours)
-        return SampledGeometry(geometry.views, geometry.observed, blocks, geometry)
-    chunks, sample = given.chunks, views_to_join(geometry)
-    columns = chunks.parts, chunks.numbers, placed_rows(chunks, rows)
-    shared = chunks.layout, (sample, n_neighbours)
-    mapped, sums = given.runner.both(mapped_chunk, *columns, shared=shared)
-    turned = turn_features(sums, sample)
-    blocks = given.runner.map(turned_halves, mapped, shared=turned)
-    return with_all_rows(geometry, turned, blocks)
+        blocks = _cut(given.chunks, np.argsort(sample.rows), geometry, sample.n_neighbours)
+        whole = SampledGeometry(geometry.views, geometry.observed, blocks, geometry)
+        # Samples have the columns that are needed of it: the rest may go.
+        return samples_of(given.runner, whole, n_classes, rule), replace(whole, blocks=None)
+    chunks, runner, views = given.chunks, given.runner, views_to_join(geometry)
+    columns = chunks.parts, chunks.numbers
+    sums = runner.sums(chunk_sums, *columns, shared=(chunks.layout, views))
+    turned = views_of_all_rows(sums, views)
+    ks = tuple(rule(len(view.rows), n_classes) for view in views)
+    # In half precision features need half the disk, and a regression does not miss the other
+    # digits: a ridge adds much more to their products than rounding does.
+    to_join = ToJoin(turned, sample.n_neighbours, "float16")
+    shared = ToMake(chunks.layout, to_join, ks, sample.folder)
+    placed = placed_rows(chunks, sample.rows)
+    pending = runner.start(joined_chunk, *columns, placed, shared=shared, n_results=3)
+    pending.sums()
+    blocks, outlines, edges = pending.results
+    whole = with_all_rows(geometry, turned, None)
+    spectra = tuple(view.kernel.spectrum for view in turned)
+    graphs = view_graphs(geometry, ks)
+    return MendSamples(runner, blocks, outlines, graphs, spectra, edges), whole
 
 
 def placed_rows(chunks: Chunks, rows: np.ndarray) -> list[Placed]:
@@ -62,31 +109,29 @@ def placed_rows(chunks: Chunks, rows: np.ndarray) -> list[Placed]:
     return list(zip(parts, np.split(order, ends), strict=True))
 
 
-def mapped_chunk(
-    parts: Any,
-    number: Number,
-    placed: Placed,
-    shared: tuple[ChunkLayout, tuple[Sequence[MendView], int]],
-) -> tuple[MendBlock, Sums]:
-    """`mapped_block` of a chunk, with features in half precision.
-
-    They are most of what a block holds and writes to disk, and a regression does not miss the
-    other digits: a ridge adds much more to their products than rounding does.
-    """
+def chunk_sums(parts: Any, number: Number, shared: tuple[ChunkLayout, Sequence[MendView]]) -> Sums:
+    """`feature_sums` of a chunk."""
     layout, sample = shared
-    data, _ = read_chunk(parts, number, layout)
-    place = np.full(len(data.observed), -1, dtype=np.int32)
+    return feature_sums(_raw_block(parts, number, layout), sample)
+
+
+def joined_chunk(
+    parts: Any, number: Number, placed: Placed, shared: ToMake
+) -> tuple[Any, MendBlock, Any, Sums]:
+    """`joined_block` of a chunk: its features, its outline, its edges; and no sums."""
+    raw = _raw_block(parts, number, shared.layout)
+    place = np.full(len(raw.observed), -1, dtype=np.int32)
     place[placed[0]] = placed[1]
+    block = joined_block(replace(raw, place=place), shared.sample)
+    features = keep(without_neighbours(block, None), shared.folder)
+    edges = keep(outside_edges(block, shared.ks), shared.folder)
+    return features, outlined(block, None), edges, {}
+
+
+def _raw_block(parts: Any, number: Number, layout: ChunkLayout) -> RawBlock:
+    data, _ = read_chunk(parts, number, layout)
     pairs = zip(data.views, data.observed.T, strict=True)
-    views = tuple(view[seen] for view, seen in pairs)
-    block, sums = mapped_block(RawBlock(views, data.observed, place), sample)
-    halves = tuple(replace(rows, Phi=rows.Phi.astype(np.float16)) for rows in block.views)
-    return replace(block, views=halves), sums
-
-
-def turned_halves(block: MendBlock, turned: Sequence[TurnedFeatures]) -> MendBlock:
-    """`turned_block`, with features in half precision."""
-    return turned_block(block, turned, [np.empty_like(rows.Phi) for rows in block.views])
+    return RawBlock(tuple(view[seen] for view, seen in pairs), data.observed)
 
 
 def _cut(

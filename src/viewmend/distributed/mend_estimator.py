@@ -14,7 +14,7 @@ from viewmend.core.common.rows import Column
 from viewmend.core.mend.geometry import MendGeometry
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.recipe import mend, n_stages
-from viewmend.core.mend.samples import MendSamples, reached_samples, samples_of
+from viewmend.core.mend.samples import MendSamples, reached_samples
 from viewmend.core.mend.stage import Mended, MendProgress, MendSettings, StageRecord
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.distributed.callbacks import BlockCheckpoint
@@ -25,7 +25,8 @@ from viewmend.distributed.given import (
     fingerprint,
     gather_input,
 )
-from viewmend.distributed.mend_blocks import geometry_of_blocks
+from viewmend.distributed.mend_blocks import SampleGeometry as SampleGeometry
+from viewmend.distributed.mend_blocks import samples_in_blocks
 from viewmend.distributed.mend_kept import StageKeeper, read_stages
 from viewmend.distributed.rows import DaskRows
 from viewmend.distributed.sampling import Draw
@@ -34,12 +35,30 @@ from viewmend.protocols import ClassPrior
 
 # Samples of the graph, unless the parameter ``graph_samples`` says another number.
 GRAPH_SAMPLES = 20_000
+# What a task makes of a block at most, unless Dask's configuration "viewmend.block-bytes" says
+# another number: little to any worker. Larger chunks are cut.
+BLOCK_BYTES = 2**27
+# Of that, bytes of the edges and leverages of a row per view.
+EDGE_BYTES = 500
+
+
+class MendParameters(BlockParameters, Protocol):
+    """Parameters that the blocks of a `viewmend.MendClassifier` depend on."""
+
+    graph_samples: int | None
+    n_landmarks: int
 
 
 def check_prior(prior: ClassPrior, labels: Labels) -> None:
     """Refuse class priors that are none; "auto" is one of Mend."""
     if not isinstance(prior, str) or prior != "auto":
         check_class_prior(prior, labels)
+
+
+def most_rows(parameters: MendParameters, n_views: int) -> int:
+    """Rows of a block whose features and edges take as many bytes as they may, in all views."""
+    most_bytes = int(dask.config.get("viewmend.block-bytes", BLOCK_BYTES))
+    return max(most_bytes // (n_views * (2 * parameters.n_landmarks + EDGE_BYTES)), 1)
 
 
 RULES = BlockRules(
@@ -49,28 +68,11 @@ RULES = BlockRules(
     ),
     rounds="n_rounds",
     check_prior=check_prior,
+    most_rows=most_rows,
 )
 
 # What rows are compared with travels to every worker once, some tens of megabytes: Dask would warn.
 LARGE_GRAPHS = {"distributed.admin.large-graph-warning-threshold": "1GB"}
-
-
-class MendParameters(BlockParameters, Protocol):
-    """Parameters that the blocks of a `viewmend.MendClassifier` depend on."""
-
-    graph_samples: int | None
-
-
-@dataclass(frozen=True, eq=False)
-class SampleGeometry:
-    """The geometry of a graph sample, and the ``rows`` (n_drawn,) of all samples that it is of.
-
-    ``n_neighbours`` are looked for.
-    """
-
-    geometry: MendGeometry
-    rows: np.ndarray
-    n_neighbours: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +110,7 @@ def fit_blocks(
     """The recipe over blocks of rows, with the labels of all samples in the labelling's place."""
     runner, n_classes = given.runner, given.labels.n_classes
     with dask.config.set(LARGE_GRAPHS):
-        geometry = geometry_of_blocks(given, sample.rows, sample.geometry, sample.n_neighbours)
-        samples = samples_of(runner, geometry, n_classes, settings.neighbours)
-        # Samples have the columns that are needed of it: the rest may go.
-        geometry = replace(geometry, blocks=None)
+        samples, geometry = samples_in_blocks(given, sample, settings.neighbours)
         codes = given.chunks.split(given.codes)
         labelling = replace(labelling, Y=runner.map(one_hot_rows, codes, shared=n_classes))
         start, watchers = _start(parameters, given, samples, settings, callbacks)

@@ -76,7 +76,8 @@ def read_stages(
         history = tuple(map(read_record, kept.history))
         of_stage = {name: kept.arrays[name] for name in OF_STAGE}
         weights = of_stage.pop("graph_weights")
-        trust, noise = (float(of_stage.pop(name)) for name in ("trust", "noise"))
+        equal, labels, scores = map(float, of_stage.pop("trust"))
+        noise = float(of_stage.pop("noise"))
     pending = runner.start(read_stage_rows, kept.files, shared=None, n_results=3)
     pending.sums()
     P, classes, doubted = pending.results
@@ -87,7 +88,7 @@ def read_stages(
         classes=classes,
         graph=graph,
         guide=None,
-        trust=trust,
+        trust=(equal, labels, scores),
         noise=noise,
         doubted=doubted if noise else None,
         **of_stage,

@@ -21,6 +21,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from viewmend.backend.threads import parallel_map
+from viewmend.distributed.kept_blocks import opened
 from viewmend.exceptions import LostFitError
 
 # Results that one task of a tree takes together.
@@ -174,7 +175,7 @@ class DaskRows:
 
 def _alone(task: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task on one thread: the others belong to other blocks."""
-    return parallel_map(lambda _: task(*arguments), [None])[0]
+    return parallel_map(lambda _: task(*map(opened, arguments)), [None])[0]
 
 
 def tree(parts: Sequence[Delayed], combine: Combine) -> Delayed:

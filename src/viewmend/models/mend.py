@@ -91,9 +91,10 @@ class MendClassifier(
     class_prior : "auto", "labeled", "uniform", array (n_classes,) or dict, default="auto"
         Shares of the classes among all samples, which the classes that the rounds learn from
         have; the final ones need not. "labeled" takes those of the labelled samples, right where
-        these are a fair sample of the classes. "auto", which None stands for too, goes from there
-        towards the shares that the scores have by themselves, the further the less the two
-        agree: as good where labels are a fair sample, and much better where they are not.
+        these are a fair sample of the classes. "auto", which None stands for too, takes a mean of
+        equal shares, those of the labels and those that the scores have by themselves, each
+        weighted by how far it is to be trusted, as their agreement tells: as good where labels
+        have the shares of the classes, and much better where they were drawn at random.
     label_noise : float in [0, 1) or "auto", default=0.0
         Share of the given labels that may be wrong. Above 0, a label counts as far as the views of
         its sample agree with it: it is no longer kept where they contradict it. "auto" estimates

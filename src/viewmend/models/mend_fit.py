@@ -124,8 +124,10 @@ class MendFitting(TwoStepClassifier):
             with memory_errors_named("MendClassifier", SMALLER):
                 super()._fit_views(X, y, mask)
             return
-        with limited_threads(self.n_jobs):
-            self._fit_blocks(X, y, mask)
+        from viewmend.distributed.kept_blocks import files_of_fit
+
+        with limited_threads(self.n_jobs), files_of_fit() as folder:
+            self._fit_blocks(X, y, mask, folder)
 
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
         order, ordered = geometry
@@ -140,8 +142,11 @@ class MendFitting(TwoStepClassifier):
         rows = order[rows_in_graph(ordered)]
         self._store_found(Found(mended, samples, ordered, rows, P, reached), labels, settings)
 
-    def _fit_blocks(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
-        """Fit on Dask collections; the samples of the graph are gathered here."""
+    def _fit_blocks(self, X: Any, y: Any, mask: ArrayLike | None, folder: str) -> None:
+        """Fit on Dask collections; the samples of the graph are gathered here.
+
+        Workers keep blocks in a ``folder`` of that name.
+        """
         from viewmend.distributed.mend_estimator import SampleGeometry, fit_blocks, gather_blocks
 
         callbacks, settings = self._all_callbacks(), make_settings(self)
@@ -149,7 +154,8 @@ class MendFitting(TwoStepClassifier):
         layout, labels = given.chunks.layout, given.labels
         order, geometry = self.build_geometry(given.sample.data, given.sampled_labels)
         rows = given.sample.rows[order]
-        sample = SampleGeometry(geometry, rows, make_geometry_settings(self).most_neighbours + 1)
+        k = make_geometry_settings(self).most_neighbours + 1
+        sample = SampleGeometry(geometry, rows, k, folder)
         labelling = make_labelling(self, labels, rows[:0], mover_to(None))
         fit = fit_blocks(self, given, sample, labelling, settings, callbacks)
         self.cell_fills_ = learn_fills(given.sample.data, self.missing_cells)

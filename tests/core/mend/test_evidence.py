@@ -15,7 +15,7 @@ from viewmend.core.mend import evidence as module
 from viewmend.core.mend import view_gaussian
 from viewmend.core.mend.blocks import MendBlock, ViewRows
 from viewmend.core.mend.evidence import combine, evidence_shares
-from viewmend.core.mend.kernel_features import kernel_features
+from viewmend.core.mend.kernel_features import kernel_features, kernel_products
 
 N_SAMPLES, N_CLASSES = 150, 3
 PRIOR = np.array([0.5, 0.3, 0.2])
@@ -38,7 +38,8 @@ def geometry_of(views, observed):
         rows = np.flatnonzero(seen)
         points = {"as given": X_v[rows].astype(np.float32)}
         landmarks = {"as given": points["as given"][::2]}
-        kernel, features = kernel_features(RowsInMemory(), points, landmarks, 0.3)
+        products = kernel_products(RowsInMemory(), points, landmarks, 0.3)
+        ((kernel, features),) = kernel_features(RowsInMemory(), [products])
         built.append(ViewRows(rows, features.Phi, features.leverages))
         spectra.append(kernel.spectrum)
     return Geometry(MendBlock(observed, tuple(built)), spectra)

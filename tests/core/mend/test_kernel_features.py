@@ -37,8 +37,13 @@ class Fitted:
 
 def kernel_features(views, landmarks, width):
     points = {name: X[landmarks] for name, X in views.items()}
-    kernel, features = module.kernel_features(RowsInMemory(), views, points, width)
+    kernel, features = of_one_view(RowsInMemory(), views, points, width)
     return Fitted(features.Phi, features.leverages, kernel)
+
+
+def of_one_view(rows, *given):
+    (fitted,) = module.kernel_features(rows, [module.kernel_products(rows, *given)])
+    return fitted
 
 
 def kernel_matrix(representations, scales):
@@ -171,7 +176,7 @@ def test_a_cut_of_the_rows_does_not_show(seed, n_blocks):
     parts = cuts(np.random.default_rng(seed), 70, n_blocks)
     blocks = [{name: X[part] for name, X in VIEWS.items()} for part in parts]
     landmarks = {name: X[:20] for name, X in VIEWS.items()}
-    kernel, column = module.kernel_features(CutRows(), blocks, landmarks, WIDTH)
+    kernel, column = of_one_view(CutRows(), blocks, landmarks, WIDTH)
     whole = kernel_features(VIEWS, EVERY_ROW[:20], WIDTH)
     np.testing.assert_allclose(kernel.spectrum, whole.spectrum, rtol=1e-4)
     Phi = np.concatenate([block.Phi for block in column])
@@ -189,7 +194,7 @@ def test_rows_may_be_represented_piece_by_piece(monkeypatch):
     def represent(rows):
         return {"first": rows[:, :4], "second": rows[:, 4:]}
 
-    _, found = module.kernel_features(RowsInMemory(), raw, landmarks, WIDTH, represent)
+    _, found = of_one_view(RowsInMemory(), raw, landmarks, WIDTH, represent)
     whole = kernel_features(VIEWS, EVERY_ROW[:20], WIDTH)
     np.testing.assert_allclose(found.Phi, whole.Phi, atol=1e-5)
 
@@ -198,7 +203,7 @@ def test_tensors_agree():
     torch = pytest.importorskip("torch")
     tensors = {name: torch.tensor(X) for name, X in VIEWS.items()}
     landmarks = {name: X[:20] for name, X in tensors.items()}
-    kernel, found = module.kernel_features(RowsInMemory(), tensors, landmarks, WIDTH)
+    kernel, found = of_one_view(RowsInMemory(), tensors, landmarks, WIDTH)
     whole = kernel_features(VIEWS, EVERY_ROW[:20], WIDTH)
     np.testing.assert_allclose(kernel.spectrum, whole.spectrum, rtol=1e-4)
     np.testing.assert_allclose(found.Phi @ found.Phi.T, inner_products(whole), atol=1e-4)

@@ -19,16 +19,18 @@ P[100:110] = 0
 Y = np.zeros((N_ROWS, N_CLASSES))
 Y[:40] = np.eye(N_CLASSES)[(CLASSES[:40] + (np.arange(40) % 5 == 0)) % N_CLASSES]
 PRIOR = np.array([0.1, 0.2, 0.3, 0.4])
+# In equal shares, in the prior, in the scores.
+TRUSTS = [(0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.2, 0.3, 0.5)]
 
 
 def outcome(rows, Y, P, trust):
     labelling = Labelling(Y, PRIOR, trust).settled(rows, P)
-    found = labelling.assign(rows, P)
+    found = labelling.assign(rows, P, labelling.shares(rows, P))
     return labelling.trust, found, labelling.targets(rows, P, found.shares)
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.sampled_from([None, 0.0, 0.5, 1.0]))
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.sampled_from([None, *TRUSTS]))
 def test_a_cut_of_the_rows_does_not_show(seed, n_blocks, trust):
     parts = cuts(np.random.default_rng(seed), N_ROWS, n_blocks)
     columns = [[array[part] for part in parts] for array in (Y, P)]
@@ -54,7 +56,7 @@ def test_tensors_agree(kind):
 
 
 def test_classes_keep_labels_and_leave_out_rows_without_score():
-    _, found, targets = outcome(RowsInMemory(), Y, P, 1.0)
+    _, found, targets = outcome(RowsInMemory(), Y, P, (0.0, 1.0, 0.0))
     np.testing.assert_array_equal(found.classes[:40], Y[:40].argmax(axis=1))
     np.testing.assert_array_equal(found.classes[100:110], -1)
     rest = np.r_[40:100, 110:N_ROWS]
@@ -79,9 +81,9 @@ def test_targets_are_squares_in_the_shares_aimed_at():
 
 def test_a_new_start_leads_to_the_same_classes():
     labelling = Labelling(Y, PRIOR)
-    cold = labelling.assign(RowsInMemory(), P)
+    cold = labelling.assign(RowsInMemory(), P, PRIOR)
     near = cold.weights * np.exp([0.05, -0.05, 0.0, 0.02])
-    warm = labelling.assign(RowsInMemory(), P, near)
+    warm = labelling.assign(RowsInMemory(), P, PRIOR, near)
     np.testing.assert_allclose(warm.weights, cold.weights, rtol=1e-4)
     np.testing.assert_array_equal(warm.classes, cold.classes)
 

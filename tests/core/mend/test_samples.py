@@ -11,11 +11,12 @@ from tests.core.small_mend import MEMORY, dense, geometry_of, in_memory, seen_ro
 from viewmend.core.mend.geometry import RawBlock
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.outside import (
+    ToJoin,
+    feature_sums,
     join_rows,
-    mapped_block,
+    joined_block,
     rows_in_graph,
-    turn_features,
-    turned_block,
+    views_of_all_rows,
     views_to_join,
     with_all_rows,
 )
@@ -153,10 +154,6 @@ def test_a_graph_of_all_samples_is_that_of_a_plain_fit():
 # ------------------------------------------------------------------ rows in blocks
 
 
-def turned_in_place(block, turned):
-    return turned_block(block, turned, [rows.Phi for rows in block.views])
-
-
 CUTS = [(0, 77, 78, N), (0, 20, 90, 150, N)]
 
 
@@ -169,9 +166,9 @@ def test_a_cut_of_the_rows_does_not_show(ends, edge_power):
     )
     parts = [slice(*pair) for pair in pairwise(ends)]
     rows, views = CutRows(), views_to_join(SAMPLE)
-    mapped, sums = rows.both(mapped_block, [raw(part) for part in parts], shared=(views, 11))
-    turned = turn_features(sums, views)
-    blocks = rows.map(turned_in_place, mapped, shared=turned)
+    raws = [raw(part) for part in parts]
+    turned = views_of_all_rows(rows.sums(feature_sums, raws, shared=views), views)
+    blocks = rows.map(joined_block, raws, shared=ToJoin(turned, 11))
     samples = samples_of(
         rows, with_all_rows(SAMPLE, turned, blocks), N_CLASSES, settings.neighbours
     )

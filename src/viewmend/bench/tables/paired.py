@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean
+from statistics import mean, median
 
 import numpy as np
 from scipy.special import stdtrit
@@ -22,10 +22,26 @@ from viewmend.bench.summaries import (
     percent,
     scores,
 )
-from viewmend.bench.tables.table import Entry, Table, condition_table
+from viewmend.bench.tables.table import GAP, Entry, Line, Table, condition_table
 
 # Accuracies are fractions of counts, so smaller differences are rounding.
 ROUNDING = 10
+
+# What a comparison comes to, under these names.
+SUMMARIES = OVERALL, P_VALUE, CELLS, RUNS = (
+    "all data sets",
+    "p",
+    "wins/ties/losses of cells",
+    "wins/ties/losses of runs",
+)
+
+RIVALS_NOTE = (
+    "Means are over the cells that a method has, differences in points on shared cells and "
+    "repetitions, positive where {subject} is better, with the 95 % interval over the data sets. p "
+    "is that of the one-sided signed-rank test over the cells' mean differences, Holm-corrected "
+    "over the lines (cells of one data set are not independent, so it is a summary). Seconds per "
+    "fit on one thread are medians."
+)
 
 PAIRED_NOTE = (
     "Differences are in points, on shared cells and repetitions, and positive where {subject} is "
@@ -205,14 +221,43 @@ def intervals_table(records: Sequence[Record], look: Look) -> Table:
     )
 
 
-def paired_table(records: Sequence[Record], look: Look) -> Table:
-    """The subject against every other method, cell by cell and over all, tested in pairs."""
-    cells = scores(records, look.metric)
-    others = [name for name in method_names(cells) if name != look.subject]
+def comparisons_of(records: Sequence[Record], look: Look) -> dict[str, PairedComparison]:
+    """The subject against every other method with which it shares a problem."""
+    others = [name for name in method_names(scores(records, look.metric)) if name != look.subject]
     differences = {
         other: paired_differences(records, look.subject, other, look.metric) for other in others
     }
-    comparisons = {other: PairedComparison(gaps) for other, gaps in differences.items() if gaps}
+    return {other: PairedComparison(gaps) for other, gaps in differences.items() if gaps}
+
+
+def rivals_table(records: Sequence[Record], look: Look) -> Table:
+    """A line for every method: its mean, what the subject is ahead of it, and seconds."""
+    cells = scores(records, look.metric)
+    seconds = {
+        name: median(run.value("fit") for run in runs)
+        for name, runs in grouped(done(records), lambda run: run.key.method).items()
+    }
+    comparisons = comparisons_of(records, look)
+    against = _paired_summaries(comparisons)
+    lines = []
+    for name in sorted(method_names(cells), key=lambda name: name != look.subject):
+        score = mean(mean(line[name]) for line in cells.values() if name in line)
+        compared = [against[row].get(name, GAP) for row in SUMMARIES]
+        entries = (Entry(f"{score:.1f}", score), *compared, _seconds_entry(seconds[name]))
+        lines.append(Line((name,), entries))
+    return Table(
+        f"{look.subject} against each over all cells, protocol {only_protocol(records)!r}",
+        ("method",),
+        (metric_named(look.metric).words, *SUMMARIES, "seconds"),
+        tuple(lines),
+        (RIVALS_NOTE.format(subject=look.subject),),
+    )
+
+
+def paired_table(records: Sequence[Record], look: Look) -> Table:
+    """The subject against every other method, cell by cell and over all, tested in pairs."""
+    cells = scores(records, look.metric)
+    comparisons = comparisons_of(records, look)
     entries = {
         cell: {
             other: _cell_entry(one, cell)
@@ -240,12 +285,12 @@ def _paired_summaries(comparisons: Mapping[str, PairedComparison]) -> dict[str, 
     p_values = holm([one.p for one in comparisons.values()]).tolist()
     by_name = comparisons.items()
     return {
-        "all data sets": {
-            name: Entry(one.overall.text("+.1f"), one.overall.mean) for name, one in by_name
+        OVERALL: {name: Entry(one.overall.text("+.1f"), one.overall.mean) for name, one in by_name},
+        P_VALUE: {
+            name: Entry(_p_text(p), p) for name, p in zip(comparisons, p_values, strict=True)
         },
-        "p": {name: Entry(_p_text(p), p) for name, p in zip(comparisons, p_values, strict=True)},
-        "wins/ties/losses of cells": {name: Entry(str(one.cell_counts)) for name, one in by_name},
-        "wins/ties/losses of runs": {name: Entry(str(one.run_counts)) for name, one in by_name},
+        CELLS: {name: Entry(str(one.cell_counts)) for name, one in by_name},
+        RUNS: {name: Entry(str(one.run_counts)) for name, one in by_name},
     }
 
 
@@ -256,6 +301,10 @@ def _not_better_note(comparisons: Mapping[str, PairedComparison], subject: str) 
         for cell in one.not_better
     ]
     return f"Cells where {subject} is not better: {'; '.join(cells) or 'none'}."
+
+
+def _seconds_entry(seconds: float) -> Entry:
+    return Entry(f"{seconds:.2f}", seconds)
 
 
 def _p_text(p: float) -> str:

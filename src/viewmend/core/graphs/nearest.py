@@ -87,8 +87,7 @@ def nearest_of_new(
     new: Mapping[str, Array],
     k: int,
     pivot: Pivot | None,
-    mapped: Callable[[str, Array], Array],
-    known: Mapping[str, Array] | None = None,
+    mapped: Callable[[str, Array | slice], Array],
 ) -> dict[str, Neighbours]:
     """The ``k`` nearest rows of fit in each representation (n_new, n_features_r) of new rows.
 
@@ -102,22 +101,21 @@ def nearest_of_new(
         each representation in less time than it takes to measure enough proposals of another.
     mapped : callable
         ``mapped(name, rows)`` gives rows of fit in a representation, (n_rows, n_features_r). It is
-        called for some rows at a time, on several threads.
-    known : dict of str to array (n_fit, n_known) of int, optional
-        Neighbours of the rows of fit, by representation, of which more of the true ones are found.
+        called for some rows at a time, on several threads, or for all of them, which are a slice.
 
-    Exact with few rows of fit. A new row has the same neighbours whatever the other new rows are.
+    Exact with few rows of fit. Of many, those are measured that are near in the pivot: what is near
+    in another representation alone is missed. A new row has the same neighbours whatever the other
+    new rows are.
     """
     if pivot is None:
         found = _torch_kernels().nearest_of_new(new, k, mapped)
         return {name: Neighbours(*near) for name, near in found.items()}
     n_fit = len(pivot.rows)
     if _are_few(n_fit, k):
-        everything = np.arange(n_fit)
         return {
-            name: nearest_rows(mapped(name, everything), k, queries=Q) for name, Q in new.items()
+            name: nearest_rows(mapped(name, slice(None)), k, queries=Q) for name, Q in new.items()
         }
-    return search_new(new, k, pivot, mapped, known or {})
+    return search_new(new, k, pivot, mapped)
 
 
 def recall(approximate: Neighbours, exact: Neighbours) -> float:

@@ -72,7 +72,21 @@ def nearest_in_cells(
     is compared by itself, so that its bits do not depend on the others.
     """
     near = nearest_cells(cells, n_probes, Q)
+    found = _nearest_of_cells(Q, rows, cells, near, k)
+    # Where nearby cells have too few rows, all are looked at.
+    short = np.flatnonzero(found[:, -1] < 0)
+    if short.size:
+        every = np.broadcast_to(np.arange(len(cells.centres)), (short.size, len(cells.centres)))
+        found[short] = _nearest_of_cells(Q[short], rows, cells, every, k)
+    return found
+
+
+def _nearest_of_cells(
+    Q: np.ndarray, rows: np.ndarray, cells: Cells, near: np.ndarray, k: int
+) -> np.ndarray:
+    """The same, of the cells ``near`` (n_queries, n_probes); -1 where these have fewer rows."""
     distances, found = _no_neighbours(len(Q), k + SPARE)
+    near = np.ascontiguousarray(near, dtype=np.int32)
 
     def work(part: tuple[int, int]) -> None:
         numba_neighbours.propose_in_cells(part, Q, rows, cells.starts, near, distances, found)

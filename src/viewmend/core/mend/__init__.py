@@ -17,6 +17,7 @@ Modules in reading order:
 `stage`              settings, and what is known after a stage
 `samples`            those of the graph, and those that hang on it
 `labelling`          given labels, class shares, and the trust in them
+`share_trust`        how far equal, labelled and scored class shares are trusted
 `geometry`           what is computed without labels: neighbours and kernel features
 `blocks`             what is known of some rows without labels
 `representations`    scalings of a view, in each of which neighbours are searched

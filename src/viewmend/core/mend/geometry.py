@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -21,7 +21,12 @@ from viewmend.core.graphs.nearest import (
 )
 from viewmend.core.mend.blocks import MendBlock, ViewRows
 from viewmend.core.mend.components import SparseComponents, as_dense_rows, fit_components
-from viewmend.core.mend.kernel_features import Features, KernelMap, kernel_features
+from viewmend.core.mend.kernel_features import (
+    KernelMap,
+    KernelProducts,
+    kernel_features,
+    kernel_products,
+)
 from viewmend.core.mend.representations import (
     REPRESENTATIONS,
     Representation,
@@ -107,7 +112,7 @@ class ComparedRows:
         linear = self.representations[name].linear
         return int(linear.shape[1] if linear.ndim == 2 else self.X.shape[1])
 
-    def mapped(self, name: str, rows: Array) -> Array:
+    def mapped(self, name: str, rows: Array | slice) -> Array:
         """Some rows in a representation, made when they are asked for: all would fill memory."""
         return self.representations[name](self.X[rows])
 
@@ -176,31 +181,36 @@ def build_geometry(
     tell : callable, optional
         Called as ``tell(name, done, total)`` when a part of the work begins.
     """
-    made: list[MendView] = []
-    features: list[ViewRows] = []
+    made: list[Callable[[KernelMap], MendView]] = []
+    products: list[KernelProducts] = []
     for v, X_v in enumerate(views):
         components = fit_components(X_v) if issparse(X_v) else None
         given, rows = as_dense_rows(X_v, components), to_device(np.flatnonzero(observed[:, v]))
         watch = partial(_tell_of_view, tell, v, len(views))
-        view, of_rows = _fitted_view(given, to_device(given), rows, settings, watch)
-        made.append(replace(view, components=components))
-        features.append(ViewRows(rows, of_rows.Phi, of_rows.leverages))
+        view, of_rows = _compared_view(given, to_device(given), rows, settings, watch)
+        made.append(partial(view, components=components))
+        products.append(of_rows)
+    of_views = kernel_features(RowsInMemory(), products)
+    fitted, blocks = [], []
+    for make, (kernel, features) in zip(made, of_views, strict=True):
+        fitted.append(make(kernel))
+        blocks.append(ViewRows(fitted[-1].rows, features.Phi, features.leverages))
     there = to_device(observed)
-    return MendGeometry(tuple(made), there, MendBlock(there, tuple(features)))
+    return MendGeometry(tuple(fitted), there, MendBlock(there, tuple(blocks)))
 
 
 def _tell_of_view(tell: Tell, v: int, n_views: int, part: int, name: str) -> None:
     tell(f"{name} of view {v + 1} of {n_views}", N_PARTS * v + part, N_PARTS * n_views)
 
 
-def _fitted_view(
+def _compared_view(
     given: np.ndarray,
     X: Array,
     rows: Array,
     settings: GeometrySettings,
     tell: Callable[[int, str], None],
-) -> tuple[MendView, Features]:
-    """What is made of a view, whose rows are ``given`` on the host, and their features."""
+) -> tuple[Callable[..., MendView], KernelProducts]:
+    """A view, whose rows are ``given`` on the host, for want of the map of its kernel alone."""
     memory, xp = RowsInMemory(), array_namespace(X)
     tell(0, "representations")
     fitted = represent(memory, X, settings.representations, component_rows(given))
@@ -211,8 +221,8 @@ def _fitted_view(
     chosen = bottom_rows(given, settings.n_landmarks, settings.seed)
     landmarks = xp.asarray(chosen, device=X.device)
     points = {name: mapped_r[landmarks] for name, mapped_r in mapped.items()}
-    kernel, features = kernel_features(memory, mapped, points, settings.kernel_width)
-    return MendView(X, rows, fitted, near, landmarks, kernel), features
+    products = kernel_products(memory, mapped, points, settings.kernel_width)
+    return partial(MendView, X, rows, fitted, near, landmarks), products
 
 
 def view_graphs(geometry: MendGeometry, ks: Sequence[int]) -> GraphUnion:

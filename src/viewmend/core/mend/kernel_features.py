@@ -93,14 +93,28 @@ class Kernel:
     represent: Callable[[Any], Points] | None
 
 
-def kernel_features(
+@dataclass(frozen=True, eq=False)
+class KernelProducts:
+    """The kernel of a view and what its axes follow from.
+
+    ``K`` is a column (n_rows, n_landmarks), ``among`` (n_landmarks, n_landmarks) the kernel of the
+    landmarks, ``sums`` are those of `kernel_rows`.
+    """
+
+    kernel: Kernel
+    among: Array
+    K: Column
+    sums: Sums
+
+
+def kernel_products(
     rows: Rows,
     blocks: Column,
     landmarks: Points,
     width: float,
     represent: Callable[[Any], Points] | None = None,
-) -> tuple[KernelMap, Column]:
-    """Centred Nyström features, rotated so that their Gram matrix is diagonal.
+) -> KernelProducts:
+    """The kernel between the rows of a view and landmarks, and products of its columns.
 
     ``s_r`` is the mean squared distance between rows and landmarks over ``width``: the smaller
     ``width``, the wider the kernel.
@@ -116,21 +130,26 @@ def kernel_features(
     width : float
     represent : callable, optional
         Called with some rows of a block.
-
-    Returns
-    -------
-    KernelMap
-    column of Features
     """
-    # Nyström: with K (n, m) between rows and landmarks and K_m (m, m) among these, the features
-    # K K_m^{-1/2} have inner products K K_m^{-1} K^T, which approximate the kernel of all rows.
     scales = _scales(rows, blocks, landmarks, width, represent)
     among = mean_kernel(landmarks, landmarks, scales)
     centre = to_numpy(total(among)) / len(among)
     kernel = Kernel(landmarks, scales, centre, represent)
-    K, products = rows.both(kernel_rows, blocks, shared=kernel)
-    axes = _rotated_axes(kernel, among, products)
-    return axes, rows.map(feature_rows, K, shared=axes)
+    return KernelProducts(kernel, among, *rows.both(kernel_rows, blocks, shared=kernel))
+
+
+def kernel_features(rows: Rows, views: list[KernelProducts]) -> list[tuple[KernelMap, Column]]:
+    """Centred Nyström features, rotated so that their Gram matrix is diagonal, of some views.
+
+    The list is emptied: the kernel of a view is let go when there are features of it. Columns are
+    of `Features`.
+    """
+    # Nyström: with K (n, m) between rows and landmarks and K_m (m, m) among these, the features
+    # K K_m^{-1/2} have inner products K K_m^{-1} K^T, which approximate the kernel of all rows.
+    xp = array_namespace(views[0].among)
+    # View beside view, because each decomposition runs on one thread.
+    maps = for_each(_rotated_axes, views, xp)
+    return [(axes, rows.map(feature_rows, views.pop(0).K, shared=axes)) for axes in maps]
 
 
 def mean_kernel(points: Points, landmarks: Points, scales: Mapping[str, float]) -> Array:
@@ -317,12 +336,12 @@ def _scales(
     return {name: mean / width if mean > 0 else 1.0 for name, mean in means.items()}
 
 
-def _rotated_axes(kernel: Kernel, among: Array, sums: Sums) -> KernelMap:
+def _rotated_axes(view: KernelProducts) -> KernelMap:
     """The map to principal axes of the whitened kernel, without those that no ridge lets count.
 
-    ``among`` (n_landmarks, n_landmarks) is the kernel of the landmarks, ``sums`` those of
-    `kernel_rows`. The decompositions are made where the sums are.
+    The decompositions are made where the sums are.
     """
+    kernel, among, sums = view.kernel, view.among, view.sums
     xp = array_namespace(sums["gram"])
     n_rows = float(sums["n"])
     mean = sums["total"] / n_rows

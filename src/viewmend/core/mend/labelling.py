@@ -11,6 +11,10 @@ from viewmend.core.common.class_shares import balance_classes, class_weights, no
 from viewmend.core.common.confident_learning import unexpected_noise
 from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.small_sums import beside, on_host, total
+from viewmend.core.mend.share_trust import Trust, share_trust
+
+# Class shares that are given are taken as they are.
+IN_PRIOR: Trust = (0.0, 1.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +46,9 @@ class Labelling:
         One-hot rows of labelled samples, zero rows of the others.
     prior : array (n_classes,)
         Class shares, as far as they are known.
-    trust : float in [0, 1] or None
-        In the prior; the rest is in the shares that the scores have by themselves. None leaves it
-        to `settled`.
+    trust : tuple of three float or None
+        In equal shares, in the prior, and in the shares that the scores have by themselves; they
+        sum to one. None leaves it to `settled`.
     noise : float in [0, 1) or None
         Share of the labels that are wrong. None leaves it to `doubted`.
     in_doubt : bool
@@ -53,24 +57,19 @@ class Labelling:
 
     Y: Column
     prior: np.ndarray
-    trust: float | None = 1.0
+    trust: Trust | None = IN_PRIOR
     noise: float | None = 0.0
     in_doubt: bool = False
 
     def settled(self, rows: Rows, P: Column) -> Labelling:
         """With the trust that the prior, as the class shares of the labels, deserves.
 
-        Pearson's ``X^2`` compares the label counts with those expected from the scores. Its mean is
-        ``c - 1`` for labels drawn at random, more where they are no fair sample, and less where
-        every class was given its share of labels; the trust is ``1 / (1 + X^2 / (c - 1))``.
+        The scores ``P`` must not have been shaped by the prior, which they are to judge.
         """
         if self.trust is not None:
             return self
-        # With no trust in the prior, these are the shares that the scores have by themselves.
-        expected = replace(self, trust=0.0).shares(rows, P)
         n_labels = float(on_host(rows.sums(label_sums, self.Y, shared=None))["labels"])
-        chi_squared = n_labels * float(np.sum((self.prior - expected) ** 2 / expected))
-        return replace(self, trust=1 / (1 + chi_squared / (len(expected) - 1)))
+        return replace(self, trust=share_trust(self.prior, n_labels, favoured_shares(rows, P)))
 
     def doubted(self, rows: Rows, evidence: Column) -> Labelling:
         """With labels as sure as they are together with the ``evidence`` (n_rows, n_classes).
@@ -87,27 +86,26 @@ class Labelling:
         return replace(self, Y=Y, noise=noise, in_doubt=True)
 
     @property
-    def settled_trust(self) -> float:
+    def settled_trust(self) -> Trust:
         """The trust, which must be settled."""
         if self.trust is None:
-            msg = "trust must be a number here, got None; call settled first"
+            msg = "trust must be three numbers here, got None; call settled first"
             raise ValueError(msg)
         return self.trust
 
     def shares(self, rows: Rows, P: Column) -> np.ndarray:
-        """Class shares to aim at, from the prior and from the classes of largest score."""
-        counts = on_host(rows.sums(favourite_sums, P, shared=None))["favourites"]
-        # A class that no score favours is rare, not absent: it has labels.
-        counts = np.maximum(counts, 1)
-        trust = self.settled_trust
-        return np.asarray(trust * self.prior + (1 - trust) * counts / counts.sum())
+        """Class shares to aim at: equal ones, the prior and those of the scores, as trusted."""
+        equal, known, scored = self.settled_trust
+        favoured = favoured_shares(rows, P)
+        return np.asarray(equal / len(favoured) + known * self.prior + scored * favoured)
 
-    def assign(self, rows: Rows, P: Column, start: np.ndarray | None = None) -> Assignment:
-        """Classes in the shares to aim at, from scores ``P`` of arrays (n_rows, n_classes).
+    def assign(
+        self, rows: Rows, P: Column, shares: np.ndarray, start: np.ndarray | None = None
+    ) -> Assignment:
+        """Classes in the ``shares`` to aim at, from scores ``P`` of arrays (n_rows, n_classes).
 
         ``start`` (n_classes,) are the weights of an assignment of similar scores.
         """
-        shares = self.shares(rows, P)
         weights = class_weights(rows, P, shares, start)
         return Assignment(rows.map(class_rows, P, self.Y, shared=weights), shares, weights)
 
@@ -117,6 +115,14 @@ class Labelling:
         # sharpened would drift towards the prior from round to round.
         soft = balance_classes(rows, rows.map(squared_rows, P, shared=None), shares)
         return rows.map(target_rows, soft, self.Y, shared=None)
+
+
+def favoured_shares(rows: Rows, P: Column) -> np.ndarray:
+    """Shares (n_classes,) of the classes of largest score."""
+    counts = on_host(rows.sums(favourite_sums, P, shared=None))["favourites"]
+    # A class that no score favours is rare, not absent: it has labels.
+    counts = np.maximum(counts, 1)
+    return np.asarray(counts / counts.sum())
 
 
 # ------------------------------------------------------------------ tasks

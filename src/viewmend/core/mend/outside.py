@@ -4,7 +4,9 @@ The sample has the geometry of a fit of its own, and its representations and ker
 all rows. Kernel features that are orthogonal over the sample are not over all rows; sums over all
 rows say how to turn them. A row outside the sample is joined to its nearest rows there.
 
-The kernels of the rows at the landmarks are not kept, so that many rows need little room.
+Features are made twice, once for these sums and once on the axes that follow from them. To turn
+those of the first time would take as long, and they would have to be kept somewhere meanwhile.
+Neither are the kernels of the rows at the landmarks kept, so that many rows need little room.
 """
 
 from __future__ import annotations
@@ -16,33 +18,36 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from viewmend.backend.namespace import Array, array_namespace, to_numpy
+from viewmend.backend.namespace import Array, array_namespace, is_numpy, to_numpy
 from viewmend.backend.threads import for_each, row_blocks, serial_blas
 from viewmend.core.common.rows import Column, Sums
-from viewmend.core.common.small_sums import beside, on_host, total
+from viewmend.core.common.small_sums import on_host, total
 from viewmend.core.graphs.nearest import Neighbours, nearest_of_new
 from viewmend.core.mend.blocks import MendBlock, OutsideRows, ViewRows
 from viewmend.core.mend.geometry import MendGeometry, MendView, RawBlock
-from viewmend.core.mend.kernel_features import KernelMap, mean_kernel
+from viewmend.core.mend.kernel_features import mean_kernel
 from viewmend.core.mend.loo_ridge import RIDGES, leverages_of
 
-# Entries of a view that are represented and compared at a time; of rows at least that many.
-PIECE, LEAST_ROWS = 2**20, 4096
+# Entries of a view whose neighbours are looked for at a time; of rows at least that many, because
+# the sample is represented anew for every piece.
+PIECE, LEAST_ROWS = 2**20, 1024
+# Entries of kernels, or of all representations, that are worked on at a time: 8 MiB of float64 in
+# NumPy, where every thread has its own piece; and elsewhere.
+KERNEL_PIECE, LARGE_KERNEL_PIECE = 2**20, 2**24
 # Rows whose products are summed in float32, and partial sums of these in float64.
 GRAM_ROWS, N_HANDS = 1024, 8
 
 
 @dataclass(frozen=True, eq=False)
-class TurnedFeatures:
-    """Features ``(phi - centre) rotation`` of a view, whose Gram matrix over all rows is diagonal.
+class ToJoin:
+    """What rows are joined to: the views of a graph sample, with kernels on the axes of all rows.
 
-    ``phi`` are those of the map of the sample, ``centre`` is (n_features,) and ``rotation``
-    (n_features, n_features). ``kernel`` maps to the turned features directly.
+    ``n_neighbours`` are looked for. Features are of the type ``dtype``.
     """
 
-    centre: np.ndarray
-    rotation: np.ndarray
-    kernel: KernelMap
+    views: tuple[MendView, ...]
+    n_neighbours: int
+    dtype: str = "float32"
 
 
 def views_to_join(geometry: MendGeometry) -> tuple[MendView, ...]:
@@ -50,81 +55,104 @@ def views_to_join(geometry: MendGeometry) -> tuple[MendView, ...]:
     return tuple(replace(view, neighbours={}) for view in geometry.views)
 
 
-def mapped_block(block: RawBlock, shared: tuple[Sequence[MendView], int]) -> tuple[MendBlock, Sums]:
-    """Task: rows with features by the sample's maps, neighbours in it, and sums over the rows.
+# ------------------------------------------------------------------ tasks
 
-    Parameters
-    ----------
-    block : RawBlock
-        Its rows have a place, -1 outside the sample.
-    shared : (sequence of MendView, int)
-        Those of `views_to_join`, and how many neighbours are looked for.
 
-    Returns
-    -------
-    MendBlock
-        Its features are still to be turned, and have no leverages.
-    dict
-        By view: number of rows, sums of their kernels and features, products of the features.
+def feature_sums(block: RawBlock, sample: Sequence[MendView]) -> Sums:
+    """Task: sums over rows of what the maps of a graph sample make of them.
+
+    By view: number of rows, sums of their kernels and features, products of the features.
+    """
+    sums: dict[str, Any] = {}
+    for v, (X_v, view) in enumerate(zip(block.views, sample, strict=True)):
+        sums |= {f"{name} {v}": numbers for name, numbers in _feature_sums(X_v, view).items()}
+    return sums
+
+
+def joined_block(block: RawBlock, sample: ToJoin) -> MendBlock:
+    """Task: rows with their features, the leverages of these, and neighbours in a graph sample.
+
+    Rows of the block have a place, -1 outside the sample.
     """
     assert block.place is not None, "rows are joined to a sample by their places"
     xp = array_namespace(block.observed)
-    sample, k = shared
+    dtype = getattr(xp, sample.dtype)
     rows, outside, near = [], [], []
-    sums: dict[str, Array] = {}
-    for v, (X_v, view) in enumerate(zip(block.views, sample, strict=True)):
+    for v, (X_v, view) in enumerate(zip(block.views, sample.views, strict=True)):
         here = xp.nonzero(block.observed[:, v])[0]
         is_outside = block.place[here] < 0
-        found = _mapped_rows(X_v, is_outside, view, k)
-        rows.append(ViewRows(here, found.Phi, found.Phi[:, :0]))
+        rows.append(ViewRows(here, *_features(X_v, view, dtype)))
         outside.append(here[is_outside])
-        near.extend(found.near)
-        sums |= {f"{name} {v}": numbers for name, numbers in found.sums.items()}
+        near.extend(_nearest_in_sample(X_v, is_outside, view, sample.n_neighbours))
     hanging = OutsideRows(xp.nonzero(block.place < 0)[0], tuple(outside), tuple(near))
-    return MendBlock(block.observed, tuple(rows), block.place, hanging), sums
+    return MendBlock(block.observed, tuple(rows), block.place, hanging)
 
 
-@dataclass(frozen=True, eq=False)
-class _Mapped:
-    Phi: Array
-    near: list[Neighbours]
-    sums: dict[str, Any]
+def _feature_sums(X: Array, view: MendView) -> Sums:
+    xp, kernel = array_namespace(X), view.kernel
+    n_landmarks, n_features = kernel.linear.shape
 
+    def work(hand: list[slice]) -> Sums:
+        shapes = {
+            "kernel": (n_landmarks,),
+            "features": (n_features,),
+            "gram": (n_features, n_features),
+        }
+        sums = {
+            name: xp.zeros(shape, dtype=xp.float64, device=X.device)
+            for name, shape in shapes.items()
+        }
+        for piece in hand:
+            K = _kernel_rows(X[piece], view)
+            Phi = kernel.features(K)
+            sums["kernel"] += total(K)
+            sums["features"] += total(Phi)
+            for part in row_blocks(Phi.shape[0], 1, GRAM_ROWS):
+                sums["gram"] += Phi[part].T @ Phi[part]
+        return sums
 
-def _mapped_rows(X: Array, outside: Array, view: MendView, k: int) -> _Mapped:
-    """Rows of a view (n_rows, n_features): features, and neighbours of those ``outside``."""
-    xp = array_namespace(X)
-    features, kernels, near = [], [], []
-    for piece in _pieces(X):
-        mapped = {name: each(X[piece]) for name, each in view.representations.items()}
-        K = mean_kernel(mapped, view.kernel.landmarks, view.kernel.scales)
-        kernels.append(total(K))
-        features.append(view.kernel.features(K))
-        new = {name: points[outside[piece]] for name, points in mapped.items()}
-        near.append(nearest_of_new(new, k, view.pivot, view.mapped))
-    Phi = xp.concat(features)
-    sums = {
-        "n_rows": Phi.shape[0],
-        "kernel": sum(kernels),
-        "features": total(Phi),
-        "gram": _products(Phi),
-    }
-    return _Mapped(Phi, [_in_sample(near, name, view) for name in view.representations], sums)
-
-
-def _products(Phi: Array) -> Array:
-    """``Phi^T Phi`` of float64, from products of some rows of float32."""
-    xp, n_features = array_namespace(Phi), Phi.shape[1]
-    parts = row_blocks(Phi.shape[0], 1, GRAM_ROWS)
-
-    def work(hand: list[slice]) -> Array:
-        gram = xp.zeros((n_features, n_features), dtype=xp.float64, device=Phi.device)
-        for part in hand:
-            gram += Phi[part].T @ Phi[part]
-        return gram
-
+    pieces = _kernel_pieces(X, view)
     # Few partial sums, in a fixed order, whatever the number of threads.
-    return sum(for_each(work, [parts[i::N_HANDS] for i in range(min(N_HANDS, len(parts)))], xp))
+    hands = [pieces[i::N_HANDS] for i in range(min(N_HANDS, len(pieces)))]
+    done = for_each(work, hands, xp)
+    return {"n_rows": X.shape[0]} | {name: sum(each[name] for each in done) for name in done[0]}
+
+
+def _features(X: Array, view: MendView, dtype: Any) -> tuple[Array, Array]:
+    """Features (n_rows, n_features) of a ``dtype``, and their leverages (n_rows, n_ridges)."""
+    xp, kernel = array_namespace(X), view.kernel
+    Phi = xp.empty((X.shape[0], len(kernel.spectrum)), dtype=dtype, device=X.device)
+    leverages = xp.empty((X.shape[0], len(RIDGES)), dtype=xp.float32, device=X.device)
+
+    def work(piece: slice) -> None:
+        found = kernel.features(_kernel_rows(X[piece], view))
+        leverages[piece] = leverages_of(found, kernel.spectrum, kernel.n_rows)
+        Phi[piece] = xp.astype(found, dtype)
+
+    for_each(work, _kernel_pieces(X, view), xp)
+    return Phi, leverages
+
+
+def _kernel_rows(X: Array, view: MendView) -> Array:
+    """Kernels (n_rows, n_landmarks) of some rows of a view."""
+    mapped = {name: each(X) for name, each in view.representations.items()}
+    return mean_kernel(mapped, view.kernel.landmarks, view.kernel.scales)
+
+
+def _kernel_pieces(X: Array, view: MendView) -> list[slice]:
+    widest = max(len(view.kernel.centre), len(view.representations) * X.shape[1])
+    size = KERNEL_PIECE if is_numpy(array_namespace(X)) else LARGE_KERNEL_PIECE
+    return row_blocks(X.shape[0], widest, size)
+
+
+def _nearest_in_sample(X: Array, outside: Array, view: MendView, k: int) -> list[Neighbours]:
+    """Neighbours in every representation of those rows that are ``outside``."""
+    near = []
+    for piece in row_blocks(X.shape[0], 1, max(PIECE // max(X.shape[1], 1), LEAST_ROWS)):
+        rows = X[piece][outside[piece]]
+        new = {name: each(rows) for name, each in view.representations.items()}
+        near.append(nearest_of_new(new, k, view.pivot, view.mapped))
+    return [_in_sample(near, name, view) for name in view.representations]
 
 
 def _in_sample(near: Sequence[Mapping[str, Neighbours]], name: str, view: MendView) -> Neighbours:
@@ -135,12 +163,15 @@ def _in_sample(near: Sequence[Mapping[str, Neighbours]], name: str, view: MendVi
     return Neighbours(view.rows[indices], distances)
 
 
-def _pieces(X: Array) -> list[slice]:
-    return row_blocks(X.shape[0], 1, max(PIECE // max(X.shape[1], 1), LEAST_ROWS))
+# ------------------------------------------------------------------ between the passes
 
 
-def turn_features(sums: Sums, sample: Sequence[MendView]) -> tuple[TurnedFeatures, ...]:
-    """The axes of the features of all rows, from the sums of `mapped_block` over all blocks."""
+def views_of_all_rows(sums: Sums, sample: Sequence[MendView]) -> tuple[MendView, ...]:
+    """The views of a graph sample with kernels turned on the axes of the features of all rows.
+
+    ``sums`` are those of `feature_sums` over all blocks. On these axes the features of all rows
+    sum to zero, and their Gram matrix is diagonal.
+    """
     sums = on_host(sums)
     turned = []
     for v, view in enumerate(sample):
@@ -150,40 +181,16 @@ def turn_features(sums: Sums, sample: Sequence[MendView]) -> tuple[TurnedFeature
         # On one thread, as everywhere: the digits must not depend on their number.
         with serial_blas():
             spectrum, rotation = scipy.linalg.eigh(gram, driver="evd")
+            linear = to_numpy(view.kernel.linear) @ rotation
         kernel = replace(
             view.kernel,
             centre=sums[f"kernel {v}"] / n_rows,
-            linear=to_numpy(view.kernel.linear) @ rotation,
+            linear=linear,
             spectrum=np.maximum(spectrum, 0),
             n_rows=int(n_rows),
         )
-        turned.append(TurnedFeatures(centre, rotation, kernel))
+        turned.append(replace(view, kernel=kernel))
     return tuple(turned)
-
-
-def turned_block(
-    block: MendBlock, turned: Sequence[TurnedFeatures], Phi: Sequence[Array]
-) -> MendBlock:
-    """The block with features on the axes of all rows, and their leverages.
-
-    The features of every view are written to its ``Phi`` (n_seen_v, n_features_v), which may be
-    those of the block.
-    """
-    parts = zip(block.views, turned, Phi, strict=True)
-    return replace(block, views=tuple(_turned_rows(*each) for each in parts))
-
-
-def _turned_rows(rows: ViewRows, axes: TurnedFeatures, out: Array) -> ViewRows:
-    xp = array_namespace(rows.Phi)
-    shape = (rows.Phi.shape[0], len(RIDGES))
-    leverages = xp.empty(shape, dtype=xp.float32, device=rows.Phi.device)
-    # Piece by piece, so that there is no third array of all rows.
-    for piece in _pieces(rows.Phi):
-        Phi = xp.astype(rows.Phi[piece], xp.float32)
-        Phi = (Phi - beside(axes.centre, Phi)) @ beside(axes.rotation, Phi)
-        leverages[piece] = leverages_of(Phi, axes.kernel.spectrum, axes.kernel.n_rows)
-        out[piece] = xp.astype(Phi, out.dtype)
-    return ViewRows(rows.rows, out, leverages)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,21 +201,19 @@ class SampledGeometry(MendGeometry):
 
 
 def with_all_rows(
-    sample: MendGeometry, turned: Sequence[TurnedFeatures], blocks: Column
+    sample: MendGeometry, turned: Sequence[MendView], blocks: Column
 ) -> SampledGeometry:
-    """The geometry of a graph sample with all rows in its ``blocks``, and their features."""
+    """The geometry of a graph sample with the kernels and the ``blocks`` of all rows."""
     pairs = zip(sample.views, turned, strict=True)
-    views = tuple(replace(view, kernel=axes.kernel) for view, axes in pairs)
+    views = tuple(replace(view, kernel=of_all.kernel) for view, of_all in pairs)
     return SampledGeometry(views, sample.observed, blocks, sample)
 
 
 def join_rows(sample: MendGeometry, block: RawBlock, n_neighbours: int) -> SampledGeometry:
     """The same for rows in memory, where ``n_neighbours`` are looked for in the sample."""
     views = views_to_join(sample)
-    mapped, sums = mapped_block(block, (views, n_neighbours))
-    turned = turn_features(sums, views)
-    in_place = [rows.Phi for rows in mapped.views]
-    return with_all_rows(sample, turned, turned_block(mapped, turned, in_place))
+    turned = views_of_all_rows(feature_sums(block, views), views)
+    return with_all_rows(sample, turned, joined_block(block, ToJoin(turned, n_neighbours)))
 
 
 def graph_alone(geometry: MendGeometry) -> MendGeometry:

@@ -41,7 +41,7 @@ from viewmend.core.mend.stage import (
 
 # Passes of label-guided spreading before there is evidence.
 GUIDED_PASSES = 2
-FIRST_STAGE, LAST_STAGES = "neighbours", "evidence"
+FIRST_STAGE, EVIDENCE_STAGE = "neighbours", "evidence"
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ def stages(
 
     rows, power = samples.rows, settings.evidence_power
     labelling = given = replace(labelling, trust=stage.trust)
-    if stage.name == LAST_STAGES:
+    if stage.name == EVIDENCE_STAGE:
         # A run that goes on: the noise is settled.
         labelling = given = replace(given, noise=stage.noise)
     if stage.doubted is not None:
@@ -131,7 +131,7 @@ def stages(
         guided = spread(samples, trusted, labelling, settings, stage)
         yield (stage := classify("guided", samples, guided, labelling, stage))
 
-    for _ in range(left.count(LAST_STAGES)):
+    for _ in range(left.count(EVIDENCE_STAGE)):
         # Scores -> targets -> regressions -> evidence -> graph and scores of the next round.
         targets = labelling.targets(rows, stage.P, stage.shares)
         evidence = regressed(samples, targets, stage)
@@ -140,7 +140,7 @@ def stages(
         given = replace(given, noise=labelling.noise)
         joined = join_consensus(samples, trusted, evidence, settings)
         guided = spread(samples, joined, labelling, settings, stage)
-        yield (stage := classify(LAST_STAGES, samples, guided, labelling, stage, power))
+        yield (stage := classify(EVIDENCE_STAGE, samples, guided, labelling, stage, power))
 
 
 def first_stage(samples: MendSamples, labelling: Labelling, settings: MendSettings) -> Stage:
@@ -238,7 +238,8 @@ def classify(
     rows, graph, P = samples.rows, labels.graph, column_scores(samples, labels)
     if graph.evidence is not None:
         P = rows.map(combined_rows, P, graph.evidence.P, shared=(labelling.prior, evidence_power))
-    found = labelling.assign(rows, P, None if before is None else before.class_weights)
+    shares = _shares_to_aim_at(samples, P, labelling, before)
+    found = labelling.assign(rows, P, shares, None if before is None else before.class_weights)
     return Stage(
         name=name,
         P=P,
@@ -255,6 +256,19 @@ def classify(
     )
 
 
+def _shares_to_aim_at(
+    samples: MendSamples, P: Column, labelling: Labelling, before: Stage | None
+) -> np.ndarray:
+    """Class shares (n_classes,) for scores ``P``; those of the first round with evidence stay.
+
+    The scores of a round repeat the shares that its targets had. If every round moved them a little
+    towards the labels again, they would be there in the end, however little these are trusted.
+    """
+    if before is not None and before.name == EVIDENCE_STAGE:
+        return before.shares
+    return labelling.shares(samples.rows, P)
+
+
 def final_weights(stage: Stage) -> np.ndarray:
     """Of the classes in the scores, (n_classes,): ones with evidence, which balances them well."""
     return stage.class_weights if stage.evidence is None else np.ones(len(stage.shares))
@@ -268,7 +282,7 @@ def n_stages(settings: MendSettings) -> int:
 def _stage_names(settings: MendSettings) -> list[str]:
     """Two without labels' guidance, those with it, the rounds."""
     n_guided = GUIDED_PASSES if settings.edge_power > 0 else 0
-    return [FIRST_STAGE, "homophily", *["guided"] * n_guided, *[LAST_STAGES] * settings.n_rounds]
+    return [FIRST_STAGE, "homophily", *["guided"] * n_guided, *[EVIDENCE_STAGE] * settings.n_rounds]
 
 
 def _with_stage(samples: MendSamples, before: MendProgress | None, stage: Stage) -> MendProgress:

@@ -20,6 +20,7 @@ from viewmend.core.mend.homophily import Guide
 from viewmend.core.mend.kernel_features import KernelMap
 from viewmend.core.mend.loo_ridge import RidgeFit
 from viewmend.core.mend.representations import Representation
+from viewmend.core.mend.share_trust import Trust
 from viewmend.core.mend.stage import Consensus, MendProgress, Stage, StageRecord, SummedGraph
 from viewmend.core.mend.view_gaussian import ViewGaussian
 
@@ -64,7 +65,7 @@ class MendProblem:
     geometry: MendGeometry
     Y: np.ndarray
     prior: np.ndarray
-    trust: float | None
+    trust: Trust | None
 
     saved_type: ClassVar = MendProgress
     saved_records: ClassVar = (

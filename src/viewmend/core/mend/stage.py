@@ -15,6 +15,7 @@ from viewmend.core.graphs.graph import Graph, GraphUnion
 from viewmend.core.mend.evidence import Evidence
 from viewmend.core.mend.geometry import NeighbourRule, ToDevice
 from viewmend.core.mend.homophily import Guide, guide_edges, homophily_weights
+from viewmend.core.mend.share_trust import Trust
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +123,8 @@ class Stage:
         Class shares aimed at.
     class_weights : array (n_classes,)
         Factors of the scores that give the classes these shares.
-    trust : float
-        In the prior, as the first stage settled it.
+    trust : tuple of three float
+        In equal shares, in the prior and in those of the scores, as the first stage settled it.
     noise : float
         Share of the labels that were taken for wrong.
     doubted : column (n_samples, n_classes) or None
@@ -139,7 +140,7 @@ class Stage:
     guide: Guide | None
     shares: np.ndarray
     class_weights: np.ndarray
-    trust: float
+    trust: Trust
     noise: float = 0.0
     doubted: Column | None = None
 

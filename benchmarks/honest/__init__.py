@@ -1,0 +1,1 @@
+"""How accurate the methods are where it can be had in practice: experiments, and their page."""
