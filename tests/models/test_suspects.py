@@ -9,6 +9,7 @@ from viewmend import MendClassifier, load, save
 from viewmend.callbacks import Checkpoint
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError
+from viewmend.models.suspects import judged_labels
 
 MODEL = {"n_landmarks": 60, "n_rounds": 3}
 BLOBS = make_multiview_blobs(240, n_views=3, noise=1.0, n_classes=4, random_state=0)
@@ -145,8 +146,8 @@ def test_a_label_is_outweighed_once_the_noise_makes_it_less_probable_than_the_re
     """The posterior of the class, given the label and what others say: by hand."""
     row = LABELLED[0]
     model = fit(flipped([row]), label_noise=0.2, calibration=None)
-    suspects = model.suspect_labels()
-    others = 1 - suspects.scores[suspects.samples == row][0]
+    rows, judged = judged_labels(model.fitted_state_, model.graph_)
+    others = judged[rows == row][0][(TASK.y_true[row] + 1) % 4]
     shares = model.label_distributions_[row]
     given, right = (TASK.y_true[row] + 1) % 4, TASK.y_true[row]
     odds = 0.8 / (0.2 / 3) * others / (1 - others)

@@ -28,7 +28,8 @@ class SuspectLabels:
     suggested : array (n_labels,)
         The classes that the rest of the data speaks for, which may be the given ones.
     scores : array (n_labels,)
-        Between 0 and 1, falling: one minus the probability of the given class without the label.
+        Between 0 and 1, falling: probability of the best other class against the given one, by the
+        rest of the data. Above 0.5 this speaks for another class.
     noise_rate : float
         Estimated share of the labels that are wrong.
     counts : array (n_classes, n_classes)
@@ -112,7 +113,7 @@ class SuspectsMixin:
             samples=samples,
             given=self.classes_[state.label_codes[samples]],
             suggested=self.classes_[ranked.found],
-            scores=1 - ranked.shares,
+            scores=ranked.scores,
             noise_rate=ranked.noise_rate,
             counts=ranked.counts,
             classes=self.classes_,

@@ -31,13 +31,21 @@ def test_what_neighbours_say_is_the_soft_label_less_the_own_label(n_rounds):
     np.testing.assert_allclose(found, expected, atol=0.01)
 
 
-def test_labels_are_ranked_by_the_share_of_their_class():
+def test_labels_are_ranked_by_their_odds_against_the_best_other_class():
+    """And not by their share, which is small in the last sample because no class is probable."""
+    shares = np.array([[0.3, 0.6, 0.1], [0.5, 0.1, 0.4], [0.28, 0.36, 0.36]])
+    ranked = rank_labels(np.array([0, 0, 0]), shares)
+    assert ranked.places.tolist() == [0, 2, 1]
+    np.testing.assert_allclose(ranked.scores, [0.6 / 0.9, 0.36 / 0.64, 0.4 / 0.9])
+
+
+def test_labels_of_two_classes_are_ranked_by_the_share_of_their_class():
     codes = np.array([0, 1, 1, 0])
     shares = np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
     ranked = rank_labels(codes, shares)
     assert ranked.places.tolist() == [1, 3, 2, 0]
     assert ranked.found.tolist() == [0, 1, 1, 0]
-    assert ranked.shares.tolist() == [0.2, 0.3, 0.6, 0.9]
+    np.testing.assert_allclose(ranked.scores, [0.8, 0.7, 0.4, 0.1])
     # Thresholds are 0.6 and 0.4: each is counted for its largest share, and two of four differ.
     assert ranked.counts.tolist() == [[1, 1], [1, 1]]
     assert ranked.noise_rate == 0.5

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import expit
 
-from viewmend.core.common.class_shares import normalise_rows
+from viewmend.core.common.class_shares import log_shares, normalise_rows
 from viewmend.core.common.confident_learning import confident_counts, noise_rate
 from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.mend.evidence import combine
@@ -27,13 +28,13 @@ class RankedLabels:
     """Labels by how strongly the rest of the data contradicts them, most suspect first.
 
     ``places`` (n_labels,) are where they stood, ``found`` (n_labels,) the classes that the rest
-    speaks for, and ``shares`` (n_labels,) those of the given classes there. ``counts`` (n_classes,
-    n_classes) are those of `confident_counts`.
+    speaks for, and ``scores`` (n_labels,) the probability of the best other class against the given
+    one. ``counts`` (n_classes, n_classes) are those of `confident_counts`.
     """
 
     places: np.ndarray
     found: np.ndarray
-    shares: np.ndarray
+    scores: np.ndarray
     counts: np.ndarray
 
     @property
@@ -66,9 +67,14 @@ def shares_without_own(
 
 
 def rank_labels(codes: np.ndarray, shares: np.ndarray) -> RankedLabels:
-    """Labels ``codes`` (n_labels,) beside class ``shares`` (n_labels, n_classes) without them."""
-    Y = (codes[:, None] == np.arange(shares.shape[1])).astype(float)
-    own = shares[np.arange(len(codes)), codes]
-    order = np.argsort(own, kind="stable")
-    counts = confident_counts(RowsInMemory(), Y, shares)
-    return RankedLabels(order, np.argmax(shares, axis=1)[order], own[order], counts)
+    """Labels ``codes`` (n_labels,) beside class ``shares`` (n_labels, n_classes) without them.
+
+    By odds against the best other class, and not by the share of the given class alone: that is
+    small also where no class is probable, which makes no other class right.
+    """
+    given = codes[:, None] == np.arange(shares.shape[1])
+    logs = log_shares(shares)
+    own, other = logs[given], np.where(given, -np.inf, logs).max(axis=1)
+    order = np.argsort(own - other, kind="stable")
+    counts = confident_counts(RowsInMemory(), given.astype(float), shares)
+    return RankedLabels(order, np.argmax(shares, axis=1)[order], expit(other - own)[order], counts)
