@@ -206,9 +206,9 @@ def sets(cell: Cell, folder: Path | None) -> Iterator[Cell]:
         model = clone(MODEL).fit(some(task, ~new), task.y[~new])
         free, views = task.y[~new] < 0, some(task, new)
         for alpha in ALPHAS:
-            inside, outside = (
-                model.predict_set(alpha=alpha)[free],
-                model.predict_set(views, alpha=alpha),
+            inside = model.predict_set(alpha=alpha)[free]
+            outside, filled = (
+                model.predict_set(views, alpha=alpha, allow_empty=empty) for empty in (True, False)
             )
             yield {
                 "labels": labels,
@@ -216,6 +216,7 @@ def sets(cell: Cell, folder: Path | None) -> Iterator[Cell]:
                 "n_held_out": model.calibration_.n_samples,
                 **covered("fit", inside, task.y_true[~new][free]),
                 **covered("new", outside, task.y_true[new]),
+                **covered("filled", filled, task.y_true[new]),
             }
 
 
@@ -332,7 +333,7 @@ def suspects_table(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
 def sets_table(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
     yield (
         *("data", "labels", "promise", "held out", "coverage, fit", "classes", "empty"),
-        *("coverage, new", "classes", "empty"),
+        *("coverage, new", "classes", "empty", "coverage, none empty"),
     )
     for (data, labels, alpha), here in groups(rows, "sets", "data", "labels", "alpha"):
         figures = [
@@ -341,6 +342,7 @@ def sets_table(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
             for what, how in (("coverage", ()), ("size", (1, ".2f")), ("empty", ()))
         ]
         held_out = mean(here, "n_held_out", 1, ".0f")
+        figures.append(mean(here, "filled_coverage"))
         yield data, f"{labels:.0%}", f"{100 * (1 - alpha):.0f}", held_out, *figures
 
 

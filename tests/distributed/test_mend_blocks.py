@@ -194,19 +194,20 @@ def test_samples_of_the_graph_are_explained_and_others_are_named():
         model.explain(outside)
 
 
-def test_labels_are_doubted_over_blocks_as_in_memory(tmp_path):
+@pytest.mark.parametrize("noise", [0.1, "auto"])
+def test_labels_are_doubted_over_blocks_as_in_memory(tmp_path, noise):
     """Also by a fit that goes on from a stage that was kept."""
-    y = TASK.y.copy()
-    wrong = np.flatnonzero(y >= 0)[::8]
-    y[wrong] = (y[wrong] + 1) % 3
-    settings = SETTINGS | {"label_noise": "auto"}
-    expected = MendClassifier(**settings).fit(TASK.data, y)
+    blobs = make_multiview_blobs(300, n_views=2, noise=1.5, n_features=(6, 8), random_state=0)
+    y = np.where(np.arange(300) % 5 == 0, blobs.y, -1)
+    y[::40] = (y[::40] + 1) % 3
+    settings = SETTINGS | {"label_noise": noise}
+    expected = MendClassifier(**settings).fit(blobs.views, y)
     assert expected.label_noise_ > 0.05
     begun, again = MendClassifier(**settings), MendClassifier(**settings)
-    begun.set_callbacks(
-        BlockCheckpoint(tmp_path, every=1), lambda record, _: record.iteration == 4
-    ).fit(lazy(TASK.data.views, 130), y)
-    again.set_callbacks(BlockCheckpoint(tmp_path, every=1)).fit(lazy(TASK.data.views, 130), y)
+    begun.set_callbacks(BlockCheckpoint(tmp_path, every=1), lambda record, _: record.iteration == 4)
+    again.set_callbacks(BlockCheckpoint(tmp_path, every=1))
+    for model in (begun, again):
+        model.fit(lazy(blobs.views, 130), y)
     assert (begun.n_iter_, again.n_iter_) == (4, 5)
     assert_same_model(again, expected)
     assert again.label_noise_ == pytest.approx(expected.label_noise_)

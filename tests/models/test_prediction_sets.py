@@ -75,6 +75,19 @@ def test_sets_shrink_as_more_misses_are_allowed(model):
         assert larger.sum() > smaller.sum()
 
 
+def test_sets_that_may_not_be_empty_have_the_most_probable_class(model):
+    with_empty, filled = (
+        model.predict_set(NEW, alpha=0.6, allow_empty=allowed) for allowed in (True, False)
+    )
+    empty = ~with_empty.any(axis=1)
+    assert empty.any()
+    np.testing.assert_array_equal(filled[~empty], with_empty[~empty])
+    np.testing.assert_array_equal(
+        model.classes_[filled[empty].argmax(axis=1)], model.predict([view[empty] for view in NEW])
+    )
+    assert (filled[empty].sum(axis=1) == 1).all()
+
+
 def test_too_few_labels_for_the_promise_are_told_and_sets_have_every_class(model):
     with pytest.warns(
         DataWarning, match="cannot be promised with 120 held-out labels, which takes 199"

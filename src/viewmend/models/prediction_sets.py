@@ -40,6 +40,7 @@ class PredictionSetsMixin:
         mask: ArrayLike | None = None,
         alpha: float = 0.1,
         by_class: bool | None = None,
+        allow_empty: bool = True,
     ) -> np.ndarray:
         """Classes of each sample that hold the right one with probability ``1 - alpha`` or more.
 
@@ -61,12 +62,15 @@ class PredictionSetsMixin:
         by_class : bool, optional
             Whether that is promised for the samples of every class, or for all together. None: for
             every class if each has 50 labels that were held out.
+        allow_empty : bool, default=True
+            Whether sets may be empty. A model that is right more often than promised keeps the
+            promise to the point only by leaving some sets empty; False gives every sample its most
+            probable class at least, and keeps it too well.
 
         Returns
         -------
         array (n_samples, n_classes) of bool, of Dask where ``X`` is
-            Columns in the order of ``classes_``. Sets can be empty: none of the classes is as
-            probable as promised. They have all classes for samples of which nothing is known.
+            Columns in the order of ``classes_``. Samples of which nothing is known have all.
 
         Warns
         -----
@@ -81,6 +85,7 @@ class PredictionSetsMixin:
             least=least,
             temperature=self.calibration_.set_temperature,
             unscored=self.fitted_state_.labelled_shares,
+            allow_empty=allow_empty,
         )
         if X is None:
             return self._of_fit(sets(self.label_distributions_))

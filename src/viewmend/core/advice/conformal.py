@@ -46,7 +46,11 @@ def least_shares(shares: np.ndarray, codes: np.ndarray, alpha: float, by_class: 
 
 
 def class_sets(
-    shares: np.ndarray, least: np.ndarray, temperature: float, unscored: np.ndarray
+    shares: np.ndarray,
+    least: np.ndarray,
+    temperature: float,
+    unscored: np.ndarray,
+    allow_empty: bool = True,
 ) -> np.ndarray:
     """Classes of large enough share at a temperature, (n_samples, n_classes) of bool.
 
@@ -57,9 +61,14 @@ def class_sets(
     temperature : float
     unscored : array (n_classes,)
         Shares that say that nothing is known of a sample, which may be of any class.
+    allow_empty : bool
+        Otherwise the class of largest share is in the set whatever it is.
     """
     silent = (shares == unscored).all(axis=1, keepdims=True)
-    return np.asarray((tempered(shares, temperature) >= least) | silent)
+    sets = (tempered(shares, temperature) >= least) | silent
+    if not allow_empty:
+        sets[np.arange(len(shares)), np.argmax(shares, axis=1)] = True
+    return np.asarray(sets)
 
 
 def enough_by_class(codes: np.ndarray, n_classes: int) -> bool:
