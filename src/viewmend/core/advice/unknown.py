@@ -21,9 +21,9 @@ from viewmend.core.graphs.spreading import spread_labels
 from viewmend.core.mend.induction import (
     FittedView,
     MendInduction,
-    left_out_scores,
     represent_new,
     scores_of_new,
+    view_scores,
 )
 from viewmend.core.mend.joining import inverse_roots
 
@@ -191,7 +191,7 @@ def _claims_in_fit(fit: MendInduction, places: np.ndarray) -> list[np.ndarray]:
     """Of `_unclaimed`, each sample without itself; nothing where there are no regressions."""
     if fit.evidence is None:
         return []
-    return [_unclaimed(fit, left_out_scores(fit)[places], fit.observed[places])]
+    return [_unclaimed(fit, view_scores(fit, places), fit.observed[places])]
 
 
 def _unclaimed(fit: MendInduction, Z: np.ndarray, observed: np.ndarray) -> np.ndarray:

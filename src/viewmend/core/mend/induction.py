@@ -178,6 +178,18 @@ def _fitted_view(view: MendView, fit_and_scores: tuple[RidgeFit, Array] | None) 
     return FittedView(view.X, view.rows, view.representations, view.components, regression)
 
 
+def view_scores(fit: MendInduction, places: np.ndarray) -> np.ndarray:
+    """Scores (n_places, n_views, n_classes) of samples of fit by the regressions, each without it.
+
+    They are zero where a view is missing.
+    """
+    Z = np.zeros((*fit.observed.shape, len(fit.prior)))
+    for v, view in enumerate(fit.views):
+        if view.regression is not None:
+            Z[view.rows, v] = view.regression.scores
+    return Z[places]
+
+
 def on_device(fit: MendInduction, to_device: ToDevice) -> MendInduction:
     """The same with all that has a row per sample copied to a device."""
     evidence = fit.evidence
@@ -249,18 +261,6 @@ def scores_of_new(views: Sequence[FittedView], new: NewSamples, n_classes: int) 
         landmarks = {name: view.mapped(name, regression.landmarks) for name in new.mapped[v]}
         kernel = mean_kernel(new.mapped[v], landmarks, regression.scales)
         Z[new.rows[v], v] = regression.predict(kernel)
-    return Z
-
-
-def left_out_scores(fit: MendInduction) -> np.ndarray:
-    """Scores (n_samples, n_views, n_classes) of the samples of fit, each without itself.
-
-    Zero in views that a sample misses, and where there are no regressions.
-    """
-    Z = np.zeros((*fit.observed.shape, len(fit.prior)))
-    for v, view in enumerate(fit.views):
-        if view.regression is not None:
-            Z[view.rows, v] = view.regression.scores
     return Z
 
 
