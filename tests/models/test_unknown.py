@@ -109,6 +109,8 @@ def test_labels_reach_labelled_samples_as_much_as_others_of_their_class():
 def test_decisions_stay_as_they_are_unless_unknown_samples_are_asked_for(model):
     plain, asked = model.decide(NEW), model.decide(NEW, unknown_rate=0.05)
     assert not plain.unknown.any()
+    assert "fit no class" not in repr(plain)
+    assert f"; {asked.unknown.sum()} fit no class" in repr(asked)
     np.testing.assert_array_equal(asked.labels, plain.labels)
     np.testing.assert_array_equal(asked.unknown, model.unknown_score(NEW) >= 0.95)
     np.testing.assert_array_equal(asked.abstained, plain.abstained | asked.unknown)

@@ -63,10 +63,10 @@ class Decision:
         return float(1 - self.abstained.mean())
 
     def __repr__(self) -> str:
-        decided = len(self.labels) - int(self.abstained.sum())
+        decided, strange = len(self.labels) - int(self.abstained.sum()), int(self.unknown.sum())
         return (
             f"<Decision on {decided} of {len(self.labels)} samples, those with a confidence of at "
-            f"least {self.threshold:.3g}>"
+            f"least {self.threshold:.3g}{f'; {strange} fit no class' if strange else ''}>"
         )
 
 
