@@ -55,10 +55,11 @@ class SuspectLabels:
         head = (
             f"{self.n_suspects} of {len(self.samples)} labels may be wrong ({self.noise_rate:.1%})"
         )
+        contradicted = int((self.scores > 0.5).sum())
         lines = [
             f"  sample {self.samples[i]}: given {self.given[i]}, the rest of the data says "
             f"{self.suggested[i]} (score {self.scores[i]:.2f})"
-            for i in range(min(most, self.n_suspects))
+            for i in range(min(most, self.n_suspects, contradicted))
         ]
         return "\n".join([head, *lines])
 
