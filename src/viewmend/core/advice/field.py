@@ -1,0 +1,113 @@
+"""A Gaussian field on a graph: what a label of one sample would tell about the others.
+
+Labels that spread by ``K = (I - s S)^{-1}``, with the normalised graph ``S``, are the mean of a
+Gaussian field of covariance ``K`` that some samples were observed of. In the slowest modes ``U`` of
+the graph, ``S U = U diag(l)``, that is ``K = I + U diag(h) U^T`` with ``h = s l / (1 - s l)``: a
+smooth field ``U z`` plus noise of variance one. Faster modes are left out. A label then changes a
+small matrix alone, the covariance of ``z``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import eigsh
+
+from viewmend.core.graphs.spreading import normalise_graph
+
+# Modes that are looked for: as good as all of them for tens of labels.
+MOST_MODES = 128
+# Modes of smaller eigenvalues say nothing about other samples.
+LEAST_EIGENVALUE = 0.05
+# Graphs of so few samples are decomposed whole.
+SMALL_GRAPH = 300
+# Of the eigenvalues, relative to the largest.
+TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class GraphField:
+    """``U z`` on the samples of a graph, of which some labels may be known.
+
+    Attributes
+    ----------
+    modes : array (n_samples, n_modes)
+        ``U``.
+    covariance : array (n_modes, n_modes)
+        Of ``z``, given the labels so far.
+    mapped : array (n_samples, n_modes)
+        ``U covariance``.
+    variances : array (n_samples,)
+        Of the field, diagonal of ``U covariance U^T``.
+    """
+
+    modes: np.ndarray
+    covariance: np.ndarray
+    mapped: np.ndarray
+    variances: np.ndarray
+
+    @classmethod
+    def of(cls, modes: np.ndarray, covariance: np.ndarray) -> GraphField:
+        """With what follows from modes and covariance."""
+        mapped = modes @ covariance
+        return cls(modes, covariance, mapped, np.einsum("im,im->i", mapped, modes))
+
+    def given(self, rows: np.ndarray) -> GraphField:
+        """The field once the samples ``rows`` have a label."""
+        if len(rows) == 0:
+            return self
+        seen = self.modes[rows]
+        gain = seen @ self.covariance
+        # Woodbury, on the smaller side: labels may be many, modes are not.
+        inner = np.eye(len(self.covariance)) + self.covariance @ (seen.T @ seen)
+        if len(rows) > len(self.covariance):
+            covariance = np.linalg.solve(inner, self.covariance)
+        else:
+            noisy = seen @ gain.T + np.eye(len(rows))
+            covariance = self.covariance - gain.T @ np.linalg.solve(noisy, gain)
+        return GraphField.of(self.modes, (covariance + covariance.T) / 2)
+
+    def given_one(self, row: int) -> GraphField:
+        """The same for one sample, in a pass over the modes."""
+        direction = self.mapped[row]
+        noisy = 1 + self.variances[row]
+        reach = self.modes @ direction
+        return replace(
+            self,
+            covariance=self.covariance - np.outer(direction, direction) / noisy,
+            mapped=self.mapped - np.outer(reach, direction) / noisy,
+            variances=np.maximum(self.variances - reach**2 / noisy, 0),
+        )
+
+    def reach(self) -> np.ndarray:
+        """Covariance (n_samples,) of every sample with the sum over all samples."""
+        return np.asarray(self.mapped @ self.modes.sum(axis=0))
+
+    def told_by(self) -> np.ndarray:
+        """How many samples' worth of the field one label of each sample tells, (n_samples,)."""
+        return np.asarray(np.maximum(self.reach(), 0) / (1 + self.variances))
+
+
+def graph_field(W: csr_array, spreading: float, most_modes: int = MOST_MODES) -> GraphField:
+    """The field of a symmetric graph ``W`` (n_samples, n_samples), before any label.
+
+    ``spreading`` in [0, 1) says how far labels travel.
+    """
+    values, modes = _slow_modes(normalise_graph(W), most_modes)
+    slow = values > LEAST_EIGENVALUE
+    values = spreading * np.minimum(values[slow], 1.0)
+    return GraphField.of(modes[:, slow], np.diag(values / (1 - values)))
+
+
+def _slow_modes(S: csr_array, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Largest eigenvalues of a normalised graph and their vectors, (n_samples, n_modes)."""
+    n_samples = S.shape[0]
+    if n_samples <= max(SMALL_GRAPH, 2 * most):
+        first = max(n_samples - most, 0)
+        return scipy.linalg.eigh(S.toarray(), subset_by_index=(first, n_samples - 1))
+    # Any start does; this one is the same on every machine.
+    start = np.random.default_rng(0).standard_normal(n_samples)
+    return eigsh(S.astype(np.float64), k=most, which="LA", v0=start, tol=TOLERANCE)
