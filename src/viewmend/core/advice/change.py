@@ -7,7 +7,7 @@ regressions had their say in both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,10 +38,6 @@ class Answers:
     def shares(self) -> np.ndarray:
         """The answers; zero rows where no label reaches."""
         return np.asarray(normalise_rows(self.scores()))
-
-    def added(self, column: np.ndarray, label: np.ndarray) -> Answers:
-        """With a soft ``label`` (n_classes,) at the sample that spreads ``column`` (n_samples,)."""
-        return replace(self, F=self.F + column[:, None] * label)
 
 
 def expected_changes(answers: Answers, spread: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -28,8 +28,8 @@ COVERED = 3.0
 PER_POWER, MOST_POWER = 3.0, 2.0
 # Added to doubt, so that coverage still ranks samples that a model is quite sure of.
 LEAST_DOUBT = 0.01
-# Samples whose expected change is computed, per sample that is asked for and at least.
-SHORTLIST, LEAST_SHORTLIST = 4, 64
+# Samples whose expected change is computed at least, of those that coverage and doubt put first.
+SHORTLIST = 64
 # Relative residual of what their labels would spread.
 TOLERANCE = 1e-3
 
@@ -189,41 +189,46 @@ class ExpectedChange:
         assert answers is not None, "comes with the shares"
         guess = FieldRanking(known.field, LEAST_DOUBT + gini_doubts(shares)).gains()
         guess[known.codes >= 0] = 0
-        size = min(max(SHORTLIST * n, LEAST_SHORTLIST), len(guess))
+        size = min(max(SHORTLIST, n), len(guess))
         rows = np.sort(np.argsort(-guess, kind="stable")[:size])
         columns = unit_columns(rows, len(guess))
         spread = spread_labels(known.graph, columns, known.spreading, TOLERANCE)
-        return ChangeRanking(rows, spread, shares[rows], answers)
+        changes = expected_changes(answers, spread, shares[rows])
+        return ChangeRanking.of(rows, spread, changes)
 
 
 @dataclass(eq=False)
 class ChangeRanking:
-    """Expected changes of some samples ``rows``; the others come behind.
+    """Expected changes ``worth`` (n_samples,), zero but for some samples ``rows``.
 
-    ``spread`` (n_samples, n_rows) is what a label of each would add to the soft labels.
+    What two labels change is shared as far as they spread alike: ``overlap`` (n_rows, n_rows) has
+    the squared cosines between what they spread.
     """
 
+    worth: np.ndarray
     rows: np.ndarray
-    spread: np.ndarray
-    shares: np.ndarray
-    answers: Answers
+    overlap: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, spread: np.ndarray, changes: np.ndarray) -> ChangeRanking:
+        """For columns ``spread`` (n_samples, n_rows) of soft labels, and their changes."""
+        worth = np.zeros(len(spread))
+        worth[rows] = changes
+        columns = spread / np.linalg.norm(spread, axis=0)
+        return cls(worth, rows, (columns.T @ columns) ** 2)
 
     def gains(self) -> np.ndarray:
         """Expected number of answers that change, by the class shares of each sample."""
-        worth = np.zeros(len(self.spread))
-        worth[self.rows] = expected_changes(self.answers, self.spread, self.shares)
-        return worth
+        return self.worth
 
     def told(self, row: int) -> float:
         """Answers that are expected to change."""
-        return float(self.gains()[row])
+        return float(self.worth[row])
 
     def choose(self, row: int) -> None:
-        """The soft labels that the sample would spread, were it labelled by its class shares."""
-        place = np.flatnonzero(self.rows == row)
-        if len(place):
-            i = place[0]
-            self.answers = self.answers.added(self.spread[:, i], self.shares[i])
+        """Samples that spread the same are worth less from now on."""
+        for place in np.flatnonzero(self.rows == row):
+            self.worth[self.rows] *= np.maximum(1 - self.overlap[place], 0)
 
 
 def _shares(known: Known) -> np.ndarray:
