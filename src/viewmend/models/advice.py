@@ -37,6 +37,7 @@ from viewmend.models.suggestions import (
     ViewWorth,
     doubt_words,
     label_worth,
+    view_words,
 )
 from viewmend.parameters import choose
 
@@ -231,8 +232,7 @@ class AdviceMixin:
             worths.append(label_worth(names[v], pairs.gains[here], pairs.costs[here], label_gains))
         worths.sort(key=lambda worth: -worth.gain / worth.cost)
         reasons = tuple(
-            f"{doubt_words(self.label_distributions_[row], self.classes_)}; the chance to be right "
-            f"is expected to rise by {gain:.1%}"
+            view_words(self.label_distributions_[row], gain, self.classes_)
             for row, gain in zip(pairs.samples, pairs.gains, strict=True)
         )
         named = names[pairs.views].astype(str)

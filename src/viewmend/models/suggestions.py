@@ -136,6 +136,12 @@ def doubt_words(shares: np.ndarray, classes: np.ndarray) -> str:
     )
 
 
+def view_words(shares: np.ndarray, gain: float, classes: np.ndarray) -> str:
+    """What a measurement is expected to do for a sample of these ``shares`` (n_classes,)."""
+    now = shares.max()
+    return f"{doubt_words(shares, classes)}; right with {now:.0%} now, {now + gain:.0%} with it"
+
+
 def label_worth(
     view: str, gains: np.ndarray, costs: np.ndarray, label_gains: np.ndarray
 ) -> ViewWorth:
