@@ -35,7 +35,7 @@ print(model.suggest_labels(5).summary())
 # The loop, once with suggestions and once with samples drawn by chance.
 
 
-def by_suggestion(model, y, _rng):
+def by_suggestion(model, _y, _rng):
     return model.suggest_labels(10).samples
 
 

@@ -207,6 +207,13 @@ def test_errors_name_what_is_wrong(model, call, match):
         call(model)
 
 
+def test_a_model_for_predictions_alone_says_what_it_lacks(model):
+    light = model.for_prediction()
+    for suggest in (light.suggest_labels, light.suggest_views):
+        with pytest.raises(InvalidParameterError, match="samples of fit"):
+            suggest(3)
+
+
 def test_views_need_regressions(task):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)

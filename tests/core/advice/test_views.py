@@ -6,13 +6,13 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 from viewmend.core.advice.views import (
+    TEMPERATURE,
     choose_views,
     expected_gains,
     normal_nodes,
     separation,
     view_gains,
 )
-from viewmend.core.mend.evidence import TEMPERATURE
 from viewmend.core.mend.view_gaussian import ViewGaussian, log_posterior
 
 C, V = 3, 2

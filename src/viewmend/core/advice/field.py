@@ -24,8 +24,10 @@ MOST_MODES = 128
 LEAST_EIGENVALUE = 0.05
 # Graphs of so few samples are decomposed whole.
 SMALL_GRAPH = 300
-# Of the eigenvalues, relative to the largest.
+# Of the eigenvalues; and vectors that they are sought in, per mode. Single precision, because the
+# modes of a graph of many samples are most of the time that a suggestion takes.
 TOLERANCE = 1e-3
+VECTORS_PER_MODE = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +88,10 @@ class GraphField:
         """Covariance (n_samples,) of every sample with the sum over all samples."""
         return np.asarray(self.mapped @ self.modes.sum(axis=0))
 
-    def told_by(self) -> np.ndarray:
-        """How many samples' worth of the field one label of each sample tells, (n_samples,)."""
-        return np.asarray(np.maximum(self.reach(), 0) / (1 + self.variances))
+    def told_by(self, row: int) -> float:
+        """How many samples' worth of the field a label of this sample tells."""
+        reach = float(self.mapped[row] @ self.modes.sum(axis=0))
+        return max(reach, 0.0) / (1 + float(self.variances[row]))
 
 
 def graph_field(W: csr_array, spreading: float, most_modes: int = MOST_MODES) -> GraphField:
@@ -109,5 +112,7 @@ def _slow_modes(S: csr_array, most: int) -> tuple[np.ndarray, np.ndarray]:
         first = max(n_samples - most, 0)
         return scipy.linalg.eigh(S.toarray(), subset_by_index=(first, n_samples - 1))
     # Any start does; this one is the same on every machine.
-    start = np.random.default_rng(0).standard_normal(n_samples)
-    return eigsh(S.astype(np.float64), k=most, which="LA", v0=start, tol=TOLERANCE)
+    start = np.random.default_rng(0).standard_normal(n_samples, dtype=np.float32)
+    size = max(int(VECTORS_PER_MODE * most), most + 20)
+    found = eigsh(S.astype(np.float32), k=most, which="LA", v0=start, ncv=size, tol=TOLERANCE)
+    return found[0].astype(np.float64), found[1].astype(np.float64)

@@ -127,7 +127,7 @@ class FieldRanking:
 
     def told(self, row: int) -> float:
         """Samples' worth of the field that the label tells."""
-        return float(self.field.told_by()[row])
+        return self.field.told_by(row)
 
     def choose(self, row: int) -> None:
         """Samples that this one tells about are worth less from now on."""
