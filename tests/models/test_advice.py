@@ -52,6 +52,16 @@ def test_rows_in_another_order_are_suggested_in_it(task, strategy):
     np.testing.assert_array_equal(turned.scores, plain.scores)
 
 
+def test_rows_of_a_larger_graph_in_another_order_are_suggested_in_it():
+    """Its modes are found by iterations, which must not see the order either."""
+    many = blobs(500)
+    order = np.random.default_rng(1).permutation(500)
+    plain = fitted(many.data, many.y, calibration=None).suggest_labels(6)
+    turned = fitted(many.data[order], many.y[order], calibration=None).suggest_labels(6)
+    np.testing.assert_array_equal(order[turned.samples], plain.samples)
+    np.testing.assert_array_equal(turned.scores, plain.scores)
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_classes_by_other_names_suggest_the_same(task, strategy):
     names = np.array(["c", "a", "b"])
@@ -67,6 +77,14 @@ def test_a_duplicated_sample_is_suggested_once(task, strategy):
     copies = np.concatenate([np.arange(len(task.y)), np.full(15, first)])
     found = fitted(task.data[copies], task.y[copies]).suggest_labels(40, strategy).samples
     assert len(set(copies[found].tolist())) == 40
+
+
+def test_copies_of_labelled_samples_are_not_suggested(task):
+    labelled = np.flatnonzero(~task.unlabelled)[:5]
+    copies = np.concatenate([np.arange(len(task.y)), labelled])
+    y = np.concatenate([task.y, np.full(5, -1)])
+    found = fitted(task.data[copies], y).suggest_labels(len(y))
+    assert set(found.samples) == set(np.flatnonzero(task.unlabelled))
 
 
 def test_costs_scale_and_dear_samples_wait(model, task):

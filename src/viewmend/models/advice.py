@@ -95,8 +95,9 @@ class AdviceMixin:
         rows, n_samples = _rows_of_graph(self.fitted_state_), len(self.label_distributions_)
         prices = label_costs(costs, n_samples)[rows]
         known = self._known(rows)
-        allowed = (known.codes < 0) & ~excluded_samples(exclude, n_samples)[rows]
         likeness = Likeness(known.graph, twins(self.fitted_state_.induction.views, len(rows)))
+        # A copy of a labelled sample tells nothing new either.
+        allowed = likeness.unlike(known.codes >= 0) & ~excluded_samples(exclude, n_samples)[rows]
         with limited_threads(self.n_jobs), serial_blas():
             ranking = plan.ranking(known, n)
             batch = choose_batch(ranking, n, allowed, prices, likeness)
@@ -138,9 +139,10 @@ class AdviceMixin:
         check_count(n)
         first = first_graph(self, X, y, mask)
         prices = label_costs(costs, first.n_samples)[first.rows]
-        allowed = (first.codes < 0) & ~excluded_samples(exclude, first.n_samples)[first.rows]
         known = Known(first.graph, first.spreading, first.codes)
         likeness = Likeness(known.graph, twins(first.views, len(first.rows)))
+        excluded = excluded_samples(exclude, first.n_samples)[first.rows]
+        allowed = likeness.unlike(first.codes >= 0) & ~excluded
         with limited_threads(self.n_jobs), serial_blas():
             ranking = STRATEGIES["coverage"].ranking(known, n)
             batch = choose_batch(ranking, n, allowed, prices, likeness)

@@ -78,7 +78,7 @@ def test_a_view_without_a_word_about_the_classes_adds_nothing(gaussian, rng):
     mute = ViewGaussian(means, covariance, gaussian.floor, gaussian.prior)
     gains = view_gains(mute, rng.dirichlet(np.ones(C), 4), np.zeros((4, V), bool), np.arange(4))
     np.testing.assert_allclose(gains[:, 1], 0, atol=1e-12)
-    assert gains[:, 0].min() > 0
+    assert gains[:, 0].max() > 0.01
 
 
 def test_classes_in_another_order_gain_the_same(gaussian, rng):

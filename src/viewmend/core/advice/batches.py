@@ -36,6 +36,10 @@ class Likeness:
     graph: csr_array
     twins: np.ndarray
 
+    def unlike(self, rows: np.ndarray) -> np.ndarray:
+        """Samples (n_samples,) of bool that have the content of none of these."""
+        return ~np.isin(self.twins, self.twins[rows])
+
     def twins_of(self, row: int) -> np.ndarray:
         """Samples of the same content, this one among them."""
         return np.flatnonzero(self.twins == self.twins[row])
