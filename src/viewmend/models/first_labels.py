@@ -16,6 +16,7 @@ from viewmend.core.mend.outside import graph_alone, rows_in_graph
 from viewmend.data.cells import fill_cells, learn_fills
 from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, as_label_array, find_unlabelled
+from viewmend.data.sparse import DENSE_COLUMNS
 from viewmend.data.validation import check_views
 from viewmend.distributed.inputs import is_lazy
 from viewmend.exceptions import InvalidViewsError
@@ -60,9 +61,15 @@ def first_graph(model: Any, X: Any, y: Any, mask: ArrayLike | None) -> FirstGrap
     fresh = clone(model).set_params(n_landmarks=FEWEST_LANDMARKS)
     fresh.validate_parameters()
     X, _ = on_host(X)
-    data = check_views(X, mask=on_host(mask)[0], view_sizes=fresh.view_sizes, dtype=fresh.dtype)
+    data = check_views(
+        X,
+        mask=on_host(mask)[0],
+        view_sizes=fresh.view_sizes,
+        dtype=fresh.dtype,
+        dense_columns=DENSE_COLUMNS,
+    )
     data = fill_cells(data, learn_fills(data, fresh.missing_cells))
-    codes = _given(X, y, data.n_samples)
+    codes = _given(X, on_host(y)[0], data.n_samples)
     none = Labels(np.empty(0), np.full(data.n_samples, -1))
     part = comparable_samples(data, none).part
     with limited_threads(fresh.n_jobs):
