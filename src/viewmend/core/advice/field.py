@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import eigsh
 
+from viewmend.core.graphs.graph import Graph
 from viewmend.core.graphs.spreading import normalise_graph
 
 # Modes that are looked for: as good as all of them for tens of labels.
@@ -24,10 +24,8 @@ MOST_MODES = 128
 LEAST_EIGENVALUE = 0.05
 # Graphs of so few samples are decomposed whole.
 SMALL_GRAPH = 300
-# Of the eigenvalues; and vectors that they are sought in, per mode. Single precision, because the
-# modes of a graph of many samples are most of the time that a suggestion takes.
-TOLERANCE = 1e-3
-VECTORS_PER_MODE = 1.5
+# Of the Krylov space: columns of a block, and how often the graph is applied to it.
+BLOCK = (32, 8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,22 +38,23 @@ class GraphField:
         ``U``.
     covariance : array (n_modes, n_modes)
         Of ``z``, given the labels so far.
-    mapped : array (n_samples, n_modes)
-        ``U covariance``.
     variances : array (n_samples,)
         Of the field, diagonal of ``U covariance U^T``.
+    reach : array (n_samples,)
+        Covariance of every sample with the sum over all samples.
     """
 
     modes: np.ndarray
     covariance: np.ndarray
-    mapped: np.ndarray
     variances: np.ndarray
+    reach: np.ndarray
 
     @classmethod
     def of(cls, modes: np.ndarray, covariance: np.ndarray) -> GraphField:
         """With what follows from modes and covariance."""
         mapped = modes @ covariance
-        return cls(modes, covariance, mapped, np.einsum("im,im->i", mapped, modes))
+        variances = np.einsum("im,im->i", mapped, modes)
+        return cls(modes, covariance, variances, mapped @ modes.sum(axis=0))
 
     def given(self, rows: np.ndarray) -> GraphField:
         """The field once the samples ``rows`` have a label."""
@@ -74,24 +73,19 @@ class GraphField:
 
     def given_one(self, row: int) -> GraphField:
         """The same for one sample, in a pass over the modes."""
-        direction = self.mapped[row]
+        direction = self.covariance @ self.modes[row]
         noisy = 1 + self.variances[row]
-        reach = self.modes @ direction
+        column = self.modes @ direction
         return replace(
             self,
             covariance=self.covariance - np.outer(direction, direction) / noisy,
-            mapped=self.mapped - np.outer(reach, direction) / noisy,
-            variances=np.maximum(self.variances - reach**2 / noisy, 0),
+            variances=np.maximum(self.variances - column**2 / noisy, 0),
+            reach=self.reach - column * (self.reach[row] / noisy),
         )
-
-    def reach(self) -> np.ndarray:
-        """Covariance (n_samples,) of every sample with the sum over all samples."""
-        return np.asarray(self.mapped @ self.modes.sum(axis=0))
 
     def told_by(self, row: int) -> float:
         """How many samples' worth of the field a label of this sample tells."""
-        reach = float(self.mapped[row] @ self.modes.sum(axis=0))
-        return max(reach, 0.0) / (1 + float(self.variances[row]))
+        return max(float(self.reach[row] / (1 + self.variances[row])), 0.0)
 
 
 def graph_field(W: csr_array, spreading: float, most_modes: int = MOST_MODES) -> GraphField:
@@ -106,13 +100,32 @@ def graph_field(W: csr_array, spreading: float, most_modes: int = MOST_MODES) ->
 
 
 def _slow_modes(S: csr_array, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Largest eigenvalues of a normalised graph and their vectors, (n_samples, n_modes)."""
+    """Largest eigenvalues of a normalised graph and their vectors, (n_samples, n_modes).
+
+    Those of many samples are Ritz pairs of a block Krylov space in single precision. The slowest
+    ones are accurate; of the others, which matter little, it takes what it meets.
+    """
     n_samples = S.shape[0]
     if n_samples <= max(SMALL_GRAPH, 2 * most):
         first = max(n_samples - most, 0)
         return scipy.linalg.eigh(S.toarray(), subset_by_index=(first, n_samples - 1))
+    graph = Graph.from_scipy(S.astype(np.float32))
+    space = _krylov_space(graph, *BLOCK)
+    inner = (space.T @ graph.multiply(space)).astype(np.float64)
+    values, vectors = scipy.linalg.eigh((inner + inner.T) / 2)
+    kept = vectors[:, -most:].astype(np.float32)
+    return values[-most:], (space @ kept).astype(np.float64)
+
+
+def _krylov_space(graph: Graph, width: int, n_steps: int) -> np.ndarray:
+    """Orthogonal columns (n_samples, width * (n_steps + 1)) of random vectors and their images."""
     # Any start does; this one is the same on every machine.
-    start = np.random.default_rng(0).standard_normal(n_samples, dtype=np.float32)
-    size = max(int(VECTORS_PER_MODE * most), most + 20)
-    found = eigsh(S.astype(np.float32), k=most, which="LA", v0=start, ncv=size, tol=TOLERANCE)
-    return found[0].astype(np.float64), found[1].astype(np.float64)
+    start = np.random.default_rng(0).standard_normal((graph.n_columns, width), dtype=np.float32)
+    blocks = [np.linalg.qr(start)[0]]
+    for _ in range(n_steps):
+        image = graph.multiply(blocks[-1])
+        # Of a symmetric matrix, images are orthogonal to all but the last two blocks.
+        for block in blocks[-2:]:
+            image -= block @ (block.T @ image)
+        blocks.append(np.linalg.qr(image)[0])
+    return np.linalg.qr(np.concatenate(blocks, axis=1))[0]

@@ -121,7 +121,7 @@ class FieldRanking:
 
     def gains(self) -> np.ndarray:
         """Sigma-optimality: ``(1^T C e_i)^2 / (C_ii + 1)``, per sample of the graph."""
-        reach = self.field.reach()
+        reach = self.field.reach
         explained = reach * np.maximum(reach, 0) / (1 + self.field.variances)
         return np.asarray(self.weight * explained / len(reach))
 
