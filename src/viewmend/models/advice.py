@@ -16,10 +16,10 @@ from viewmend.backend.threads import limited_threads, serial_blas
 from viewmend.core.advice.batches import Batch, Likeness, choose_batch
 from viewmend.core.advice.change import Answers
 from viewmend.core.advice.labels import DEFAULT, STRATEGIES, Known
-from viewmend.core.advice.views import choose_views, view_gains
+from viewmend.core.advice.views import choose_views, view_gains, view_temperatures
 from viewmend.core.common.content_order import row_hashes
 from viewmend.core.mend.geometry import MendView
-from viewmend.core.mend.induction import FittedView
+from viewmend.core.mend.induction import FittedView, view_scores
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.advice_input import (
     check_budget,
@@ -220,9 +220,14 @@ class AdviceMixin:
                 "fit with n_rounds=1 or more"
             )
             raise InvalidParameterError(msg)
+        places = np.flatnonzero(state.label_codes[state.order] >= 0)
+        judges = view_scores(state.induction, places), state.induction.observed[places]
+        codes = state.label_codes[state.order[places]]
+        temperatures = view_temperatures(evidence.gaussian, *judges, codes)
         # Rows of zeros are no measurement to the regressions.
         there = self.observed_ if state.zero_rows is None else self.observed_ & ~state.zero_rows
-        return view_gains(evidence.gaussian, self.label_distributions_, there, rows)
+        shares = self.label_distributions_
+        return view_gains(evidence.gaussian, temperatures, shares, there, rows)
 
     def _told_views(self, pairs: _Pairs, unlabelled: np.ndarray) -> ViewSuggestions:
         names = np.array(self.view_names_, dtype=object)

@@ -6,16 +6,17 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 from viewmend.core.advice.views import (
-    TEMPERATURE,
     choose_views,
     expected_gains,
     normal_nodes,
     separation,
     view_gains,
+    view_temperatures,
 )
 from viewmend.core.mend.view_gaussian import ViewGaussian, log_posterior
 
 C, V = 3, 2
+WARM = np.full(V, 2.0)
 
 
 @pytest.fixture
@@ -66,8 +67,8 @@ def test_a_view_that_repeats_another_one_adds_nothing(rng):
     shares = rng.dirichlet(np.ones(C), 5)
     none, one = np.zeros((5, V), dtype=bool), np.tile([True, False], (5, 1))
     rows = np.arange(5)
-    assert view_gains(twice, shares, none, rows)[:, 1].max() > 0.01
-    np.testing.assert_allclose(view_gains(twice, shares, one, rows), 0, atol=1e-6)
+    assert view_gains(twice, WARM, shares, none, rows)[:, 1].max() > 0.01
+    np.testing.assert_allclose(view_gains(twice, WARM, shares, one, rows), 0, atol=1e-6)
 
 
 def test_a_view_without_a_word_about_the_classes_adds_nothing(gaussian, rng):
@@ -76,7 +77,9 @@ def test_a_view_without_a_word_about_the_classes_adds_nothing(gaussian, rng):
     covariance = gaussian.covariance.copy()
     covariance[:C, C:] = covariance[C:, :C] = 0
     mute = ViewGaussian(means, covariance, gaussian.floor, gaussian.prior)
-    gains = view_gains(mute, rng.dirichlet(np.ones(C), 4), np.zeros((4, V), bool), np.arange(4))
+    gains = view_gains(
+        mute, WARM, rng.dirichlet(np.ones(C), 4), np.zeros((4, V), bool), np.arange(4)
+    )
     np.testing.assert_allclose(gains[:, 1], 0, atol=1e-12)
     assert gains[:, 0].max() > 0.01
 
@@ -92,18 +95,37 @@ def test_classes_in_another_order_gain_the_same(gaussian, rng):
     )
     observed, rows = rng.random((6, V)) < 0.5, np.arange(6)
     np.testing.assert_allclose(
-        view_gains(gaussian, shares, observed, rows),
-        view_gains(other, shares[:, order], observed, rows),
+        view_gains(gaussian, WARM, shares, observed, rows),
+        view_gains(other, WARM, shares[:, order], observed, rows),
         atol=1e-10,
     )
 
 
 def test_gains_are_of_missing_views_and_of_the_tempered_separation(gaussian, rng):
     shares, observed = rng.dirichlet(np.ones(C), 4), np.array([[0, 1], [1, 0], [1, 1], [0, 0]]) > 0
-    gains = view_gains(gaussian, shares, observed, np.arange(4))
+    gains = view_gains(gaussian, WARM, shares, observed, np.arange(4))
     assert (gains[observed] == 0).all()
-    products = separation(gaussian, observed[1], 1) / TEMPERATURE
+    products = separation(gaussian, observed[1], 1) / WARM[1]
     assert gains[1, 1] == expected_gains(shares[[1]], products)[0]
+
+
+def test_temperatures_are_what_the_labels_of_a_view_show(gaussian, rng):
+    """Scores drawn from the Gaussian deserve none; with four times its noise they need more."""
+    n_labels = 20_000
+    codes = rng.integers(C, size=n_labels)
+    noise = multivariate_normal(np.zeros(V * C), gaussian.covariance).rvs(
+        n_labels, random_state=rng
+    )
+    noise[:, C:] *= 2
+    Z = (gaussian.means[codes] + noise).reshape(n_labels, V, C)
+    flat = ViewGaussian(gaussian.means, gaussian.covariance, gaussian.floor, np.full(C, 1 / C))
+    seen = np.ones((n_labels, V), dtype=bool)
+    honest, noisy = view_temperatures(flat, Z, seen, codes)
+    assert honest == pytest.approx(1, abs=0.1)
+    assert noisy == pytest.approx(4, rel=0.1)
+    # Without a label that has the view nothing is known.
+    unknown = view_temperatures(flat, Z[:0], seen[:0], codes[:0])
+    np.testing.assert_allclose(unknown, 8)
 
 
 def test_nodes_have_the_moments_of_the_normal_distribution():

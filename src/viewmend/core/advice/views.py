@@ -16,12 +16,14 @@ import numpy as np
 import scipy.linalg
 from scipy.special import ndtri
 
-from viewmend.core.mend.view_gaussian import ViewGaussian, observed_patterns
+from viewmend.core.common.calibration import fit_temperature
+from viewmend.core.common.class_shares import normalise_rows
+from viewmend.core.mend.view_gaussian import ViewGaussian, log_posterior, observed_patterns
 
-# Log densities of a measurement are divided by this: the Gaussians, fitted to soft targets, are too
-# sure. With so much less they enter the answers: half of a geometric mean, over the temperature of
-# the evidence, to the power of the evidence. Expected gains are then about those found.
-TEMPERATURE = 8.0
+# Log densities of a measurement are divided by a temperature: the Gaussians, fitted to soft
+# targets, are too sure. It is that of the view on the labelled samples; with few of them it is
+# drawn towards what log densities are divided by in the answers, with the weight of so many labels.
+USUAL_TEMPERATURE, PRIOR_LABELS = 8.0, 10
 # Classes of a sample that are told apart: the most probable ones.
 MOST_CLASSES = 6
 # Nodes of the integral, in pairs of opposite sign.
@@ -30,14 +32,47 @@ N_NODES = 128
 PIECE = 1 << 21
 
 
+def view_temperatures(
+    gaussian: ViewGaussian, Z: np.ndarray, observed: np.ndarray, codes: np.ndarray
+) -> np.ndarray:
+    """How much too sure the Gaussian of every view is, (n_views,), one or more.
+
+    Scores of a sample are made without it, so that its label can judge them. Views that the model
+    learned its classes from are the surest of these classes, right or wrong.
+
+    Parameters
+    ----------
+    gaussian : ViewGaussian
+    Z : array (n_labelled, n_views, n_classes)
+        Scores of the labelled samples, zero where not ``observed`` (n_labelled, n_views).
+    codes : array (n_labelled,) of int
+        Their classes.
+    """
+    logs = np.full(observed.shape[1], np.log(USUAL_TEMPERATURE))
+    for v, seen in enumerate(observed.T):
+        if seen.any():
+            alone = np.zeros_like(observed[seen])
+            alone[:, v] = True
+            shares = normalise_rows(np.exp(log_posterior(gaussian, Z[seen], alone)))
+            weight = seen.sum() / (seen.sum() + PRIOR_LABELS)
+            logs[v] += weight * (np.log(fit_temperature(shares, codes[seen])) - logs[v])
+    return np.maximum(np.exp(logs), 1)
+
+
 def view_gains(
-    gaussian: ViewGaussian, shares: np.ndarray, observed: np.ndarray, rows: np.ndarray
+    gaussian: ViewGaussian,
+    temperatures: np.ndarray,
+    shares: np.ndarray,
+    observed: np.ndarray,
+    rows: np.ndarray,
 ) -> np.ndarray:
     """Expected rise of the chance to be right, for each missing view of the samples ``rows``.
 
     Parameters
     ----------
     gaussian : ViewGaussian
+    temperatures : array (n_views,)
+        What the log densities of the scores of a view are divided by.
     shares : array (n_samples, n_classes)
         Class shares; rows sum to one.
     observed : array (n_samples, n_views) of bool
@@ -51,7 +86,7 @@ def view_gains(
     gains = np.zeros((len(rows), observed.shape[1]))
     for views, here in observed_patterns(observed[rows]):
         for v in np.flatnonzero(~views):
-            products = separation(gaussian, views, int(v)) / TEMPERATURE
+            products = separation(gaussian, views, int(v)) / temperatures[v]
             gains[here, v] = expected_gains(shares[rows[here]], products)
     return gains
 
