@@ -410,7 +410,7 @@ def make_page(folder: Path) -> None:
         labels="\n".join(labels),
         views="\n".join(views),
         times="\n".join(times),
-        share=100 * shares[DEFAULT],
+        share=100 * shares.get(DEFAULT, np.nan),
         margin=100 * shares.get("margin", np.nan),
         ratio=ratios[DEFAULT],
         n_seeds=n_seeds,
