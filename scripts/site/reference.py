@@ -33,6 +33,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "models": (
         "viewmend.models.calibrated",
         "viewmend.models.explanation",
+        "viewmend.models.suggestions",
         "viewmend.core.common.calibration",
     ),
     "callbacks": ("viewmend.callbacks",),
@@ -56,6 +57,7 @@ ONLY: Mapping[str, tuple[str, ...]] = {
     "viewmend.baselines.base": ("BaselineClassifier", "CompleteViewClassifier"),
     "viewmend.models.calibrated": ("Decision",),
     "viewmend.models.explanation": ("Explanation",),
+    "viewmend.models.suggestions": ("LabelSuggestions", "ViewSuggestions", "ViewWorth"),
     "viewmend.core.common.calibration": ("Calibration",),
 }
 

@@ -10,7 +10,7 @@ from viewmend.core.agfti.explanation import fusion_shares, propagation_influence
 from viewmend.core.agfti.fusion import aligned_graphs
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.mend.explanation import evidence_parts, spreading_influence
-from viewmend.core.mend.induction import MendInduction
+from viewmend.core.mend.induction import MendInduction, view_scores
 from viewmend.data.input_arrays import some_of
 from viewmend.data.labels import Labels
 from viewmend.exceptions import InvalidParameterError
@@ -172,11 +172,9 @@ def _evidence_parts(fit: MendInduction, places: np.ndarray) -> np.ndarray:
     if fit.evidence is None:
         return np.zeros((len(places), 0, len(fit.prior)))
     regressions = [view.regression for view in fit.views if view.regression is not None]
-    Z = np.zeros((*fit.observed.shape, len(fit.prior)))
-    for v, (view, regression) in enumerate(zip(fit.views, regressions, strict=True)):
-        Z[view.rows, v] = regression.scores
     weights = np.array([regression.weight for regression in regressions])
-    return evidence_parts(Z[places], fit.observed[places], weights, fit.evidence.gaussian)
+    Z = view_scores(fit, places)
+    return evidence_parts(Z, fit.observed[places], weights, fit.evidence.gaussian)
 
 
 def _explanation(

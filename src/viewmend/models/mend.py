@@ -21,6 +21,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.data.sparse import DENSE_COLUMNS
 from viewmend.distributed.mixin import DaskMixin
+from viewmend.models.advice import AdviceMixin
 from viewmend.models.base import WITHOUT_EFFECT
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.decisions import CLASS_WEIGHT, ClassWeight
@@ -42,7 +43,7 @@ from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 from viewmend.protocols import ClassPrior, Seed
 
 
-class MendClassifier(DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
+class MendClassifier(AdviceMixin, DaskMixin, CalibratedMixin, InductiveMixin, MendFitting):
     """Classify samples of which most have no label and many miss some of the views.
 
     Every view is looked at through several representations, each of which joins the samples that

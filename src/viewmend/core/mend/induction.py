@@ -178,6 +178,18 @@ def _fitted_view(view: MendView, fit_and_scores: tuple[RidgeFit, Array] | None) 
     return FittedView(view.X, view.rows, view.representations, view.components, regression)
 
 
+def view_scores(fit: MendInduction, places: np.ndarray) -> np.ndarray:
+    """Scores (n_places, n_views, n_classes) of samples of fit by the regressions, each without it.
+
+    They are zero where a view is missing.
+    """
+    Z = np.zeros((*fit.observed.shape, len(fit.prior)))
+    for v, view in enumerate(fit.views):
+        if view.regression is not None:
+            Z[view.rows, v] = view.regression.scores
+    return Z[places]
+
+
 def on_device(fit: MendInduction, to_device: ToDevice) -> MendInduction:
     """The same with all that has a row per sample copied to a device."""
     evidence = fit.evidence
