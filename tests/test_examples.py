@@ -16,6 +16,7 @@ NEEDS = {
     "calibration": ["matplotlib"],
     "csv_folder": ["pandas"],
     "explanation": ["matplotlib"],
+    "labelling_loop": ["matplotlib"],
     "long_fits": ["pandas"],
     "mudata_modalities": ["mudata"],
     "pandas_frames": ["pandas"],

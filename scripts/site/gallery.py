@@ -37,6 +37,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Models at work": (
         "calibration",
         "explanation",
+        "labelling_loop",
         "tuning",
         "long_fits",
         "agfti_convergence",

@@ -33,6 +33,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "models": (
         "viewmend.models.calibrated",
         "viewmend.models.explanation",
+        "viewmend.models.suggestions",
         "viewmend.models.suspects",
         "viewmend.core.common.calibration",
     ),
@@ -57,6 +58,7 @@ ONLY: Mapping[str, tuple[str, ...]] = {
     "viewmend.baselines.base": ("BaselineClassifier", "CompleteViewClassifier"),
     "viewmend.models.calibrated": ("Decision",),
     "viewmend.models.explanation": ("Explanation",),
+    "viewmend.models.suggestions": ("LabelSuggestions", "ViewSuggestions", "ViewWorth"),
     "viewmend.models.suspects": ("SuspectLabels",),
     "viewmend.core.common.calibration": ("Calibration",),
 }

@@ -133,7 +133,8 @@ def read_labels(y: object, n_samples: int) -> Labels:
         seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no label at all"
         msg = (
             f"y must hold labels of at least 2 classes, got {seen} for {n_samples} samples; label "
-            f"more samples, and recode y if it calls a class -1, None or NaN, which mean unlabelled"
+            f"more samples (MendClassifier().suggest_first_labels says which), and recode y if it "
+            f"calls a class -1, None or NaN, which mean unlabelled"
         )
         raise InvalidLabelsError(msg)
     codes = np.full(n_samples, -1, dtype=np.int64)

@@ -21,6 +21,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.data.sparse import DENSE_COLUMNS
 from viewmend.distributed.mixin import DaskMixin
+from viewmend.models.advice import AdviceMixin
 from viewmend.models.base import WITHOUT_EFFECT
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.decisions import CLASS_WEIGHT, ClassWeight
@@ -46,6 +47,7 @@ from viewmend.protocols import ClassPrior, Seed
 
 
 class MendClassifier(
+    AdviceMixin,
     SuspectsMixin,
     PredictionSetsMixin,
     UnknownMixin,

@@ -1,0 +1,86 @@
+# # Which samples to label? A simulated labelling loop
+#
+# A model that is asked which labels it needs makes do with fewer. Here the true classes are known,
+# and are told one batch at a time, as a person would who labels what is suggested.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from viewmend import MendClassifier
+from viewmend.datasets import hide, load_uci_digits
+from viewmend.plot import PALETTE, plot_style
+
+digits = load_uci_digits()
+views = [view[::4] for view in digits.views]
+task = hide(views, digits.y[::4], missing_rate=0.5, label_rate=0.05, random_state=0)
+truth, n_samples = task.y_true, len(task.y)
+
+# %%
+# Without any label there is no model yet. The first batch comes from the views alone: samples that
+# stand for many others.
+
+first = MendClassifier().suggest_first_labels(task.data, 10)
+print(first.summary())
+print("classes met:", len(np.unique(truth[first.samples])))
+
+# %%
+# From there on the model is asked. `samples` are rows of the fit, best first; `reasons` say why.
+
+y = np.full(n_samples, -1)
+y[first.samples] = truth[first.samples]
+model = MendClassifier(calibration=None).fit(task.data, y)
+print(model.suggest_labels(5).summary())
+
+# %%
+# The loop, once with suggestions and once with samples drawn by chance.
+
+
+def by_suggestion(model, _y, _rng):
+    return model.suggest_labels(10).samples
+
+
+def by_chance(_model, y, rng):
+    return rng.choice(np.flatnonzero(y < 0), 10, replace=False)
+
+
+def labelling_loop(start, choose, most=60):
+    rng, y, curve = np.random.default_rng(0), np.full(n_samples, -1), []
+    chosen = start
+    while True:
+        y[chosen] = truth[chosen]
+        model = MendClassifier(calibration=None).fit(task.data, y)
+        rest = y < 0
+        curve.append(((~rest).sum(), (model.transduction_ == truth)[rest].mean()))
+        if curve[-1][0] >= most:
+            return np.array(curve)
+        chosen = choose(model, y, rng)
+
+
+random_start = np.random.default_rng(1).choice(n_samples, 10, replace=False)
+curves = {
+    "suggested": labelling_loop(first.samples, by_suggestion),
+    "by chance": labelling_loop(random_start, by_chance),
+}
+
+# %%
+# The learning curves: accuracy on the samples that have no label.
+
+with plot_style():
+    figure, ax = plt.subplots(figsize=(5, 3.5), layout="constrained")
+    for color, (name, curve) in zip(PALETTE, curves.items(), strict=False):
+        ax.plot(*curve.T, "o-", color=color, label=name)
+    ax.set_xlabel("labels")
+    ax.set_ylabel("accuracy on the rest")
+    ax.legend(frameon=False)
+
+suggested, chance = (curve[:, 1] for curve in curves.values())
+print(f"with 30 labels: {suggested[2]:.1%} suggested, {chance[2]:.1%} by chance")
+assert suggested.mean() > chance.mean()
+assert suggested[2] > chance[-1] - 0.02
+
+# %%
+# Another way to spend a budget: measure views that are missing. The gain is the expected rise of
+# the chance that the sample gets its right class.
+
+model = MendClassifier().fit(task.data, task.y)
+print(model.suggest_views(20, costs={"view 0": 2.0}).summary())

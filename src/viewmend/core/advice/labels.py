@@ -1,0 +1,246 @@
+"""Which labels would help most: strategies, as objects in one table.
+
+A strategy makes a ranking of what is known of the samples. Coverage and the default can do without
+the answers of a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from viewmend.core.advice.batches import Ranking
+from viewmend.core.advice.change import Answers, expected_changes
+from viewmend.core.advice.field import GraphField, graph_field
+from viewmend.core.common.class_shares import normalise_rows
+from viewmend.core.common.held_out import unit_columns
+from viewmend.core.graphs.spreading import spread_labels
+
+# Labels per class up to which coverage alone decides: until then a model is often sure of samples
+# whose class it has not met. From there on doubt counts more with every label per class.
+COVERED = 3.0
+# Labels per class that raise the power of doubt by one, and the largest power.
+PER_POWER, MOST_POWER = 3.0, 2.0
+# Added to doubt, so that coverage still ranks samples that a model is quite sure of.
+LEAST_DOUBT = 0.01
+# Samples whose expected change is computed at least, of those that coverage and doubt put first.
+SHORTLIST = 64
+# Relative residual of what their labels would spread.
+TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of the samples of a graph.
+
+    Attributes
+    ----------
+    graph : csr_array (n_samples, n_samples)
+    spreading : float
+        How far labels travel on it.
+    codes : array (n_samples,) of int
+        Classes of the labelled samples, -1 for the others.
+    shares : array (n_samples, n_classes) or None
+        Class shares; None where no model was fitted.
+    answers : Answers or None
+        The parts of the scores, likewise.
+    """
+
+    graph: csr_array
+    spreading: float
+    codes: np.ndarray
+    shares: np.ndarray | None = None
+    answers: Answers | None = None
+
+    @cached_property
+    def field(self) -> GraphField:
+        """The Gaussian field of the graph, given the labels."""
+        field = graph_field(self.graph, self.spreading)
+        return field.given(np.flatnonzero(self.codes >= 0))
+
+    @property
+    def labels_per_class(self) -> float:
+        """Mean number; zero without labels."""
+        n_classes = len(np.unique(self.codes[self.codes >= 0]))
+        return float(np.sum(self.codes >= 0) / max(n_classes, 1))
+
+
+class LabelStrategy(Protocol):
+    """A way to rank samples by what their label would be worth."""
+
+    def ranking(self, known: Known, n: int) -> Ranking:
+        """Of the samples, from which ``n`` are to be chosen."""
+
+
+def margin_doubts(shares: np.ndarray) -> np.ndarray:
+    """One less the lead of the best class over the second, (n_samples,), in [0, 1]."""
+    best = np.partition(shares, -2, axis=1)[:, -2:]
+    return np.asarray(1 - (best[:, 1] - best[:, 0]))
+
+
+def entropy_doubts(shares: np.ndarray) -> np.ndarray:
+    """Entropy of the class shares over the largest there can be, (n_samples,), in [0, 1]."""
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    return np.asarray(-np.sum(shares * logs, axis=1) / np.log(shares.shape[1]))
+
+
+def gini_doubts(shares: np.ndarray) -> np.ndarray:
+    """Chance (n_samples,) that two draws from the class shares differ."""
+    return np.asarray(1 - np.sum(shares**2, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class FixedRanking:
+    """Gains that do not change with what is chosen."""
+
+    worth: np.ndarray
+
+    def gains(self) -> np.ndarray:
+        """As they are."""
+        return self.worth
+
+    def told(self, row: int) -> float:  # noqa: ARG002
+        """Not known: other samples were not looked at."""
+        return np.nan
+
+    def choose(self, row: int) -> None:
+        """Nothing changes."""
+
+
+@dataclass(eq=False)
+class FieldRanking:
+    """Variance of the sum of the field that a label explains, times a ``weight`` (n_samples,)."""
+
+    field: GraphField
+    weight: np.ndarray
+
+    def gains(self) -> np.ndarray:
+        """Sigma-optimality: ``(1^T C e_i)^2 / (C_ii + 1)``, per sample of the graph."""
+        reach = self.field.reach
+        explained = reach * np.maximum(reach, 0) / (1 + self.field.variances)
+        return np.asarray(self.weight * explained / len(reach))
+
+    def told(self, row: int) -> float:
+        """Samples' worth of the field that the label tells."""
+        return self.field.told_by(row)
+
+    def choose(self, row: int) -> None:
+        """Samples that this one tells about are worth less from now on."""
+        self.field = self.field.given_one(row)
+
+
+@dataclass(frozen=True)
+class Margin:
+    """Least lead of the best class over the second."""
+
+    def ranking(self, known: Known, n: int) -> Ranking:  # noqa: ARG002
+        """Independent of what is chosen."""
+        return FixedRanking(margin_doubts(_shares(known)))
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """Largest entropy of the class shares."""
+
+    def ranking(self, known: Known, n: int) -> Ranking:  # noqa: ARG002
+        """Independent of what is chosen."""
+        return FixedRanking(entropy_doubts(_shares(known)))
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Samples that stand for many others which no label tells about."""
+
+    def ranking(self, known: Known, n: int) -> Ranking:  # noqa: ARG002
+        """By the field alone; no answer is looked at."""
+        return FieldRanking(known.field, np.ones(len(known.codes)))
+
+
+@dataclass(frozen=True)
+class CoverageAndDoubt:
+    """Coverage first; with more labels per class, doubtful samples that stand for many."""
+
+    def ranking(self, known: Known, n: int) -> Ranking:
+        """Coverage times a power of doubt, zero at first."""
+        power = doubt_power(known.labels_per_class)
+        if known.shares is None or power == 0:
+            return Coverage().ranking(known, n)
+        doubts = LEAST_DOUBT + gini_doubts(known.shares)
+        return FieldRanking(known.field, doubts**power)
+
+
+def doubt_power(labels_per_class: float) -> float:
+    """What doubt counts beside coverage."""
+    return float(np.clip((labels_per_class - COVERED) / PER_POWER, 0, MOST_POWER))
+
+
+@dataclass(frozen=True)
+class ExpectedChange:
+    """Largest change of the answers of all samples that the label is expected to bring."""
+
+    def ranking(self, known: Known, n: int) -> Ranking:
+        """Exact for the samples that coverage and doubt together put first; zero for others."""
+        answers, shares = known.answers, _shares(known)
+        assert answers is not None, "comes with the shares"
+        guess = FieldRanking(known.field, LEAST_DOUBT + gini_doubts(shares)).gains()
+        guess[known.codes >= 0] = 0
+        size = min(max(SHORTLIST, n), len(guess))
+        rows = np.sort(np.argsort(-guess, kind="stable")[:size])
+        columns = unit_columns(rows, len(guess))
+        spread = spread_labels(known.graph, columns, known.spreading, TOLERANCE)
+        changes = expected_changes(answers, spread, shares[rows])
+        return ChangeRanking.of(rows, spread, changes)
+
+
+@dataclass(eq=False)
+class ChangeRanking:
+    """Expected changes ``worth`` (n_samples,), zero but for some samples ``rows``.
+
+    What two labels change is shared as far as they spread alike: ``overlap`` (n_rows, n_rows) has
+    the squared cosines between what they spread.
+    """
+
+    worth: np.ndarray
+    rows: np.ndarray
+    overlap: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, spread: np.ndarray, changes: np.ndarray) -> ChangeRanking:
+        """For columns ``spread`` (n_samples, n_rows) of soft labels, and their changes."""
+        worth = np.zeros(len(spread))
+        worth[rows] = changes
+        columns = spread / np.linalg.norm(spread, axis=0)
+        return cls(worth, rows, (columns.T @ columns) ** 2)
+
+    def gains(self) -> np.ndarray:
+        """Expected number of answers that change, by the class shares of each sample."""
+        return self.worth
+
+    def told(self, row: int) -> float:
+        """Answers that are expected to change."""
+        return float(self.worth[row])
+
+    def choose(self, row: int) -> None:
+        """Samples that spread the same are worth less from now on."""
+        for place in np.flatnonzero(self.rows == row):
+            self.worth[self.rows] *= np.maximum(1 - self.overlap[place], 0)
+
+
+def _shares(known: Known) -> np.ndarray:
+    assert known.shares is not None, "asked for where there are answers"
+    return normalise_rows(known.shares)
+
+
+DEFAULT = "auto"
+STRATEGIES: Mapping[str, LabelStrategy] = {
+    DEFAULT: CoverageAndDoubt(),
+    "coverage": Coverage(),
+    "margin": Margin(),
+    "entropy": Entropy(),
+    "change": ExpectedChange(),
+}

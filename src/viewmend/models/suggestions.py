@@ -1,0 +1,158 @@
+"""Samples to label and views to measure, told in numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["LabelSuggestions", "ViewSuggestions", "ViewWorth"]
+
+# Labels of a summary that are listed.
+MOST_LINES = 20
+# Share of the best class above which a second one is not worth a word.
+SURE = 0.95
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelSuggestions:
+    """Samples whose label would help most, best first.
+
+    Attributes
+    ----------
+    samples : array (n,) of int
+        Rows of ``fit``. They may be fewer than were asked for, where no others can be labelled.
+    scores : array (n,)
+        What each label was worth, over its cost, when it was chosen: in units of the strategy, and
+        less for samples like those chosen before.
+    reasons : tuple of str
+        One sentence for each.
+    strategy : str
+    """
+
+    samples: np.ndarray
+    scores: np.ndarray
+    reasons: tuple[str, ...]
+    strategy: str
+
+    def summary(self) -> str:
+        """One line per sample."""
+        pairs = zip(self.samples.tolist(), self.reasons, strict=True)
+        return "\n".join(f"sample {sample}: {reason}" for sample, reason in pairs)
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __repr__(self) -> str:
+        first = ", ".join(map(str, self.samples[:5].tolist()))
+        more = ", ..." if len(self.samples) > 5 else ""
+        return (
+            f"<LabelSuggestions of {len(self)} samples by {self.strategy!r}: {first}{more}; print "
+            f"its summary()>"
+        )
+
+
+@dataclass(frozen=True)
+class ViewWorth:
+    """What it is worth to measure one view for the samples suggested.
+
+    Attributes
+    ----------
+    view : str
+    n_pairs : int
+    gain : float
+        Right answers more to expect, of the samples that are measured.
+    cost : float
+    n_labels : int or None
+        How many labels of the least sure samples are worth as much; None where all of them
+        together are worth less.
+    """
+
+    view: str
+    n_pairs: int
+    gain: float
+    cost: float
+    n_labels: int | None
+
+    def __str__(self) -> str:
+        told = f"{self.n_pairs} samples, {self.gain:.1f} right answers more to expect"
+        if self.n_labels is None:
+            return f"{self.view}: {told}, more than labels of all samples"
+        plural = "" if self.n_labels == 1 else "s"
+        return f"{self.view}: {told}, as many as {self.n_labels} label{plural} would bring at least"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ViewSuggestions:
+    """Pairs of a sample and a view that are worth measuring, best first.
+
+    Attributes
+    ----------
+    samples : array (n,) of int
+        Rows of ``fit``, each at most once: measure one view, fit again, and ask for the next.
+    views : array (n,) of str
+        The view to measure for each.
+    gains : array (n,)
+        By how much the chance that the sample gets its right class is expected to rise.
+    costs : array (n,)
+    reasons : tuple of str
+        One sentence for each.
+    by_view : tuple of ViewWorth
+        Views that occur, those of the largest gain per cost first. A label counts there by the
+        answer of its own sample alone, so that it is worth more than that if anything.
+    """
+
+    samples: np.ndarray
+    views: np.ndarray
+    gains: np.ndarray
+    costs: np.ndarray
+    reasons: tuple[str, ...]
+    by_view: tuple[ViewWorth, ...]
+
+    def summary(self) -> str:
+        """A line per view, and one per pair for the first of them."""
+        lines = list(map(str, self.by_view)) or ["no missing view is worth measuring"]
+        rows = zip(self.samples.tolist(), self.views.tolist(), self.reasons, strict=True)
+        told = [f"  sample {sample}, {view}: {reason}" for sample, view, reason in rows]
+        rest = len(told) - MOST_LINES
+        more = [f"  and {rest} more"] if rest > 0 else []
+        return "\n".join([*lines, *told[:MOST_LINES], *more])
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{worth.n_pairs} of {worth.view}" for worth in self.by_view)
+        return f"<ViewSuggestions of {len(self)} pairs: {parts or 'none'}; print its summary()>"
+
+
+def doubt_words(shares: np.ndarray, classes: np.ndarray) -> str:
+    """The two best classes of a sample with ``shares`` (n_classes,), in words."""
+    best, second = np.argsort(-shares, kind="stable")[:2]
+    if shares[best] >= SURE:
+        return f"taken for {classes[best]} ({shares[best]:.0%}) so far"
+    return (
+        f"between {classes[best]} ({shares[best]:.0%}) and {classes[second]} ({shares[second]:.0%})"
+    )
+
+
+def view_words(shares: np.ndarray, gain: float, classes: np.ndarray) -> str:
+    """What a measurement is expected to do for a sample of these ``shares`` (n_classes,)."""
+    now = shares.max()
+    return f"{doubt_words(shares, classes)}; right with {now:.0%} now, {now + gain:.0%} with it"
+
+
+def label_worth(
+    view: str, gains: np.ndarray, costs: np.ndarray, label_gains: np.ndarray
+) -> ViewWorth:
+    """The worth of some pairs of one ``view``, beside labels of ``label_gains`` (n_unlabelled,)."""
+    gain = float(gains.sum())
+    total = np.cumsum(-np.sort(-label_gains))
+    n_labels = int(np.searchsorted(total, gain)) + 1
+    return ViewWorth(
+        view,
+        len(gains),
+        gain,
+        float(costs.sum()),
+        n_labels if n_labels <= len(total) else None,
+    )
