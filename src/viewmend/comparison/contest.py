@@ -119,7 +119,9 @@ def _estimators(
     for model in asked.values():
         if "random_state" in model.get_params(deep=False):
             model.set_params(random_state=seed)
-    return {name: asked[name] for name in SIMPLER_FIRST if name in asked}
+    # What was added to the registry alone comes last.
+    known = [name for name in SIMPLER_FIRST if name in asked]
+    return {name: asked[name] for name in dict.fromkeys([*known, *asked])}
 
 
 def _folds(data: MultiViewData, labels: Labels, n_splits: int, seed: int) -> list[np.ndarray]:

@@ -23,7 +23,7 @@ def plot_comparison(
     guessing: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the accuracy of every method as a dot, and its interval as a line.
+    """Draw the accuracy of every method as a dot, and its interval at 95 % as a line.
 
     Parameters
     ----------
@@ -56,6 +56,6 @@ def plot_comparison(
     ax.set_xlim(min([*ends[:, 0], 1.0 if guessing is None else guessing]) - 0.05, 1.02)
     ax.set_ylim(len(names) - 0.4, -0.6)
     name_ticks(ax, "y", label_texts(names))
-    dashed = "" if guessing is None else "; dashed: most frequent class"
-    ax.set_xlabel(f"accuracy on held-out labels (lines: 95 %{dashed})")
+    dashed = "" if guessing is None else " (dashed: guessing)"
+    ax.set_xlabel(f"accuracy on held-out labels{dashed}")
     return ax
