@@ -214,6 +214,12 @@ def test_every_registered_method_has_its_place_among_the_simpler_ones():
     assert len(set(SIMPLER_FIRST)) == len(SIMPLER_FIRST)
 
 
+def test_a_method_whose_simplicity_is_unknown_comes_last(monkeypatch):
+    monkeypatch.setattr("viewmend.comparison.contest.SIMPLER_FIRST", ("union graph",))
+    found = compare_methods(TASK.data, TASK.y, methods=["late fusion", "union graph"], n_splits=2)
+    assert found.simpler_first == ("union graph", "late fusion")
+
+
 def test_names_are_sorted_by_simplicity_and_estimators_stay_as_given():
     found = compare_methods(TASK.data, TASK.y, methods=QUICK, n_splits=2)
     assert found.simpler_first == ("mean + logistic", "late fusion", "union graph")
