@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from viewmend.cli.compare import compare
 from viewmend.cli.demo import demo
 from viewmend.cli.evaluate import evaluate
 from viewmend.cli.fit import fit
@@ -50,7 +51,7 @@ def main(
         raise typer.Exit
 
 
-for command in (inspect, fit, predict, evaluate, report, methods, demo):
+for command in (inspect, fit, predict, evaluate, compare, report, methods, demo):
     app.command()(command)
 
 # The locks of its store are those of POSIX.
