@@ -76,7 +76,7 @@ with plot_style():
 suggested, chance = (curve[:, 1] for curve in curves.values())
 print(f"with 30 labels: {suggested[2]:.1%} suggested, {chance[2]:.1%} by chance")
 assert suggested.mean() > chance.mean()
-assert suggested[2] > chance[-1] - 0.02
+assert suggested[2] > chance[2]
 
 # %%
 # Another way to spend a budget: measure views that are missing. The gain is the expected rise of
