@@ -74,9 +74,9 @@ with plot_style():
     ax.legend(frameon=False)
 
 suggested, chance = (curve[:, 1] for curve in curves.values())
-print(f"with 30 labels: {suggested[2]:.1%} suggested, {chance[2]:.1%} by chance")
+print(f"with 20 labels: {suggested[1]:.1%} suggested, {chance[1]:.1%} by chance")
 assert suggested.mean() > chance.mean()
-assert suggested[2] > chance[2]
+assert suggested[1] > chance[1] + 0.1
 
 # %%
 # Another way to spend a budget: measure views that are missing. The gain is the expected rise of
