@@ -43,7 +43,7 @@ def by_chance(_model, y, rng):
     return rng.choice(np.flatnonzero(y < 0), 10, replace=False)
 
 
-def labelling_loop(start, choose, most=60):
+def labelling_loop(start, choose, most=40):
     rng, y, curve = np.random.default_rng(0), np.full(n_samples, -1), []
     chosen = start
     while True:
