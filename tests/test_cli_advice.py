@@ -171,6 +171,7 @@ def test_a_model_of_python_takes_the_names_from_its_data(work):
     expected = told("doubt", work / "model.vm")["suspects"][0]
     named = told("doubt", work / "python.vm", work / "data")
     assert named["suspects"][0]["sample"] == expected["sample"] == FLIPPED
+    assert not any("order of the fit" in note for note in named["notes"])
     rows = told("doubt", work / "python.vm")
     ids = read_views(work / "data", Request(labels="stage")).ids
     assert ids[rows["suspects"][0]["sample"]] == FLIPPED
@@ -185,6 +186,25 @@ def test_data_of_another_fit_is_refused(work, tables):
     for model in ("model.vm", "python.vm"):
         said = refused("doubt", work / model, other)
         assert "must be what the model was fitted on" in said
+
+
+def test_samples_in_another_order_are_noticed_though_the_model_has_no_names(work, tables):
+    """Who has which view is the same, so that nothing but the content can tell."""
+    whole = tables["labs"]
+    for folder, table in {"straight": whole, "turned": whole[::-1]}.items():
+        (work / folder).mkdir()
+        table.to_csv(work / folder / "labs.csv")
+    aligned = read_views(work / "straight", Request(labels="stage"))
+    model = MendClassifier(n_rounds=0).fit(aligned, aligned.y)
+    viewmend.save(model, work / "one_view.vm")
+
+    def doubts(folder):
+        notes = told("doubt", work / "one_view.vm", work / folder)["notes"]
+        return any("order of the fit" in note for note in notes)
+
+    assert doubts("turned")
+    # The column of labels is text, and no number that could be taken for a feature.
+    assert not doubts("straight")
 
 
 def test_mistakes_are_told_with_their_remedy(work):

@@ -14,7 +14,8 @@ from rich.console import Console
 
 from viewmend.cli.answers import read_for, rows_of_fit, write_sample_table
 from viewmend.cli.console import check_table, check_writable, json_label, say, show_table
-from viewmend.data import Request
+from viewmend.data import MultiViewData, Request
+from viewmend.data.origin import fingerprints
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
 from viewmend.persistence import load
 
@@ -70,16 +71,10 @@ def names_of_fit(model: Any, path: Path, data: Path | None, request: Request) ->
     heading = request.id_column or (origin and origin.id_column) or "row"
     if data is not None:
         aligned = read_for(model, data, request)
-        if kept:
-            rows_of_fit(origin, aligned)
-        elif not np.array_equal(aligned.observed, model.observed_):
-            msg = (
-                f"the data must be what the model was fitted on, {n_samples} samples in "
-                f"{len(model.view_names_)} views, but it is {len(aligned)} samples in "
-                f"{aligned.n_views}, or other samples miss other views; pass that data"
-            )
-            raise InvalidViewsError(msg)
-        return Names(origin.ids if kept else aligned.sample_ids, heading)
+        if not kept:
+            ids = _ids_in_order_of_fit(model, aligned)
+            return Names(ids, request.id_column or "sample")
+        rows_of_fit(origin, aligned)
     if kept:
         return Names(origin.ids, heading)
     msg = (
@@ -88,6 +83,26 @@ def names_of_fit(model: Any, path: Path, data: Path | None, request: Request) ->
     )
     warnings.warn(msg, DataWarning, stacklevel=2)
     return Names(np.arange(n_samples), heading)
+
+
+def _ids_in_order_of_fit(model: Any, aligned: MultiViewData) -> np.ndarray:
+    """Names of samples that a model does not name, of data that can be what it was fitted on."""
+    if not np.array_equal(aligned.observed, model.observed_):
+        msg = (
+            f"the data must be what the model was fitted on, {len(model.observed_)} samples in "
+            f"{len(model.view_names_)} views, but it is {len(aligned)} samples in "
+            f"{aligned.n_views}, or other samples miss other views; pass that data"
+        )
+        raise InvalidViewsError(msg)
+    # The model knows the order of its samples by their content.
+    hashes = fingerprints(aligned)[model.fitted_state_.order]
+    if np.any(hashes[1:] < hashes[:-1]):
+        msg = (
+            "nothing tells whether the samples stand in the order of the fit, because they were "
+            "read otherwise there or have changed; names are right only if they do"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=2)
+    return aligned.sample_ids
 
 
 def check_output(output: Path | None, *sources: Path | None) -> None:
