@@ -30,6 +30,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "datasets": ("viewmend.datasets",),
     "data": ("viewmend.data",),
     "model_selection": ("viewmend.model_selection",),
+    "comparison": ("viewmend.comparison",),
     "models": (
         "viewmend.models.calibrated",
         "viewmend.models.explanation",

@@ -1,6 +1,7 @@
 """Learning from incomplete multi-view data with few labels."""
 
 from viewmend import moved
+from viewmend.comparison import compare_methods
 from viewmend.data.container import MultiViewData
 from viewmend.data.validation import check_views
 from viewmend.inspection import inspect_data
@@ -21,6 +22,7 @@ __all__ = [
     "PerView",
     "__version__",
     "check_views",
+    "compare_methods",
     "inspect_data",
     "load",
     "save",

@@ -10,7 +10,7 @@ from typing import Any
 from viewmend.baselines.base import CompleteViewClassifier
 from viewmend.exceptions import InvalidParameterError
 
-__all__ = ["METHODS", "Method", "get_method"]
+__all__ = ["METHODS", "SIMPLER_FIRST", "Method", "get_method"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,37 @@ METHODS: Mapping[str, Method] = {
         _baseline("boosting", "boosting.NaNBoostingClassifier", "Ke et al., NIPS 2017"),
     )
 }
+
+# By what there is to understand and to compute: one regression, one graph, an ensemble, then rounds
+# over views, then networks. A comparison prefers the earlier of two that are equally good.
+SIMPLER_FIRST: Sequence[str] = (
+    "mean + logistic",
+    "late fusion",
+    "mean + SVM",
+    "self-training",
+    "union graph",
+    "mean + spreading",
+    "Poisson",
+    "late trees",
+    "boosting",
+    "Poisson-MBO",
+    "SNF",
+    "MVAR",
+    "AMGL",
+    "MLAN",
+    "AMUSE",
+    "AMMSS",
+    "FMSSL",
+    "FMSEL",
+    "AMSC",
+    "SLIM",
+    "CFMSC",
+    "ERL-MVSC",
+    "Mend",
+    "AGF-TI",
+    "IMvGCN",
+    "GEGCN",
+)
 
 
 def get_method(name: str) -> Method:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from viewmend.cli.compare import compare
 from viewmend.cli.demo import demo
 from viewmend.cli.doubt import doubt
 from viewmend.cli.evaluate import evaluate
@@ -52,7 +53,7 @@ def main(
         raise typer.Exit
 
 
-for command in (inspect, fit, predict, evaluate, report, methods, demo):
+for command in (inspect, fit, predict, evaluate, compare, report, methods, demo):
     app.command()(command)
 
 app.command()(doubt)

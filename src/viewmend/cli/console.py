@@ -24,6 +24,7 @@ from viewmend.exceptions import (
     TooLargeError,
 )
 from viewmend.extras import EXTRA_OF, how_to_install
+from viewmend.plot.style import require_matplotlib
 from viewmend.storage.errors import ModelFileError
 from viewmend.text import json_printable, printable
 
@@ -78,6 +79,18 @@ def check_writable(path: Path, option: str) -> None:
     if not path.absolute().parent.is_dir():
         msg = f"there is no folder {str(path.parent)!r}; make it first"
         raise typer.BadParameter(printable(msg), param_hint=option)
+
+
+def check_picture(path: Path, option: str) -> None:
+    """Refuse a picture that could not be written, or is of no format that can be drawn."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    formats = sorted(Figure().canvas.get_supported_filetypes())
+    if path.suffix[1:].lower() not in formats:
+        msg = f"{path.name!r} must end in a format that can be drawn: {', '.join(formats)}"
+        raise typer.BadParameter(printable(msg), param_hint=option)
+    check_writable(path, option)
 
 
 def check_table(path: Path, option: str, data: Path) -> None:

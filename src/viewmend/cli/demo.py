@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from viewmend.callbacks import ProgressBar
-from viewmend.cli.console import check_writable, refusals, say, short_warnings
+from viewmend.cli.console import check_picture, refusals, say, short_warnings
 from viewmend.datasets import realised_completeness
 from viewmend.demo import DemoResult, draw_demo, run_demo
-from viewmend.plot.style import require_matplotlib
 from viewmend.storage.atomic import replacing
 
 # Field of MethodScore, heading, decimals, and which value is best.
@@ -56,17 +55,10 @@ def demo(
 def _check_drawable(output: Path) -> None:
     """Refuse a figure that could not be written before any time is spent on the fit."""
     try:
-        require_matplotlib()
+        check_picture(output, "--output")
     except ImportError as error:
         msg = f"{error}, or pass --no-figure"
         raise typer.BadParameter(msg, param_hint="--figure") from error
-    from matplotlib.figure import Figure
-
-    formats = sorted(Figure().canvas.get_supported_filetypes())
-    if output.suffix[1:].lower() not in formats:
-        msg = f"{output.name!r} must end in a format that can be drawn: {', '.join(formats)}"
-        raise typer.BadParameter(msg, param_hint="--output")
-    check_writable(output, "--output")
 
 
 def _report(console: Console, result: DemoResult) -> None:

@@ -82,6 +82,8 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"save the model again", "fit it again with viewmend fit -o"),
     (r"or mark the rows missing(?: in mask)?", "or leave the rows out of the table"),
     (r"pass one label per sample", "name the column of labels with --labels"),
+    (r"n_splits=(\d+) must be", r"--splits \1 must be"),
+    (r"lower n_splits", "lower --splits"),
     (r"mask must be", "what tells observed samples must be"),
     (r"\bX has\b", "the data has"),
     (r"\by has\b", "the column of labels has"),

@@ -4,6 +4,7 @@ Matplotlib comes with the extra ``plot`` and is imported only when something is 
 """
 
 from viewmend.plot.bars import plot_class_counts, plot_weight_bars
+from viewmend.plot.comparison import plot_comparison
 from viewmend.plot.confidence import (
     Reliability,
     plot_class_confidence,
@@ -34,6 +35,7 @@ __all__ = [
     "embed_rows",
     "plot_class_confidence",
     "plot_class_counts",
+    "plot_comparison",
     "plot_confidence",
     "plot_confusion",
     "plot_convergence",

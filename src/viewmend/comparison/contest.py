@@ -1,0 +1,169 @@
+"""Cross-validation of several methods over the same folds of the labelled samples."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+
+from viewmend.baselines.registry import SIMPLER_FIRST, get_method
+from viewmend.comparison.result import MethodComparison
+from viewmend.comparison.scores import ComparedMethod
+from viewmend.core.common.content_order import canonical_order
+from viewmend.data.container import MultiViewData
+from viewmend.data.given_labels import labels_for
+from viewmend.data.labels import Labels, check_labels
+from viewmend.data.validation import check_views
+from viewmend.exceptions import DataWarning, InvalidParameterError
+from viewmend.model_selection import LabelledStratifiedKFold, cross_val_transduce
+from viewmend.parameters import HasParameters
+
+__all__ = ["DEFAULT_METHODS", "compare_methods"]
+
+# This library's own, and what people would try first.
+DEFAULT_METHODS = (
+    "mean + logistic",
+    "late fusion",
+    "union graph",
+    "mean + spreading",
+    "boosting",
+    "Mend",
+)
+
+# Told the name of a method, the number of its fits that are done, and of all its fits.
+Step = Callable[[str, int, int], None]
+
+
+def compare_methods(
+    X: Any,
+    y: Any = None,
+    mask: ArrayLike | None = None,
+    methods: Sequence[str] | Mapping[str, HasParameters] | None = None,
+    *,
+    n_splits: int = 5,
+    random_state: int = 0,
+    on_step: Step | None = None,
+) -> MethodComparison:
+    """Compare methods on your own data, by cross-validation over the labelled samples.
+
+    A part of the labels is hidden at a time; their samples stay in the fit as unlabelled ones, and
+    so do all samples without a label. Every method finds the same hidden labels. Each class keeps a
+    label in every fit, so that a class with a single label is never held out. Folds depend on
+    what the samples hold and on the seed, not on the order of the rows.
+
+    Parameters
+    ----------
+    X : views, in any form that ``fit`` takes
+        Of a stacked array make a `MultiViewData` with `viewmend.check_views`.
+    y : array-like (n_samples,), optional
+        -1, None or NaN for unlabelled samples; the labels of a MultiViewData by default.
+    mask : array (n_samples, n_views) of bool, optional
+    methods : sequence of str, or dict of estimators, optional
+        Names of `viewmend.baselines.registry.METHODS`, which knows the simpler ones; or estimators
+        with ``transduction_`` by names of your own, simplest first. By default `DEFAULT_METHODS`.
+    n_splits : int, default=5
+        Parts of the labels, and so fits of every method.
+    random_state : int, default=0
+        Of the folds, and of methods that draw random numbers.
+    on_step : callable, optional
+        Called as ``on_step(name, n_done, n_splits)`` before every fit.
+
+    Returns
+    -------
+    MethodComparison
+        A method that fails is a row with the reason.
+
+    Examples
+    --------
+    >>> from viewmend import compare_methods
+    >>> from viewmend.datasets import hide, make_multiview_blobs
+    >>> blobs = make_multiview_blobs(150, random_state=0)
+    >>> task = hide(blobs.views, blobs.y, missing_rate=0.3, label_rate=0.5, random_state=0)
+    >>> found = compare_methods(task.data, task.y, methods=["late fusion", "union graph"])
+    >>> found.recommended.name
+    'late fusion'
+    """
+    estimators = _estimators(DEFAULT_METHODS if methods is None else methods, random_state)
+    data = check_views(X, mask=mask)
+    labels = check_labels(labels_for(X, y), data.n_samples)
+    # Fits must not find hidden labels beside the views.
+    data = replace(data, y=None)
+    folds = _folds(data, labels, n_splits, random_state)
+    tell = on_step or (lambda *_: None)
+    rows = [_judged(name, each, data, labels, folds, tell) for name, each in estimators.items()]
+    # The sort is stable: of equal methods the simplest stays first.
+    rows.sort(key=lambda row: (row.failure is not None, -row.is_right.sum()))
+    single = labels.classes[labels.counts() == 1].tolist()
+    return MethodComparison(tuple(rows), tuple(estimators), n_splits, tuple(single))
+
+
+def _estimators(
+    methods: Sequence[str] | Mapping[str, HasParameters], seed: int
+) -> dict[str, HasParameters]:
+    """Estimators by name, simplest first."""
+    if isinstance(methods, str) or not methods:
+        msg = (
+            f"methods must be a list of names or a dict of estimators, got {methods!r}; leave it "
+            f"out for {', '.join(DEFAULT_METHODS)}"
+        )
+        raise InvalidParameterError(msg)
+    if isinstance(methods, Mapping):
+        return dict(methods)
+    asked = {name: get_method(name).estimator() for name in methods}
+    for model in asked.values():
+        if "random_state" in model.get_params(deep=False):
+            model.set_params(random_state=seed)
+    # What was added to the registry alone comes last.
+    known = [name for name in SIMPLER_FIRST if name in asked]
+    return {name: asked[name] for name in dict.fromkeys([*known, *asked])}
+
+
+def _folds(data: MultiViewData, labels: Labels, n_splits: int, seed: int) -> list[np.ndarray]:
+    """Rows to hold out together, dealt by content and seed."""
+    order = canonical_order(data.views, data.observed, labels.codes)
+    codes = labels.codes[order]
+    cv = LabelledStratifiedKFold(n_splits, shuffle=True, random_state=seed)
+    return [order[test] for _, test in cv.split(codes, codes)]
+
+
+def _judged(
+    name: str,
+    estimator: HasParameters,
+    data: MultiViewData,
+    labels: Labels,
+    folds: Sequence[np.ndarray],
+    tell: Step,
+) -> ComparedMethod:
+    """The row of one method; whatever its fits raise is its failure."""
+    known = labels.classes.astype(object)[labels.codes]
+    known[~labels.labelled] = None
+    found, times = [], [time.perf_counter()]
+    try:
+        for turn, fold in enumerate(folds):
+            tell(name, turn, len(folds))
+            found.append(_found_without(estimator, data, known, fold))
+            times.append(time.perf_counter())
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        return ComparedMethod(name, np.empty(0, bool), np.empty(0, int), None, reason)
+    # The first fit of a process may have to compile.
+    seconds = float(np.median(np.diff(times)))
+    rows = np.concatenate(folds)
+    is_right = np.array([a == b for a, b in zip(np.concatenate(found), known[rows], strict=True)])
+    return ComparedMethod(name, is_right, labels.codes[rows], seconds)
+
+
+def _found_without(
+    estimator: HasParameters, data: MultiViewData, known: np.ndarray, fold: np.ndarray
+) -> np.ndarray:
+    """Classes of a fold in a fit without its labels; the data was warned of before."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", DataWarning)
+        return cross_val_transduce(estimator, data, known, cv=[(None, fold)])[1]

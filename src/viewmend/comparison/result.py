@@ -1,0 +1,216 @@
+"""What a comparison of methods says: a table, a picture, and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scipy.stats import binomtest
+
+from viewmend.comparison.scores import ComparedMethod, PairedDifference, paired_difference
+from viewmend.core.common.accuracy import COVERAGE
+from viewmend.plot.comparison import plot_comparison
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["MethodComparison"]
+
+# Accuracy that a simpler method may at most cost to be called as good.
+MARGIN = 0.05
+HEADINGS = ("method", "accuracy", "balanced accuracy", "seconds")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MethodComparison:
+    """Methods on the same held-out labels, best first; those that failed last.
+
+    Attributes
+    ----------
+    methods : tuple of ComparedMethod
+        One row per method, by accuracy; of equal ones the simplest is first.
+    simpler_first : tuple of str
+        Their names in the order of simplicity.
+    n_splits : int
+    never_held_out : tuple
+        Classes with a single label, which would be unknown without it.
+    """
+
+    methods: tuple[ComparedMethod, ...]
+    simpler_first: tuple[str, ...]
+    n_splits: int
+    never_held_out: tuple[Any, ...] = ()
+
+    def __getitem__(self, name: str) -> ComparedMethod:
+        return next(row for row in self.methods if row.name == name)
+
+    @property
+    def scored(self) -> tuple[ComparedMethod, ...]:
+        """The methods that did not fail."""
+        return tuple(row for row in self.methods if row.failure is None)
+
+    @property
+    def best(self) -> ComparedMethod | None:
+        """The most accurate method; None where all failed."""
+        return self.scored[0] if self.scored else None
+
+    @property
+    def recommended(self) -> ComparedMethod | None:
+        """The simplest method that is as good as the best, as far as the labels show.
+
+        Its accuracy may differ from that of the best by nothing, and by no more than 0.05, within
+        the interval of the paired difference. The best itself where no simpler one is so.
+        """
+        if self.best is None:
+            return None
+        best = self.best
+        return next((row for row in self._simpler() if _is_as_good(row, best)), best)
+
+    @property
+    def beats_guessing(self) -> bool:
+        """Whether the labels show that the best method beats the most frequent class.
+
+        By a binomial test at 2.5 %, times the number of methods that the best was chosen from.
+        """
+        if self.best is None:
+            return False
+        found = self.best.estimate
+        test = binomtest(found.n_right, found.n_held_out, found.majority, alternative="greater")
+        return bool(test.pvalue * len(self.scored) <= (1 - COVERAGE) / 2)
+
+    def advice(self) -> str:
+        """Which method to take, and why, in a sentence or two."""
+        if self.best is None:
+            return "No method could be fitted; the table says why."
+        if not self.beats_guessing:
+            return _guessing(self.best)
+        return _compared(self.best, self._simpler())
+
+    def table(self) -> str:
+        """One line per method: accuracy and balanced accuracy with intervals at 95 %, seconds."""
+        rows = [HEADINGS, *map(_cells, self.methods)]
+        widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(len(HEADINGS))]
+        # A failed method has a reason in the place of numbers, which needs no column.
+        widths[1] = max(len(row[1]) for row in rows if len(row) == len(HEADINGS))
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
+            for row in rows
+        )
+
+    def summary(self) -> str:
+        """The table, how it came about, and what it says."""
+        return "\n".join([self.table(), "", *self.remarks(), self.advice()])
+
+    def remarks(self) -> list[str]:
+        """How the table came about, in sentences without an end."""
+        if self.best is None:
+            return []
+        found = self.best.estimate
+        lines = [
+            f"{found.n_held_out} labels held out in {self.n_splits} parts; the most frequent class "
+            f"has {found.majority:.2f} of them; intervals at 95 %, seconds of one fit"
+        ]
+        if self.never_held_out:
+            names = ", ".join(map(str, self.never_held_out))
+            lines.append(f"never held out, because they have a single label: {names}")
+        return lines
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows as plain numbers and words, for a frame or a file."""
+        return [row.record() for row in self.methods]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the accuracies with their intervals; see `viewmend.plot.plot_comparison`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            A new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        estimates = [row.estimate for row in self.scored]
+        return plot_comparison(
+            [row.name for row in self.scored],
+            [found.accuracy for found in estimates],
+            [found.interval for found in estimates],
+            guessing=estimates[0].majority if estimates else None,
+            ax=ax,
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(row.name for row in self.methods)
+        return f"<MethodComparison of {names}; print its summary()>"
+
+    def _simpler(self) -> list[ComparedMethod]:
+        """Methods simpler than the best, simplest first."""
+        if self.best is None:
+            return []
+        before = self.simpler_first[: self.simpler_first.index(self.best.name)]
+        return [row for name in before if (row := self[name]) in self.scored]
+
+
+def _lead(best: ComparedMethod, row: ComparedMethod) -> PairedDifference:
+    return paired_difference(best.is_right, row.is_right)
+
+
+def _is_as_good(row: ComparedMethod, best: ComparedMethod) -> bool:
+    lead = _lead(best, row)
+    return lead.low <= 0 and lead.high <= MARGIN
+
+
+def _by_how_much(best: ComparedMethod, row: ComparedMethod) -> str:
+    return (
+        f"{best.name} is better by {_lead(best, row)} on the same {len(row.is_right)} held-out "
+        f"labels"
+    )
+
+
+def _compared(best: ComparedMethod, simpler: Sequence[ComparedMethod]) -> str:
+    """What speaks for the best method and for simpler ones, which come simplest first."""
+    if not simpler:
+        return f"No method finds more held-out labels than {best.name}, and none is simpler."
+    as_good = [row for row in simpler if _is_as_good(row, best)]
+    if as_good:
+        return (
+            f"{as_good[0].name} is as good as {best.name}, the best, and simpler: "
+            f"{_by_how_much(best, as_good[0])}."
+        )
+    doubtful = [row for row in simpler if _lead(best, row).low <= 0]
+    if doubtful:
+        return (
+            f"{best.name} is the best, but the labels do not tell it from {doubtful[0].name}, "
+            f"which is simpler: {_by_how_much(best, doubtful[0])}. More labels would tell."
+        )
+    closest = max(simpler, key=lambda row: int(row.is_right.sum()))
+    return (
+        f"{best.name} is the best, and no simpler method is as good. Of these {closest.name} comes "
+        f"closest: {_by_how_much(best, closest)}."
+    )
+
+
+def _guessing(best: ComparedMethod) -> str:
+    low, high = best.estimate.interval
+    return (
+        f"No method is shown to beat guessing: the most frequent class is right for "
+        f"{best.estimate.majority:.2f} of the held-out labels, and the best method, {best.name}, "
+        f"for {best.estimate.accuracy:.2f} ({low:.2f} to {high:.2f}). Label more samples, or look "
+        f"for views that tell the classes apart."
+    )
+
+
+def _cells(row: ComparedMethod) -> tuple[str, ...]:
+    """A row of the table, in the order of `HEADINGS`; two cells where the method failed."""
+    if row.failure is not None:
+        return row.name, f"failed: {row.failure}"
+    low, high = row.interval or (0.0, 1.0)
+    balanced_low, balanced_high = row.balanced_interval or (0.0, 1.0)
+    return (
+        row.name,
+        f"{row.accuracy:.2f} ({low:.2f} to {high:.2f})",
+        f"{row.balanced_accuracy:.2f} ({balanced_low:.2f} to {balanced_high:.2f})",
+        f"{row.seconds:.2f}",
+    )
