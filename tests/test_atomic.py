@@ -7,7 +7,7 @@ import threading
 import pandas as pd
 import pytest
 
-from viewmend.cli.answers import write_predictions
+from viewmend.cli.answers import write_sample_table
 from viewmend.report.html import write_page
 from viewmend.storage import atomic
 from viewmend.storage.atomic import replacing, write_text
@@ -124,7 +124,7 @@ class Unprintable:
 def test_predictions_that_end_half_way_leave_the_last_ones(path):
     table = pd.DataFrame({"class": ["a"] * 1000 + [Unprintable()]})
     with pytest.raises(KeyboardInterrupt):
-        write_predictions(table, path)
+        write_sample_table(table, path)
     assert path.read_text() == "old"
 
 

@@ -70,6 +70,23 @@ class HasSampleGraph(Protocol):
 
 
 @runtime_checkable
+class GivesAdvice(Protocol):
+    """One that tells what to label, what to measure, and which labels and answers to doubt."""
+
+    def suggest_labels(self, n: int) -> Any:
+        """Samples to label; see `viewmend.models.suggestions.LabelSuggestions`."""
+
+    def suggest_views(self) -> Any:
+        """Views to measure; see `viewmend.models.suggestions.ViewSuggestions`."""
+
+    def suspect_labels(self) -> Any:
+        """Labels by how suspect they are; see `viewmend.models.suspects.SuspectLabels`."""
+
+    def predict_set(self, *, alpha: float) -> np.ndarray:
+        """Classes that each sample of ``fit`` may have, (n_samples, n_classes) of bool."""
+
+
+@runtime_checkable
 class FittedSearch(Protocol):
     """A search over parameters that is over."""
 

@@ -12,7 +12,7 @@ from attacks.running import run_case
 from rich.console import Console
 
 from viewmend.bench.tables.table import Entry, Line, Table, write_table
-from viewmend.cli.answers import write_predictions
+from viewmend.cli.answers import write_sample_table
 from viewmend.cli.console import say, show_table, write_json
 from viewmend.data import Request, read_view_tables
 from viewmend.exceptions import InvalidViewsError
@@ -44,7 +44,7 @@ def test_predictions_are_read_back_as_labels(tmp_path):
     ids = [f"s{i}" for i in range(6)] + [name for name in FORMULAS if name == name.strip()]
     classes = (["=cmd|' /C calc'!A0", "-x", "a\rb"] * 5)[: len(ids)]
     table = pd.DataFrame({"class": classes, "p_=x": 0.5}, index=pd.Index(ids, name="@id"))
-    write_predictions(table, tmp_path / "classes.csv")
+    write_sample_table(table, tmp_path / "classes.csv")
     with (tmp_path / "classes.csv").open(newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
     assert not [cell for cell in cells if cell[:1] in tuple("=+-@\t\r")]
@@ -61,7 +61,7 @@ def test_predictions_without_hostile_names_are_written_as_before(tmp_path):
         {"class": ["cat", "it's", None], "confidence": [0.25, -1e-9, np.nan]},
         index=pd.Index(["a", "b", "c"], name="id"),
     )
-    write_predictions(table, tmp_path / "classes.csv")
+    write_sample_table(table, tmp_path / "classes.csv")
     table.to_csv(tmp_path / "plain.csv", float_format="%.6g")
     assert (tmp_path / "classes.csv").read_bytes() == (tmp_path / "plain.csv").read_bytes()
 

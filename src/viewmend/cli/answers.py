@@ -12,7 +12,7 @@ import numpy as np
 
 from viewmend.data import MultiViewData, Request, read_view_tables, result_frame
 from viewmend.data.origin import Origin, fingerprints
-from viewmend.exceptions import DataWarning
+from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.storage.atomic import replacing
 from viewmend.storage.errors import ModelFileError
 from viewmend.text import without_formulas
@@ -64,6 +64,21 @@ def read_for(model: Any, data: Path, request: Request) -> MultiViewData:
         categories=origin.categories,
     )
     return read_view_tables(data, asked).aligned()
+
+
+def rows_of_fit(origin: Origin, aligned: MultiViewData) -> np.ndarray:
+    """Rows of the data that hold the samples of the fit, in its order."""
+    place = {name: row for row, name in enumerate(aligned.sample_ids.astype(str))}
+    rows = np.array([place.get(name, -1) for name in origin.ids.tolist()])
+    changed = (rows < 0) | (fingerprints(aligned)[rows] != origin.samples)
+    if changed.any():
+        msg = (
+            f"the data must be what the model was fitted on, but {changed.sum()} of its "
+            f"{len(rows)} samples, such as {str(origin.ids[changed.argmax()])!r}, are not there or "
+            "have changed; pass that data, or fit again"
+        )
+        raise InvalidViewsError(msg)
+    return rows
 
 
 def answer(model: Any, aligned: MultiViewData) -> Answers:
@@ -119,11 +134,13 @@ def prediction_table(
     return table.rename_axis(index=id_column or "row")
 
 
-def write_predictions(table: pd.DataFrame, path: Path) -> None:
-    """Write a file of predictions, with six digits of every share and no formulas."""
+def write_sample_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a file about samples, with six digits of every number and no formulas."""
     safe = without_formulas(table)
+    texts = table.select_dtypes(object)
+    cells = (*table.index, *table, *(cell for name in texts for cell in texts[name].unique()))
     # Python's writer does not quote a carriage return, which readers take for the end of a row.
-    returns = any("\r" in str(cell) for cell in (*table.index, *table, *table["class"].unique()))
+    returns = any("\r" in str(cell) for cell in cells)
     quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
     with replacing(path) as stream:
         safe.to_csv(stream, float_format="%.6g", errors="backslashreplace", quoting=quoting)

@@ -10,12 +10,14 @@ from typer.core import TyperGroup
 
 from viewmend.cli.compare import compare
 from viewmend.cli.demo import demo
+from viewmend.cli.doubt import doubt
 from viewmend.cli.evaluate import evaluate
 from viewmend.cli.fit import fit
 from viewmend.cli.inspect import inspect
 from viewmend.cli.methods import methods
 from viewmend.cli.predict import predict
 from viewmend.cli.report import report
+from viewmend.cli.suggest import suggest
 from viewmend.text import printable
 from viewmend.version import __version__
 
@@ -53,6 +55,9 @@ def main(
 
 for command in (inspect, fit, predict, evaluate, compare, report, methods, demo):
     app.command()(command)
+
+app.command()(doubt)
+app.add_typer(suggest, name="suggest")
 
 # The locks of its store are those of POSIX.
 if importlib.util.find_spec("fcntl"):

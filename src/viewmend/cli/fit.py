@@ -14,7 +14,7 @@ from rich.console import Console
 
 from viewmend.baselines.registry import Method
 from viewmend.cli import options
-from viewmend.cli.answers import prediction_table, write_predictions
+from viewmend.cli.answers import prediction_table, write_sample_table
 from viewmend.cli.building import (
     build_model,
     can_be_saved,
@@ -186,7 +186,7 @@ def _write_predictions(fitted: Fitted, path: Path) -> None:
     frame = result_frame(fitted.model, fitted.aligned.sample_ids)
     table = prediction_table(frame, fitted.source.id_column)
     table.insert(1, "labelled", fitted.labelled.astype(int))
-    write_predictions(table, path)
+    write_sample_table(table, path)
 
 
 def _write_report(fitted: Fitted, path: Path) -> None:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from viewmend.cli import options
-from viewmend.cli.answers import answer, prediction_table, read_for, write_predictions
+from viewmend.cli.answers import answer, prediction_table, read_for, write_sample_table
 from viewmend.cli.console import check_table, refusals, say, short_warnings, write_json
 from viewmend.persistence import load
 
@@ -51,7 +51,7 @@ def predict(
         # A label that was given is certain, however unlikely the model finds it.
         withheld = unsure & ~(answers.given & (answers.fit_rows >= 0))
         table = prediction_table(answers.frame, id_column or id_heading, withheld)
-        write_predictions(table, output)
+        write_sample_table(table, output)
     summary = {
         "n_samples": len(table),
         "n_of_fit": int((answers.fit_rows >= 0).sum()),

@@ -10,11 +10,8 @@ import typer
 from rich.console import Console
 
 from viewmend.cli import options
-from viewmend.cli.answers import origin_for, read_for
+from viewmend.cli.answers import origin_for, read_for, rows_of_fit
 from viewmend.cli.console import check_writable, refusals, say, short_warnings
-from viewmend.data import MultiViewData
-from viewmend.data.origin import Origin, fingerprints
-from viewmend.exceptions import InvalidViewsError
 from viewmend.persistence import load
 from viewmend.report import write_report
 
@@ -39,25 +36,10 @@ def report(
         known = load(model)
         aligned = read_for(known, data, options.request_for(id_column, labels, unlabelled))
         origin = origin_for(known, model)
-        rows = _rows_of_fit(origin, aligned)
+        rows = rows_of_fit(origin, aligned)
         labelled = known.fitted_state_.label_codes >= 0
         given = np.where(labelled, known.transduction_.astype(object), None)
         truth = None if labels is None or aligned.y is None else aligned.y[rows]
         views = aligned[rows]
         write_report(known, output, views, given, y_true=truth, ids=views.ids)
     say(Console(), f"report: {output}")
-
-
-def _rows_of_fit(origin: Origin, aligned: MultiViewData) -> np.ndarray:
-    """Rows of the data that hold the samples of the fit, in its order."""
-    place = {name: row for row, name in enumerate(aligned.sample_ids.astype(str))}
-    rows = np.array([place.get(name, -1) for name in origin.ids.tolist()])
-    changed = (rows < 0) | (fingerprints(aligned)[rows] != origin.samples)
-    if changed.any():
-        msg = (
-            f"the data must be what the model was fitted on, but {changed.sum()} of its "
-            f"{len(rows)} samples, such as {str(origin.ids[changed.argmax()])!r}, are not there or "
-            "have changed; pass that data, or fit again"
-        )
-        raise InvalidViewsError(msg)
-    return rows

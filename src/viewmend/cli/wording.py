@@ -73,6 +73,12 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r", as with astype\(str\)", ", so that all are text or all are numbers"),
     (r", as in from_frames\(frames, on='id'\)", ", with --id COLUMN"),
     (r"(?:viewmend\.persistence\.|viewmend\.)save wrote", "viewmend fit -o wrote"),
+    (
+        r"which a copy made by for_prediction has forgotten; ask .* made of",
+        "which this model was saved without; fit again with viewmend fit -o",
+    ),
+    (r"save it with its samples, or fit again", "fit again with viewmend fit -o"),
+    (r"fit with n_rounds=1 or more", "fit with --set n_rounds=1 or more"),
     (r"save the model again", "fit it again with viewmend fit -o"),
     (r"or mark the rows missing(?: in mask)?", "or leave the rows out of the table"),
     (r"pass one label per sample", "name the column of labels with --labels"),

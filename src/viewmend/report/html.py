@@ -120,7 +120,7 @@ def _cell_html(cell: Cell, kind: str, is_head: bool) -> str:
     looks = {
         "class_": " ".join(filter(None, (kind, cell.looks))),
         "data_value": "" if cell.value is None else f"{cell.value:.10g}",
-        "title": cell.text if len(cell.text) > LONG and cell.looks != "text" else "",
+        "title": cell.text if len(cell.text) > LONG and "text" not in cell.looks else "",
     }
     mark = tag("span", escape(cell.mark), class_="mark", title=cell.meaning) if cell.mark else ""
     text = escape(cell.text) + mark

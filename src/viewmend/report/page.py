@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from viewmend.plot.style import require_matplotlib
 from viewmend.protocols import FittedClassifier, FittedSearch
+from viewmend.report.advice_sections import next_section, sets_section, suspects_section
 from viewmend.report.context import Case, make_case
 from viewmend.report.html import page_html, write_page
 from viewmend.report.model_sections import (
@@ -22,7 +23,7 @@ from viewmend.report.model_sections import (
 from viewmend.report.prediction_sections import classes_section, confidence_section, scores_section
 from viewmend.report.search import search_section
 
-# By the id of the section.
+# By the id of the section. Those that would be empty for a model are left out.
 SECTIONS: dict[str, tuple[str, Callable[[Case], str]]] = {
     "model": ("Model", model_section),
     "search": ("Choice of parameters", search_section),
@@ -31,8 +32,11 @@ SECTIONS: dict[str, tuple[str, Callable[[Case], str]]] = {
     "convergence": ("Convergence", convergence_section),
     "classes": ("Classes", classes_section),
     "confidence": ("Confidence", confidence_section),
+    "sets": ("Prediction sets", sets_section),
     "graph": ("Graph", graph_section),
     "scores": ("Scores", scores_section),
+    "suspects": ("Suspect labels", suspects_section),
+    "next": ("What to do next", next_section),
 }
 
 
@@ -81,5 +85,6 @@ def report_html(case: Case) -> str:
     """
     require_matplotlib()
     title = f"{type(case.model).__name__} on {case.n_samples:,} samples"
-    sections = {name: (heading, build(case)) for name, (heading, build) in SECTIONS.items()}
+    built = {name: (heading, build(case)) for name, (heading, build) in SECTIONS.items()}
+    sections = {name: section for name, section in built.items() if section[1]}
     return page_html(title, sections, headline(case))

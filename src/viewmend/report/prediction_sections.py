@@ -100,7 +100,7 @@ def _uncertain(case: Case) -> str:
     for row in rows.tolist():
         second = int(np.argsort(shares[row], kind="stable")[-2])
         line = [
-            _id_cell(case, row),
+            id_cell(case, row),
             Cell(str(case.classes[case.told[row]])),
             Cell.share(case.confidence[row]),
             Cell(str(case.classes[second])),
@@ -112,7 +112,8 @@ def _uncertain(case: Case) -> str:
     return table_html("Least certain samples", columns, lines)
 
 
-def _id_cell(case: Case, row: int) -> Cell:
+def id_cell(case: Case, row: int) -> Cell:
+    """The name of a sample, which sorts by its number if it is one."""
     return Cell(str(case.ids[row]), row if case.ids.dtype.kind in "iu" else None)
 
 

@@ -1,0 +1,145 @@
+"""What commands that give advice share: the model asked, and the names of its samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from viewmend.cli.answers import read_for, rows_of_fit, write_sample_table
+from viewmend.cli.console import check_table, check_writable, json_label, say, show_table
+from viewmend.data import MultiViewData, Request
+from viewmend.data.origin import fingerprints
+from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
+from viewmend.persistence import load
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DataOfFit = Annotated[
+    Path | None,
+    typer.Argument(
+        help="Data of the fit. Needed to name the samples of a model that Python saved.",
+        show_default=False,
+        metavar="DATA",
+    ),
+]
+Table = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", dir_okay=False, help="CSV file of the whole table.", show_default=False
+    ),
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """Identifiers ``ids`` (n_samples,) of samples, and what they are called."""
+
+    ids: np.ndarray
+    heading: str
+
+    def table(self, rows: np.ndarray, columns: Mapping[str, Any]) -> pd.DataFrame:
+        """A frame about the samples ``rows`` (n,), each column (n,)."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(columns), index=pd.Index(self.ids[rows], name=self.heading))
+
+
+def load_advisor(path: Path) -> Any:
+    """A model that can tell what to do next, and what to doubt."""
+    model = load(path)
+    if not hasattr(model, "suggest_labels"):
+        msg = (
+            f"{path} must hold a model that gives advice, but {type(model).__name__} gives none; "
+            "fit again with --method Mend"
+        )
+        raise InvalidParameterError(msg)
+    return model
+
+
+def names_of_fit(model: Any, path: Path, data: Path | None, request: Request) -> Names:
+    """Names of the samples of a fit, from its file or else from its data."""
+    origin, n_samples = model.fitted_state_.origin, len(model.transduction_)
+    kept = origin is not None and len(origin.ids) == n_samples
+    heading = request.id_column or (origin and origin.id_column) or "row"
+    if data is not None:
+        aligned = read_for(model, data, request)
+        if not kept:
+            ids = _ids_in_order_of_fit(model, aligned)
+            return Names(ids, request.id_column or "sample")
+        rows_of_fit(origin, aligned)
+    if kept:
+        return Names(origin.ids, heading)
+    msg = (
+        f"{path} does not tell the names of its samples, as it was saved by Python; they are "
+        "called by their rows, from 0; pass the data of the fit as well to name them"
+    )
+    warnings.warn(msg, DataWarning, stacklevel=2)
+    return Names(np.arange(n_samples), heading)
+
+
+def _ids_in_order_of_fit(model: Any, aligned: MultiViewData) -> np.ndarray:
+    """Names of samples that a model does not name, of data that can be what it was fitted on."""
+    if not np.array_equal(aligned.observed, model.observed_):
+        msg = (
+            f"the data must be what the model was fitted on, {len(model.observed_)} samples in "
+            f"{len(model.view_names_)} views, but it is {len(aligned)} samples in "
+            f"{aligned.n_views}, or other samples miss other views; pass that data"
+        )
+        raise InvalidViewsError(msg)
+    # The model knows the order of its samples by their content.
+    hashes = fingerprints(aligned)[model.fitted_state_.order]
+    if np.any(hashes[1:] < hashes[:-1]):
+        msg = (
+            "nothing tells whether the samples stand in the order of the fit, because they were "
+            "read otherwise there or have changed; names are right only if they do"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=2)
+    return aligned.sample_ids
+
+
+def check_output(output: Path | None, *sources: Path | None) -> None:
+    """Refuse a table that could not be written, or would lie among the views."""
+    if output is None:
+        return
+    check_writable(output, "--output")
+    for source in sources:
+        if source is not None and source.is_dir():
+            check_table(output, "--output", source)
+
+
+def write_advice(table: pd.DataFrame, output: Path | None) -> dict[str, str]:
+    """Write a table where one is asked for; what was written, by what it is."""
+    if output is None:
+        return {}
+    write_sample_table(table, output)
+    return {"table": str(output)}
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows of a table as JSON can hold them; identifiers are the ``sample``."""
+    keys = ("sample", *table.columns)
+    return [
+        {key: json_label(cell) for key, cell in zip(keys, row, strict=True)}
+        for row in table.itertuples(name=None)
+    ]
+
+
+def show_advice(
+    rows: Sequence[Mapping[str, Any]], n_shown: int, lines: Sequence[str], files: Mapping[str, str]
+) -> None:
+    """The first rows of a table, how many more there are, and lines of words below."""
+    console = Console()
+    if rows:
+        show_table(console, rows[:n_shown])
+    rest = len(rows) - n_shown
+    more = [f"... and {rest} more"] if rest > 0 else []
+    told = [f"{kind}: {path}" for kind, path in files.items()]
+    say(console, *more, "", *lines, *told)

@@ -1,0 +1,63 @@
+"""``viewmend doubt``: given labels that the rest of the data contradicts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from viewmend.cli import options
+from viewmend.cli.advisor import (
+    DataOfFit,
+    Table,
+    check_output,
+    load_advisor,
+    names_of_fit,
+    records,
+    show_advice,
+    write_advice,
+)
+from viewmend.cli.console import refusals, short_warnings, write_json
+
+
+def doubt(
+    model: options.ModelFile,
+    data: DataOfFit = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="Most suspects to show.")] = 10,
+    output: Table = None,
+    id_column: options.IdColumn = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show the given labels that the rest of the data contradicts, most suspect first.
+
+    Scores are the probability of the best other class against the given one, by the neighbours of
+    a sample and by regressions that leave it out. The file of --output has every given label.
+
+    `viewmend doubt model.vm -o suspects.csv`
+    """
+    with refusals(), short_warnings(Console(stderr=True)) as notes:
+        check_output(output, data)
+        known = load_advisor(model)
+        names = names_of_fit(known, model, data, options.request_for(id_column))
+        found = known.suspect_labels()
+        columns = {"given": found.given, "suggested": found.suggested, "score": found.scores}
+        table = names.table(found.samples, columns)
+        files = write_advice(table, output)
+    against = int(np.sum(found.suggested != found.given))
+    rows = records(table[:against])
+    if as_json:
+        summary = {
+            "n_labels": len(table),
+            "n_suspects": found.n_suspects,
+            "noise_rate": float(found.noise_rate),
+            "suspects": rows[:n],
+        }
+        write_json(summary | {"files": files, "notes": notes})
+        return
+    line = (
+        f"{found.n_suspects} of {len(table)} labels may be wrong ({found.noise_rate:.1%}); the "
+        f"rest of the data speaks against {against}"
+    )
+    show_advice(rows, n, [line], files)

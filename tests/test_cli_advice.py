@@ -1,0 +1,235 @@
+"""The commands that tell what to do next and what to doubt, by the names of the samples."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from typer.testing import CliRunner
+
+import viewmend
+from viewmend import MendClassifier
+from viewmend.cli import app
+from viewmend.data import Request, from_frames, read_views
+from viewmend.datasets import hide, make_multiview_blobs
+
+NAMES = np.array(["léger", "moyen", "sévère"])
+FLIPPED = "P002"
+
+
+def invoke(*arguments):
+    environment = {"COLUMNS": "200", "TERM": "dumb", "FORCE_COLOR": None}
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
+
+
+def done(*arguments):
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def told(*arguments):
+    return json.loads(done(*arguments, "--json").stdout)
+
+
+def refused(*arguments):
+    result = invoke(*arguments)
+    assert result.exit_code == 2, result.output
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", result.output).split())
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Two views of 120 patients, a third of them labelled, and one label wrong."""
+    blobs = make_multiview_blobs(120, n_views=2, noise=2.0, random_state=0)
+    task = hide(blobs.views, blobs.y, missing_rate=0.3, label_rate=0.3, random_state=0)
+    ids = np.array([f"P{i:03d}" for i in range(120)])
+    given = pd.Series(NAMES[task.y], index=ids).where(task.labelled)
+    given[FLIPPED] = NAMES[(task.y[2] + 1) % 3]
+    views = {}
+    for v, name in enumerate(["labs", "scan"]):
+        # Rows in another order in every file, so that a row number is no identifier.
+        seen = np.random.default_rng(v).permutation(np.flatnonzero(task.data.observed[:, v]))
+        values = pd.DataFrame(task.data.views[v][seen], index=pd.Index(ids[seen], name="patient"))
+        views[name] = values.add_prefix(name).assign(stage=given)
+    return views
+
+
+@pytest.fixture(scope="module")
+def work(tables, tmp_path_factory):
+    """Folders of the data, with labels and without any, and a model that knows its samples."""
+    path = tmp_path_factory.mktemp("work")
+    for folder, left_out in {"data": [], "cold": ["stage"]}.items():
+        (path / folder).mkdir()
+        for name, table in tables.items():
+            table.drop(columns=left_out).to_csv(path / folder / f"{name}.csv")
+    fit = ("fit", path / "data", "-l", "stage", "-o", path / "model.vm", "--set", "n_rounds=2")
+    done(*fit)
+    aligned = read_views(path / "data", Request(labels="stage"))
+    viewmend.save(MendClassifier(n_rounds=2).fit(aligned, aligned.y), path / "python.vm")
+    return path
+
+
+@pytest.fixture(scope="module")
+def by_hand(tables):
+    aligned = from_frames(tables, labels="stage")
+    return MendClassifier(n_rounds=2).fit(aligned.data, aligned.y), aligned.ids
+
+
+def test_samples_to_label_are_named_by_their_identifiers(work, by_hand):
+    model, ids = by_hand
+    expected = model.suggest_labels(5)
+    done("suggest", "labels", work / "model.vm", "-n", 5, "-o", work / "labels.csv")
+    table = pd.read_csv(work / "labels.csv", index_col="patient")
+    assert table.index.tolist() == ids[expected.samples].tolist()
+    assert table["reason"].tolist() == list(expected.reasons)
+    assert_allclose(table["score"], expected.scores, rtol=1e-5)
+
+
+def test_pairs_to_measure_are_of_samples_that_miss_the_view(work, by_hand, tables):
+    model, ids = by_hand
+    expected = model.suggest_views(6, costs={"scan": 3.0})
+    summary = told("suggest", "views", work / "model.vm", "-n", 6, "--cost", "scan=3")
+    pairs = [(row["sample"], row["view"]) for row in summary["suggestions"]]
+    assert pairs == list(zip(ids[expected.samples].tolist(), expected.views.tolist(), strict=True))
+    assert not any(sample in tables[view].index for sample, view in pairs)
+    assert sum(worth["n_pairs"] for worth in summary["by_view"]) == 6
+
+
+def test_views_are_summed_up_in_a_line(work):
+    said = done("suggest", "views", work / "model.vm", "--budget", 4).stdout
+    assert re.search(r"(labs|scan): \d samples, \d\.\d right answers more to expect", said)
+
+
+def test_a_wrong_label_is_the_first_to_be_doubted(work, tables):
+    said = done("doubt", work / "model.vm", "-o", work / "doubt.csv").stdout
+    table = pd.read_csv(work / "doubt.csv", index_col="patient")
+    given = pd.concat([view["stage"] for view in tables.values()]).dropna()
+    first = table.iloc[0]
+    assert table.index[0] == FLIPPED
+    assert first["given"] == pd.unique(given[[FLIPPED]])[0]
+    assert first["suggested"] != first["given"]
+    # The file has every label, the screen those that are contradicted.
+    assert set(table.index) == set(given.index)
+    lines = [line for line in said.splitlines() if re.match(r"P\d", line)]
+    assert lines[0].startswith(FLIPPED)
+    assert len(lines) == (table["given"] != table["suggested"]).sum()
+    assert re.search(r"\d+ of 36 labels may be wrong \(\d", said)
+
+
+def test_data_without_labels_is_enough_to_begin(work, tables):
+    unlabelled = {name: table.drop(columns="stage") for name, table in tables.items()}
+    aligned = from_frames(unlabelled)
+    expected = MendClassifier().suggest_first_labels(aligned.data, 4)
+    summary = told("suggest", "labels", work / "cold", "-n", 4)
+    samples = [row["sample"] for row in summary["suggestions"]]
+    assert samples == aligned.ids[expected.samples].tolist()
+    assert summary["notes"] == []
+
+
+def test_data_with_labels_points_to_a_model(work, tables):
+    summary = told("suggest", "labels", work / "data", "-l", "stage", "-n", 4)
+    labelled = pd.concat([table["stage"] for table in tables.values()]).dropna().index
+    assert not {row["sample"] for row in summary["suggestions"]} & set(labelled)
+    assert "viewmend fit -o" in summary["notes"][0]
+
+
+def test_costs_turn_the_choice_and_samples_without_one_are_left_out(work, by_hand):
+    model, names = by_hand
+    best = [row["sample"] for row in told("suggest", "labels", work / "model.vm")["suggestions"]]
+    ids = [f"P{i:03d}" for i in range(120)]
+    costs = pd.Series(1.0, index=pd.Index(ids, name="patient"), name="minutes")
+    costs[best[0]] = 1e6
+    costs[best[1]] = np.nan
+    costs.to_frame().to_csv(work / "costs.csv")
+    summary = told(
+        "suggest", "labels", work / "model.vm", "-n", 8, "--costs", work / "costs.csv:minutes"
+    )
+    chosen = [row["sample"] for row in summary["suggestions"]]
+    assert not {best[0], best[1]} & set(chosen)
+    prices = costs[names].fillna(1).to_numpy()
+    expected = model.suggest_labels(8, costs=prices, exclude=names == best[1])
+    assert chosen == names[expected.samples].tolist()
+    assert "1 samples have no cost" in summary["notes"][0]
+
+
+def test_a_column_of_costs_is_no_feature(work, tables):
+    folder = work / "priced"
+    folder.mkdir()
+    for name, table in tables.items():
+        # A column of this size would decide who is near to whom.
+        table.drop(columns="stage").assign(fee=7.0).to_csv(folder / f"{name}.csv")
+    summary = told("suggest", "labels", folder, "-n", 4, "--costs", "fee")
+    cold = told("suggest", "labels", work / "cold", "-n", 4)["suggestions"]
+    assert [row["sample"] for row in summary["suggestions"]] == [row["sample"] for row in cold]
+    assert summary["suggestions"][0]["score"] == pytest.approx(cold[0]["score"] / 7)
+
+
+def test_a_model_of_python_takes_the_names_from_its_data(work):
+    expected = told("doubt", work / "model.vm")["suspects"][0]
+    named = told("doubt", work / "python.vm", work / "data")
+    assert named["suspects"][0]["sample"] == expected["sample"] == FLIPPED
+    assert not any("order of the fit" in note for note in named["notes"])
+    rows = told("doubt", work / "python.vm")
+    ids = read_views(work / "data", Request(labels="stage")).ids
+    assert ids[rows["suspects"][0]["sample"]] == FLIPPED
+    assert "pass the data of the fit" in rows["notes"][0]
+
+
+def test_data_of_another_fit_is_refused(work, tables):
+    other = work / "other"
+    other.mkdir()
+    for name, table in tables.items():
+        table[5:].to_csv(other / f"{name}.csv")
+    for model in ("model.vm", "python.vm"):
+        said = refused("doubt", work / model, other)
+        assert "must be what the model was fitted on" in said
+
+
+def test_samples_in_another_order_are_noticed_though_the_model_has_no_names(work, tables):
+    """Who has which view is the same, so that nothing but the content can tell."""
+    whole = tables["labs"]
+    for folder, table in {"straight": whole, "turned": whole[::-1]}.items():
+        (work / folder).mkdir()
+        table.to_csv(work / folder / "labs.csv")
+    aligned = read_views(work / "straight", Request(labels="stage"))
+    model = MendClassifier(n_rounds=0).fit(aligned, aligned.y)
+    viewmend.save(model, work / "one_view.vm")
+
+    def doubts(folder):
+        notes = told("doubt", work / "one_view.vm", work / folder)["notes"]
+        return any("order of the fit" in note for note in notes)
+
+    assert doubts("turned")
+    # The column of labels is text, and no number that could be taken for a feature.
+    assert not doubts("straight")
+
+
+def test_mistakes_are_told_with_their_remedy(work):
+    model = work / "model.vm"
+    assert "costs.csv:minutes" in refused("suggest", "labels", model, "--costs", "minutes")
+    assert "none of" in refused("suggest", "labels", model, work / "data", "--costs", "minutes")
+    assert "fit it first" in refused("suggest", "labels", work / "cold", "--strategy", "margin")
+    assert "choose one of" in refused("suggest", "labels", model, "--strategy", "best")
+    assert "as in scan=3" in refused("suggest", "views", model, "--cost", "scan=much")
+    assert "no view of fit" in refused("suggest", "views", model, "--cost", "blood=2")
+    inside = work / "data" / "next.csv"
+    assert "read as a view" in refused("suggest", "labels", work / "data", "-o", inside)
+
+
+def test_a_model_that_gives_no_advice_is_refused(work):
+    slow = work / "slow.vm"
+    settings = ("--method", "AGF-TI", "--set", "max_iter=2", "--set", "n_anchors=8")
+    done("fit", work / "data", "-l", "stage", "-o", slow, *settings)
+    for command in (("doubt",), ("suggest", "labels"), ("suggest", "views")):
+        assert "--method Mend" in refused(*command, slow)
+
+
+def test_a_model_without_its_samples_says_so_in_words_of_the_command_line(work):
+    viewmend.save(viewmend.load(work / "model.vm").for_prediction(), work / "bare.vm")
+    for command in (("doubt",), ("suggest", "labels"), ("suggest", "views")):
+        said = refused(*command, work / "bare.vm")
+        assert "fit again with viewmend fit -o" in said
+        assert "for_prediction" not in said
