@@ -88,7 +88,7 @@ def bounded_time():
     signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize(("imputation", "checkpoint"), [("graph", True), ("fourier", False)])
+@pytest.mark.parametrize(("imputation", "checkpoint"), [("graph", True)])
 def test_a_worker_killed_in_a_round_changes_nothing(
     client, make_killer, expected, imputation, checkpoint, tmp_path
 ):

@@ -147,14 +147,6 @@ def bounded_time():
     signal.signal(signal.SIGALRM, before)
 
 
-def test_a_worker_killed_in_a_round_changes_nothing(client, expected, make_killer):
-    killer = make_killer(client, round_=4, stage="target_sums")
-    model = MendClassifier(**SETTINGS).set_callbacks(killer).fit(views(), TASK.y)
-    assert killer.left == 0
-    np.testing.assert_array_equal(model.transduction_, expected.transduction_)
-    np.testing.assert_allclose(model.label_distributions_, expected.label_distributions_, atol=1e-9)
-
-
 class Leave:
     """Cancels what the client waits for, as a scheduler that goes away does."""
 
