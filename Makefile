@@ -12,7 +12,7 @@ FLOORS       := .venv-floors
 FLOORS_STAMP := $(FLOORS)/.installed
 FLOORS_OF    := cli plot frames omics dask bench
 
-.PHONY: demo test bounds floors install torch lint docs bench bench-full clean
+.PHONY: demo test kills bounds floors install torch lint docs bench bench-full clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "viewmend needs Python 3.11 or newer, this is " + sys.version)'
@@ -33,7 +33,10 @@ demo: $(STAMP)  ## fit, print and draw on the embedded data
 # One thread per worker: as many workers as cores would otherwise fight over them. Workers begin with
 # whole files, so that few fixtures are made twice, and take over what is left from each other.
 test: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not kills" $(ARGS)
+
+kills: $(STAMP)  ## the tests that kill and interrupt processes, which mostly wait
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m kills
 
 # Compiled kernels that read or write outside of an array say so here. Code with checks has a cache
 # of its own, or it would be mixed with that of other runs.

@@ -109,6 +109,7 @@ def comparable(store):
     return [(r.key, r.status, r.result, r.message) for r in store.records()]
 
 
+@pytest.mark.kills
 def test_killed_three_times_and_resumed_ends_as_if_never_killed(folder):
     store, n_records = ResultStore(folder / "killed"), []
     for jobs, death in DEATHS:

@@ -44,6 +44,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.kills
 def test_no_process_outlives_the_benchmark(tmp_path, ending):
     pytest.importorskip("joblib")
     (tmp_path / "endless.py").write_text(BENCHMARK)

@@ -345,6 +345,7 @@ else:
 
 
 @pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.kills
 def test_a_real_interrupt_from_outside(kept):
     code = INTERRUPTED.format(kept=int(kept))
     environment = os.environ | {"PYTHONPATH": str(Path(viewmend.__file__).parents[1])}

@@ -86,6 +86,7 @@ def path(tmp_path):
     ],
     ids=["graph", "fourier", "file"],
 )
+@pytest.mark.kills
 def test_a_killed_fit_ends_as_if_it_had_not_been(path, mode, module, name):
     folder = str(Path(__file__).parent)
     code = KILLED.format(mode=mode, path=str(path), folder=folder, module=module, name=name)

@@ -82,6 +82,7 @@ def unexpected(*_arguments):
     ],
     ids=["geometry", "before stages", "round", "file"],
 )
+@pytest.mark.kills
 def test_a_killed_fit_ends_as_if_it_had_not_been(path, module, name, due, left):
     folder = str(Path(__file__).parent)
     code = KILLED.format(path=str(path), folder=folder, module=module, name=name, due=due)

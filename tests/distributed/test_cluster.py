@@ -89,6 +89,7 @@ def bounded_time():
 
 
 @pytest.mark.parametrize(("imputation", "checkpoint"), [("graph", True)])
+@pytest.mark.kills
 def test_a_worker_killed_in_a_round_changes_nothing(
     client, make_killer, expected, imputation, checkpoint, tmp_path
 ):

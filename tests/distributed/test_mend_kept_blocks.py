@@ -185,6 +185,7 @@ class FilesOfWorkers:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.kills
 def test_a_worker_killed_with_its_files_changes_nothing(client, expected, make_killer):
     client.run(keep_all)
     killer = make_killer(client, round_=3, stage="target_sums")

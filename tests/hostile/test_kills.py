@@ -12,6 +12,7 @@ from attacks.outcomes import Outcome, Verdict
 from attacks.running import run_case
 
 
+@pytest.mark.kills
 def test_a_fit_over_blocks_that_is_killed_and_resumed_ends_with_the_same_bits(tmp_path):
     pytest.importorskip("dask")
     attack = replace(BLOCK_CHECKPOINT_KILLS, n_kills=2)
