@@ -14,6 +14,7 @@ from viewmend.cli.doubt import doubt
 from viewmend.cli.evaluate import evaluate
 from viewmend.cli.fit import fit
 from viewmend.cli.inspect import inspect
+from viewmend.cli.interrupts import heard_interrupts
 from viewmend.cli.methods import methods
 from viewmend.cli.predict import predict
 from viewmend.cli.report import report
@@ -30,7 +31,8 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with heard_interrupts():
+                return super().invoke(ctx)
         except KeyboardInterrupt as error:
             command = f"{ctx.info_name} {ctx.invoked_subcommand}"
             # What was kept, and how to go on, is told by whoever knew.
