@@ -117,9 +117,13 @@ def test_an_interrupt_that_meets_a_finalizer_is_not_lost():
             # Python runs the handler between two steps of the interpreter, thus here.
             caught.append(True)
 
+    def dispose_and_wait():
+        with heard_interrupts():
+            Disposed()
+            assert caught == [True]
+            threading.Event().wait(10)
+
     caught = []
-    with pytest.raises(KeyboardInterrupt), heard_interrupts():
-        Disposed()
-        assert caught == [True]
-        threading.Event().wait(10)
+    with pytest.raises(KeyboardInterrupt):
+        dispose_and_wait()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
