@@ -429,3 +429,24 @@ def test_examples_of_the_documentation_run_and_are_short(tmp_path, monkeypatch):
     records = ResultStore(tmp_path / "results").records()
     assert min(r.result["accuracy"] for r in records) > 0.6
     assert {r.key.setting for r in records} == {(), (("power", 1),), (("power", 2),)}
+
+
+def test_a_folder_is_all_its_experiments(folder, tmp_path):
+    """One command for several; those that lack a name of --only are left out."""
+    first = TOML.replace('"nowhere"', '"blobs (copy)"').replace('"paper", ', "")
+    other = 'methods = ["mean + spreading"]'
+    second = first.replace('"small"', '"other"').replace(TOML.split("\n")[7], other)
+    second = second[: second.index("[variants")]
+    (tmp_path / "a.toml").write_text(first)
+    (tmp_path / "b.toml").write_text(second)
+    result = invoke(folder, "run", tmp_path, "--only", "blobs", results="all")
+    assert result.exit_code == 0, result.output
+    assert counts(result) == counts(invoke(folder, "status", tmp_path, results="all"))
+    rows = {record.key.method for record in ResultStore(folder / "all").records()}
+    assert rows == {"union graph", "mean + spreading"}
+    alone = invoke(folder, "status", tmp_path, "--only", "mean + spreading", results="all")
+    assert list(counts(alone)) == ["mean + spreading", "all"]
+    nobody = invoke(folder, "run", tmp_path, "--only", "nobody", results="all")
+    assert (nobody.exit_code, "has no 'nobody'" in message(nobody)) == (2, True)
+    empty = invoke(folder, "run", folder / "results" / "runs", results="all")
+    assert (empty.exit_code, "there is no experiment in the folder" in message(empty)) == (2, True)

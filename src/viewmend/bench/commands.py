@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,12 +15,18 @@ from rich.console import Console
 from viewmend.bench.catalogue import FIGURES, TABLES
 from viewmend.bench.charts.drawing import draw_chart
 from viewmend.bench.environment import check_publishable
-from viewmend.bench.experiment import InvalidExperimentError
+from viewmend.bench.experiment import InvalidExperimentError, NotInExperimentError
 from viewmend.bench.paper_values import Look, read_paper_tables
 from viewmend.bench.plan import Count
 from viewmend.bench.printing import not_loaded, print_status, shown_progress
 from viewmend.bench.report import ReportContents, write_report
-from viewmend.bench.runner import Session, WorkerLostError, open_experiment, spread_over
+from viewmend.bench.runner import (
+    Session,
+    WorkerLostError,
+    experiment_files,
+    open_experiment,
+    spread_over,
+)
 from viewmend.bench.runs import InvalidRecordError, Record, environments_of
 from viewmend.bench.store import ResultStore, export_records
 from viewmend.bench.summaries import METRICS, by_protocol
@@ -35,6 +42,9 @@ USER_ERRORS = (InvalidExperimentError, InvalidParameterError, InvalidRecordError
 app = typer.Typer(no_args_is_help=True, help="Run experiments, and make tables of the results.")
 
 ExperimentFile = Annotated[Path, typer.Argument(help="TOML file, as in benchmarks/paper.")]
+ExperimentFiles = Annotated[
+    Path, typer.Argument(help="TOML file, or a folder of them, such as benchmarks/paper.")
+]
 Results = Annotated[Path, typer.Option(help="Folder of the records.")]
 Data = Annotated[Path, typer.Option(envvar="VIEWMEND_DATA", help="Folder of the data sets.")]
 Only = Annotated[
@@ -68,7 +78,7 @@ Kind = Annotated[str | None, typer.Option(help="Which one; all that the results 
 @app.command("resume", help="Go on with an experiment that was stopped: the same as run.")
 @app.command()
 def run(  # noqa: PLR0913 - one argument per option of the command line
-    experiment: ExperimentFile,
+    experiment: ExperimentFiles,
     results: Results = Path("results"),
     data: Data = Path("data"),
     only: Only = None,
@@ -82,28 +92,35 @@ def run(  # noqa: PLR0913 - one argument per option of the command line
         bool, typer.Option("--retry-failed", help="Do runs that failed once more.")
     ] = False,
 ) -> None:
-    """Do all runs of an experiment that are not done yet. Stop it at any time, and run it again."""
+    """Do all runs of an experiment that are not done yet. Stop it at any time, and run it again.
+
+    Of a folder, all its experiments; one that lacks a name of --only is left out.
+    """
     with _short_errors():
-        session = open_experiment(
-            experiment, results, data, only or (), repetitions, trust, first_repetition
+        sessions = _sessions(
+            experiment, (results, data, only or (), repetitions, trust, first_repetition)
         )
-        session.experiment.check_trusted()
-        if retry_failed:
-            session.forget_failures()
-        console = Console()
-        before = sum(session.counts().values(), Count())
-        if session.absent and before == Count():
-            msg = f"no run of {session.experiment.name!r} can be done. {_absent(session)}"
+        for session in sessions:
+            session.experiment.check_trusted()
+            if retry_failed:
+                session.forget_failures()
+        possible = [one for one in sessions if not one.absent or _counted(one) != Count()]
+        if not possible:
+            names = ", ".join(repr(one.experiment.name) for one in sessions)
+            msg = f"no run of {names} can be done. {_absent(sessions[0])}"
             raise InvalidParameterError(msg)
-        with shown_progress(console, before) as watch:
-            session.carry_out(spread_over(jobs, dask), watch, time_limit)
-        if print_status(console, session).failed:
+        console, deadline, failed = Console(), time.time() + time_limit, 0
+        for session in possible:
+            with shown_progress(console, _counted(session)) as watch:
+                session.carry_out(spread_over(jobs, dask), watch, deadline - time.time())
+            failed += print_status(console, session).failed
+        if failed:
             raise typer.Exit(1)
 
 
 @app.command()
 def status(
-    experiment: ExperimentFile,
+    experiment: ExperimentFiles,
     results: Results = Path("results"),
     data: Data = Path("data"),
     only: Only = None,
@@ -113,10 +130,11 @@ def status(
 ) -> None:
     """Tell what is done, what failed, what is left out, what is to do, and what data is absent."""
     with _short_errors():
-        session = open_experiment(
-            experiment, results, data, only or (), repetitions, trust, first_repetition
-        )
-        print_status(Console(), session)
+        console = Console()
+        for session in _sessions(
+            experiment, (results, data, only or (), repetitions, trust, first_repetition)
+        ):
+            print_status(console, session)
 
 
 @app.command()
@@ -247,6 +265,23 @@ def export(
             records = _session(experiment, results, data, None, trust).final_records()
         export_records(records, output)
         typer.echo(f"{len(records)} records: {output}")
+
+
+def _sessions(experiment: Path, options: tuple[Any, ...]) -> list[Session]:
+    """An experiment, or those of a folder that have all the names that were asked for."""
+    sessions, lacking = [], []
+    for file in experiment_files(experiment):
+        try:
+            sessions.append(open_experiment(file, *options))
+        except NotInExperimentError as error:
+            lacking.append(error)
+    if not sessions:
+        raise lacking[0]
+    return sessions
+
+
+def _counted(session: Session) -> Count:
+    return sum(session.counts().values(), Count())
 
 
 def _session(

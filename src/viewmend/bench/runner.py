@@ -222,6 +222,15 @@ def open_experiment(
     return Session(experiment, ResultStore(results.resolve()), folders, absent(names, data))
 
 
+def experiment_files(path: Path) -> list[Path]:
+    """The file of an experiment, or all of a folder in the order of their names."""
+    files = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+    if not files:
+        msg = f"there is no experiment in the folder {path}; expected files that end in .toml"
+        raise InvalidParameterError(msg)
+    return files
+
+
 def _lost(store: ResultStore) -> WorkerLostError:
     cut_short = "; ".join(key.text for key in store.interrupted()) or "not known"
     msg = (
