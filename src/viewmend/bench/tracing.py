@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def _shorter_fits(model: Any, task: Task, n_rounds: int) -> list[Any]:
     fits = []
     for t in range(1, n_rounds):
         shorter = clone(model).set_params(max_iter=t)
-        timed(lambda one=shorter: one.fit(task.data, task.y))
+        timed(partial(shorter.fit, task.data, task.y))
         fits.append(shorter)
     return [*fits, model] if n_rounds else []
 
