@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from viewmend.bench.catalogue import TABLES
-from viewmend.bench.paper_values import Look, PaperTables, PaperValue
+from viewmend.bench.paper_values import Footprint, Look, PaperTables, PaperValue
 from viewmend.bench.runs import Record, RunKey, setting_of
 from viewmend.bench.summaries import scores, settings_vary
 from viewmend.bench.tables.table import (
@@ -278,3 +278,35 @@ def test_names_that_do_not_exist_are_refused(records):
         write_table(TABLES.build("scores", records, LOOK), "pdf")
     assert set(FORMATS) == {"markdown", "latex", "csv"}
     assert set(TABLES.suitable(records, LOOK)) < set(TABLES)
+
+
+def test_seconds_stand_beside_those_of_the_same_rates(records):
+    """The paper prints them for half of the views missing, with completion."""
+    halves = [
+        replace(one, key=replace(one.key, missing_rate=0.5, method=method))
+        for one in records
+        if one.key.method == "B"
+        for method in ("AGF-TI", "AGF-TI (released code)", "C")
+    ]
+    look = Look(paper=PaperTables(seconds={("Birds", "AGF-TI"): 6.0, ("Birds", "B"): 1.0}))
+    table = TABLES.build("paper_seconds", [*records, *halves], look)
+    assert [line.heads[:2] for line in table.lines] == [
+        ("Birds", "AGF-TI"),
+        ("Birds", "AGF-TI (released code)"),
+    ]
+    # Two seconds of fit and one of completion.
+    assert [entry.value for entry in table.lines[0].entries] == [3.0, 1.0, 6.0, 2.0]
+    assert "paper_seconds" not in TABLES.suitable(records, look)
+    assert "paper_seconds" not in TABLES.suitable(halves, Look())
+
+
+def test_footprints_stand_beside_those_of_the_same_sizes():
+    sizes = [{"n": 100, "V": 2, "m": m} for m in (128, 256)]
+    keys = [RunKey("tnn_step", "paper", "", 0, 0, "AGF-TI", setting_of(own), 0) for own in sizes]
+    records = [Record(key, "done", {}, {"seconds": 4.0, "peak_bytes": 2**29}) for key in keys]
+    printed = {(100, 2, 128): Footprint(8.0, 2.0), (100, 3, 128): Footprint(1.0, 1.0)}
+    table = TABLES.build("paper_footprint", records, Look(paper=PaperTables(footprints=printed)))
+    (line,) = table.lines
+    assert line.heads == ("100", "2", "128")
+    assert [entry.value for entry in line.entries] == [4.0, 8.0, 2.0, 0.5, 2.0, 4.0]
+    assert "1 sizes are compared; 1 printed sizes have no run" in table.notes[0]

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from viewmend.bench.catalogue import FIGURES, TABLES
+from viewmend.bench.catalogue import BESIDE_PAPER, FIGURES, TABLES
 from viewmend.bench.charts.drawing import draw_chart
 from viewmend.bench.environment import check_publishable
 from viewmend.bench.experiment import InvalidExperimentError, NotInExperimentError
@@ -238,13 +238,20 @@ def compare_with_paper(
     results: Results = Path("results"),
     data: Data = Path("data"),
     only: Only = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help=f"One of {', '.join(BESIDE_PAPER)}; all that there are by default."),
+    ] = None,
     trust: Trust = False,
 ) -> None:
-    """Put the results beside those that the paper prints."""
+    """Put scores, seconds and the footprint of the tensor step beside the printed ones."""
     with _short_errors():
         look = _look("ACC", paper, Look.subject)
         for records in _by_protocol(_session(experiment, results, data, only, trust)):
-            typer.echo(write_table(TABLES.build("paper", records, look), "markdown"))
+            suitable = [name for name in TABLES.suitable(records, look) if name in BESIDE_PAPER]
+            # Where there is none, the first says what is lacking.
+            for name in [kind] if kind else suitable or BESIDE_PAPER[:1]:
+                typer.echo(write_table(TABLES.build(name, records, look), "markdown"))
 
 
 @app.command()

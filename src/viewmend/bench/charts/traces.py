@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from viewmend.bench.charts.chart import Chart, Panel, Series, series_of, with_points
-from viewmend.bench.paper_values import Look
+from viewmend.bench.paper_values import Look, paper_method
 from viewmend.bench.runs import Record
 from viewmend.bench.summaries import done, grouped
 from viewmend.bench.tables.runs import GIB, tensor_sizes, total_seconds
@@ -82,7 +82,9 @@ def running_time_chart(records: Sequence[Record], look: Look) -> Chart:
             row: some if any(one.timings.get("imputation") for one in some) else []
             for row, some in rows.items()
         }
-        theirs = {float(i): printed.get((data, name)) for i, name in enumerate(methods)}
+        theirs = {
+            float(i): printed.get((data, paper_method(name))) for i, name in enumerate(methods)
+        }
         series = [
             series_of("fit", _medians(rows, lambda one: one.timings.get("fit", 0.0))),
             series_of("fit + completion", _medians(completed, total_seconds)),
