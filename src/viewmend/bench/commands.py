@@ -14,24 +14,44 @@ from rich.console import Console
 
 from viewmend.bench.catalogue import BESIDE_PAPER, FIGURES, TABLES
 from viewmend.bench.charts.drawing import draw_chart
-from viewmend.bench.environment import check_publishable
+from viewmend.bench.environment import check_publishable, environment
 from viewmend.bench.experiment import InvalidExperimentError, NotInExperimentError
+from viewmend.bench.options import (
+    Dask,
+    Data,
+    ExperimentFile,
+    ExperimentFiles,
+    FirstRepetition,
+    Jobs,
+    Kind,
+    Metric,
+    Only,
+    Paper,
+    Repetitions,
+    Results,
+    Subject,
+    TimeLimit,
+    Trust,
+)
 from viewmend.bench.paper_values import Look, read_paper_tables
 from viewmend.bench.plan import Count
-from viewmend.bench.printing import not_loaded, print_status, shown_progress
+from viewmend.bench.printing import not_loaded, print_status, print_verdict, shown_progress
 from viewmend.bench.report import ReportContents, write_report
 from viewmend.bench.runner import (
+    WITHOUT_DATA,
     Session,
     WorkerLostError,
+    done_again,
     experiment_files,
     open_experiment,
     spread_over,
 )
-from viewmend.bench.runs import InvalidRecordError, Record, environments_of
+from viewmend.bench.runs import InvalidRecordError, Record, RunKey, environments_of
 from viewmend.bench.store import ResultStore, export_records
-from viewmend.bench.summaries import METRICS, by_protocol
+from viewmend.bench.summaries import by_protocol
 from viewmend.bench.tables.table import FORMATS, write_table
-from viewmend.datasets.catalogue import DATA_VARIABLE, EMBEDDED
+from viewmend.bench.verifying import claims_of, drawn, read_claims
+from viewmend.datasets.catalogue import DATA_VARIABLE, EMBEDDED, absent
 from viewmend.exceptions import InvalidParameterError
 from viewmend.storage.atomic import replacing, write_text
 from viewmend.text import printable
@@ -40,39 +60,6 @@ from viewmend.text import printable
 USER_ERRORS = (InvalidExperimentError, InvalidParameterError, InvalidRecordError, ImportError)
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments, and make tables of the results.")
-
-ExperimentFile = Annotated[Path, typer.Argument(help="TOML file, as in benchmarks/paper.")]
-ExperimentFiles = Annotated[
-    Path, typer.Argument(help="TOML file, or a folder of them, such as benchmarks/paper.")
-]
-Results = Annotated[Path, typer.Option(help="Folder of the records.")]
-Data = Annotated[Path, typer.Option(envvar="VIEWMEND_DATA", help="Folder of the data sets.")]
-Only = Annotated[
-    list[str] | None,
-    typer.Option(help="Protocol, data set or method to keep; may be given several times."),
-]
-Repetitions = Annotated[
-    int | None, typer.Option(min=1, help="Runs per cell, instead of the experiment's.")
-]
-FirstRepetition = Annotated[
-    int | None,
-    typer.Option(min=0, help="Number of the first run of a cell, instead of the experiment's."),
-]
-Jobs = Annotated[int, typer.Option(help="Processes of one thread each; -1 for every core.")]
-Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on.")]
-Paper = Annotated[
-    Path | None, typer.Option(help="Folder with the paper's printed tables as CSV files.")
-]
-Metric = Annotated[str, typer.Option(help=f"One of {', '.join(METRICS)}.")]
-Subject = Annotated[str, typer.Option(help="Method that the others are compared with.")]
-TimeLimit = Annotated[float, typer.Option(min=0, help="Seconds after which no run is begun.")]
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust", help="Let plugins and classes run that the file names and viewmend lacks."
-    ),
-]
-Kind = Annotated[str | None, typer.Option(help="Which one; all that the results hold by default.")]
 
 
 @app.command("resume", help="Go on with an experiment that was stopped: the same as run.")
@@ -272,6 +259,54 @@ def export(
             records = _session(experiment, results, data, None, trust).final_records()
         export_records(records, output)
         typer.echo(f"{len(records)} records: {output}")
+
+
+@app.command()
+def verify(  # noqa: PLR0913 - one argument per option of the command line
+    source: Annotated[
+        Path, typer.Argument(help="CSV file that export wrote, or TOML file of an experiment.")
+    ],
+    results: Results = Path("results"),
+    data: Data = Path("data"),
+    n: Annotated[int, typer.Option("--n", min=1, help="Runs to do again.")] = 30,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+    tolerance: Annotated[
+        float, typer.Option(min=0, help="Largest difference of a share that counts as equal.")
+    ] = 1e-9,
+    jobs: Jobs = 1,
+    trust: Trust = False,
+) -> None:
+    """Do runs of a table again, drawn at random, and tell whether they give the same numbers.
+
+    Nothing is read but the table and the data, nothing is kept. Exits with 1 if a number differs.
+    """
+    with _short_errors():
+        if source.suffix == ".csv":
+            claims = read_claims(source)
+        else:
+            claims = claims_of(_final(_session(source, results, data, None, trust)))
+        console = Console()
+        possible = [one for one in claims if not _lacks_data(one.key, data)]
+        if not possible:
+            msg = f"no run of {source} can be done again: its data is not in {data}"
+            raise InvalidParameterError(msg)
+        chosen = drawn(possible, n, seed)
+        verdicts = []
+        for verdict in done_again(chosen, data, spread_over(jobs, None), tolerance):
+            print_verdict(console, verdict)
+            verdicts.append(verdict)
+        equal = sum(one.equal for one in verdicts)
+        typer.echo(
+            f"{equal} of {len(verdicts)} runs equal within {tolerance:g}, drawn with seed {seed} "
+            f"from {len(possible)} of {len(claims)} whose data is there; revision "
+            f"{environment()['revision']}"
+        )
+        if equal < len(verdicts):
+            raise typer.Exit(1)
+
+
+def _lacks_data(key: RunKey, data: Path) -> bool:
+    return key.measure not in WITHOUT_DATA and bool(absent((key.data,), data))
 
 
 def _sessions(experiment: Path, options: tuple[Any, ...]) -> list[Session]:
