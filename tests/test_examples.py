@@ -22,6 +22,7 @@ NEEDS = {
     "pandas_frames": ["pandas"],
     "polars_frames": ["polars", "pandas", "pyarrow"],
     "sparse_words": ["pandas"],
+    "sub_cluster_problem": ["matplotlib"],
     "torch_tensors": ["torch"],
     "tuning": ["matplotlib"],
 }

@@ -120,7 +120,9 @@ def timed(work: Callable[[], Made]) -> tuple[Made, float, set[str]]:
 def _digest(source: MultiViewData, observed: np.ndarray, imputer: DeepMatrixFactorization) -> str:
     """Stands for all that the completion depends on."""
     settings = json.dumps(imputer.get_params(), sort_keys=True)
-    found = hashlib.blake2b(f"{digest(source)} {settings}".encode(), digest_size=8)
+    # Parameters do not tell one implementation from the next.
+    made_by = f"{type(imputer).__name__} {imputer.version}"
+    found = hashlib.blake2b(f"{digest(source)} {made_by} {settings}".encode(), digest_size=8)
     found.update(np.packbits(observed).data)
     return found.hexdigest()
 

@@ -31,6 +31,10 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
     which an imputer could only make up the mean, stays missing, with a warning.
     """
 
+    # Of the numbers that come out: raised with every change that gives others for the same input
+    # and parameters, so that what is kept of older ones is not taken for them. A test holds it to
+    # the fills of fixed data.
+    version: ClassVar[int] = 1
     # One rule per parameter, see `viewmend.parameters`.
     _rules: ClassVar[dict[str, Rule]] = {}
     view_sizes: Sequence[int] | None

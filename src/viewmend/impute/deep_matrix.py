@@ -84,6 +84,8 @@ class DeepMatrixFactorization(ViewImputer):
     dtype: str = "float32"
     view_sizes: Sequence[int] | None = None
 
+    # 2: blocks of observed rows, factors of phi in the weights, single precision.
+    version: ClassVar[int] = 2
     _rules: ClassVar[dict[str, Rule]] = {
         "n_components": Integer(1),
         "n_hidden": Integer(1),

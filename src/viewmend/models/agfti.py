@@ -121,7 +121,8 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
         Columns of every view where ``X`` is one stacked array.
     max_iter, tol : int, float, default=30, 1e-4
         The solver stops when no soft label and no weight changes by ``tol`` in a round after the
-        first.
+        first, and the imputed graphs are within ``tol`` per row of those of low rank. The paper's
+        test lacks the second part and can stop before anything is imputed; ``compat`` keeps it.
     ablation : None or one or several of "alignment", "weights", "imputation", default=None
         Parts to leave out, as in the paper; "graph" has no "alignment" to leave out.
     compat : {None, "released"}, default=None

@@ -112,10 +112,11 @@ def warn_of_uneven_labels(labels: Labels) -> None:
 def warn_unless_converged(result: Result, tol: float) -> None:
     """Rounds that ended for their number alone may not have come far enough."""
     if result.status == "max_iter":
+        last = result.history[-1]
         msg = (
             f"AGFTIClassifier stopped at max_iter={result.n_iter} with a change of "
-            f"{result.history[-1].change:.1e}, tol being {tol:.1e}; raise max_iter, tol or "
-            f"graph_smoothing"
+            f"{last.change:.1e} and a residual |Z - G| of {last.primal_residual:.1e}, tol being "
+            f"{tol:.1e}; raise max_iter, tol or graph_smoothing"
         )
         warnings.warn(msg, ConvergenceWarning, stacklevel=5)
 
