@@ -16,13 +16,12 @@ from pathlib import Path
 
 from viewmend.bench.paper_values import Difference, PaperTables, compare_with_paper
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import done, grouped
+from viewmend.bench.summaries import done
 from viewmend.exceptions import InvalidParameterError
 
+from .claims import RELEASED, SUBJECT
+
 FILE = "beside_print.csv"
-# The row of the tables that is the authors' own program.
-RELEASED = "AGF-TI (released code)"
-SUBJECT = "AGF-TI"
 # Exports whose means the paper prints, and the protocols under which they are compared.
 COMPARED = {
     "main": ("paper",),
@@ -55,30 +54,36 @@ class Beside:
 
 
 def compared(exports: Mapping[str, Sequence[Record]], paper: PaperTables) -> list[Beside]:
-    """Every mean that the paper prints too, the authors' program under its own name."""
+    """Every mean that the paper prints too, the authors' program under its own name.
+
+    Baselines are tested against the authors' program, or where it was not run against the
+    algorithm as written.
+    """
     return [
-        _beside(name, method, one)
+        _beside(name, subject, one)
         for name, protocols in COMPARED.items()
-        for method, records in _by_subject(exports.get(name, ())).items()
+        for subject, records in _by_subject(exports.get(name, ())).items()
         for one in compare_with_paper(records, paper)
         if one.condition.protocol in protocols
     ]
 
 
 def _by_subject(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """The records without the authors' program, and that alone under the name the paper prints."""
+    """Records of the authors' program under the name the paper prints, and those of ours."""
     finished = done(records)
-    others = [one for one in finished if one.key.method != RELEASED]
-    released = [
-        replace(one, key=replace(one.key, method=SUBJECT))
-        for one in finished
-        if one.key.method == RELEASED
-    ]
-    found = {"": others, RELEASED: released}
-    return {name: runs for name, runs in found.items() if runs}
+    theirs = [_renamed(one) for one in finished if one.key.method.startswith(RELEASED)]
+    rest = [one for one in finished if not one.key.method.startswith(RELEASED)]
+    ours = [one for one in rest if one.key.method.startswith(SUBJECT)]
+    baselines = [one for one in rest if not one.key.method.startswith(SUBJECT)]
+    return {RELEASED: theirs + baselines, SUBJECT: ours} if theirs else {SUBJECT: rest}
 
 
-def _beside(export: str, method: str, one: Difference) -> Beside:
+def _renamed(record: Record) -> Record:
+    method = record.key.method.replace(RELEASED, SUBJECT)
+    return replace(record, key=replace(record.key, method=method))
+
+
+def _beside(export: str, subject: str, one: Difference) -> Beside:
     errors = one.standard_errors
     c = one.condition
     return Beside(
@@ -87,7 +92,7 @@ def _beside(export: str, method: str, one: Difference) -> Beside:
         data=c.data,
         missing_rate=c.missing_rate,
         label_rate=c.label_rate,
-        method=method or one.method,
+        method=one.method.replace(SUBJECT, subject),
         metric=one.metric,
         ours=round(one.ours.mean, 2),
         runs=one.ours.n,
@@ -147,8 +152,3 @@ def check_fresh(rows: Sequence[Beside], exports: Mapping[str, Sequence[Record]])
                 "the folder of the paper's tables with --paper to compare again"
             )
             raise InvalidParameterError(msg)
-
-
-def methods_of(rows: Iterable[Beside]) -> list[str]:
-    """Methods in the order they came."""
-    return list(grouped(rows, lambda one: one.method))

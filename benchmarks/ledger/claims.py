@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from viewmend.exceptions import InvalidParameterError
 
+# The authors' program, and the algorithm of the paper's text, which is solved exactly.
+RELEASED, SUBJECT = "AGF-TI (released code)", "AGF-TI"
+# What the id of a claim about the second ends in.
+WRITTEN = "-written"
 FILE = Path(__file__).with_name("claims.toml")
 
 
@@ -81,10 +85,33 @@ class ClaimTable:
     claims: tuple[Claim, ...]
 
 
+def _claims(as_written: bool = False, **fields: Any) -> list[Claim]:
+    """A claim about the authors' program, and if asked for the same about the paper's text."""
+    claim = Claim(**fields)
+    written = replace(
+        claim,
+        id=f"{claim.id}{WRITTEN}",
+        says="The same, as written.",
+        note="",
+        select=_as_written(claim.select),
+        options=_as_written(claim.options),
+    )
+    return [claim, written] if as_written else [claim]
+
+
+def _as_written(told: Any) -> Any:
+    """The same with the names of the exact algorithm in the place of the authors' program."""
+    if isinstance(told, Mapping):
+        return {name: _as_written(value) for name, value in told.items()}
+    if isinstance(told, list):
+        return [_as_written(value) for value in told]
+    return told.replace(RELEASED, SUBJECT) if isinstance(told, str) else told
+
+
 def read_claims(path: Path = FILE) -> ClaimTable:
     """The table of claims; a claim of an unknown part, or a second one of an id, is refused."""
     told = tomllib.loads(path.read_text())
-    claims = tuple(Claim(**one) for one in told["claim"])
+    claims = tuple(claim for one in told["claim"] for claim in _claims(**one))
     parts, commands = told["parts"], told["commands"]
     ids = [one.id for one in claims]
     for one in claims:

@@ -6,7 +6,8 @@ import csv
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,15 @@ PARTS = ("result", "timings", "environment")
 ORDER = tomllib.loads((Path(__file__).parents[1] / "paper" / "main.toml").read_text())
 # Columns without which a table is of something else, such as an older script.
 REQUIRED = ("measure", "protocol", "data", "method", "setting", "repetition", "status")
+
+
+# How parts of a key are read; the others are text.
+KEY_PARTS: Mapping[str, Callable[[str], Any]] = {
+    "missing_rate": float,
+    "label_rate": float,
+    "repetition": int,
+    "setting": lambda text: setting_of(json.loads(text)),
+}
 
 
 def read_export(path: Path) -> list[Record]:
@@ -78,17 +88,12 @@ def _lost(revision: str) -> bool:
 def _record(row: Mapping[str, str]) -> Record:
     try:
         key = RunKey(
-            measure=row["measure"],
-            protocol=row["protocol"],
-            data=row["data"],
-            missing_rate=float(row["missing_rate"]),
-            label_rate=float(row["label_rate"]),
-            method=row["method"],
-            setting=setting_of(json.loads(row["setting"])),
-            repetition=int(row["repetition"]),
-            rules=row.get("rules") or "",
+            **{
+                field.name: KEY_PARTS.get(field.name, str)(row.get(field.name) or "")
+                for field in fields(RunKey)
+            }
         )
-    except (KeyError, ValueError) as error:
+    except ValueError as error:
         msg = f"a line of an export holds no run ({error}); export the records again"
         raise InvalidParameterError(msg) from error
     parts: dict[str, dict[str, Any]] = {name: {} for name in PARTS}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from .claims import Bars, Claim, ClaimTable
+from .claims import WRITTEN, Bars, Claim, ClaimTable
 from .judging import VERDICTS, Judgement, Sources
 from .rules import RULES
 
@@ -36,6 +36,10 @@ more; a claim that it does so everywhere is *partly* reproduced if it does so so
 nobody here can measure, with the reason; *not run* is what has no record yet. Theorems are judged
 by mathematics: the verdict is ours, the counterexample or the proof is a test
 (`tests/core/agfti/test_theory.py`).
+
+**The programs.** AGF-TI is the authors' program (`compat="released"`), with which the paper's
+figures were made. *As written* is the algorithm of the paper's text, whose steps we solve exactly
+([what differs](../algorithm.md)).
 
 **The protocols.** `paper` is what the released code does: pairs of sample and view dropped
 independently, the most complete samples labelled, rows sorted by class, settings chosen on test
@@ -72,10 +76,21 @@ def _head(bars: Bars, judgements: Judgements) -> str:
 
 
 def summary(judgements: Judgements) -> str:
-    """How many claims have which verdict."""
-    counts = Counter(one.verdict for one in judgements.values())
-    told = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
-    return f"**Of {counts.total()} claims of the AGF-TI paper: {told}.**"
+    """How many claims have which verdict, and of those asked again of the algorithm as written."""
+    again = {name: one for name, one in judgements.items() if name.endswith(WRITTEN)}
+    first = [one for name, one in judgements.items() if name not in again]
+    told = f"**Of {len(first)} claims of the AGF-TI paper: {_counts(first)}.**"
+    if again:
+        told += (
+            f" {len(again)} of them are asked again of the algorithm as written: "
+            f"{_counts(list(again.values()))}."
+        )
+    return told
+
+
+def _counts(judgements: list[Judgement]) -> str:
+    counts = Counter(one.verdict for one in judgements)
+    return ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
 
 
 def _lines(claims: list[Claim], judgements: Judgements) -> str:

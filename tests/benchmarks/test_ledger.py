@@ -318,16 +318,29 @@ def test_an_export_comes_back_as_its_records(tmp_path):
 def test_print_is_kept_as_a_difference(tmp_path):
     place = ("CUB", 0.3, 0.05, "AGF-TI", "ACC")
     paper = PaperTables({place: PaperValue(78.33, "accuracy", 3.46)})
-    records = [run("AGF-TI (released code)", 0.8, i) for i in range(2)]
+    records = [
+        run(name, score, i)
+        for name, score in (("AGF-TI (released code)", 0.8), ("AGF-TI", 0.7))
+        for i in range(2)
+    ]
     rows = compared({"main": records}, paper)
     assert [(one.method, one.ours, one.difference) for one in rows] == [
-        ("AGF-TI (released code)", 80.0, 1.67)
+        ("AGF-TI (released code)", 80.0, 1.67),
+        ("AGF-TI", 70.0, -8.33),
     ]
     (tmp_path / "b.csv").write_text(to_csv(rows))
     assert read_beside(tmp_path / "b.csv") == rows
     check_fresh(rows, {"main": records})
     with pytest.raises(InvalidParameterError, match=r"main\.csv has 80\.00 of 1"):
         check_fresh(rows, {"main": records[:1]})
+
+
+def test_a_claim_is_asked_of_both_programs():
+    claims = {one.id: one for one in read_claims().claims}
+    theirs, ours = (claims[f"table-3-weights{suffix}"] for suffix in ("", "-written"))
+    assert theirs.options["without"] == "AGF-TI (released code) without weights"
+    assert ours.options["without"] == "AGF-TI without weights"
+    assert ours.paper == theirs.paper
 
 
 def test_fields_of_a_template():
