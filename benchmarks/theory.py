@@ -45,6 +45,14 @@ BETAS = (1.0, 2.0, 4.0, 16.0, 64.0)
 RHO = 100.0
 # What remains of a moon's two pieces: no stretch is missing.
 NO_GAP = 1e-6
+# With the paper's constants AGF-TI fails on the moons even where nothing is missing: its graph is
+# too smooth and its labels are damped. With these it succeeds there.
+MOON_SETTING = {
+    "normalize": None,
+    "graph_smoothing": 0.5,
+    "propagation_damping": 1e-3,
+    "random_state": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -121,11 +129,15 @@ def stationarity_figures(cub: MultiViewData) -> Iterator[Figure]:
         grown = [residuals(problem_of(task, beta), ROUNDS) for beta in BETAS]
     ends = [residual for residual, _ in grown]
     change = max(change for _, change in grown)
+    later = [residuals(problem_of(task, beta), 2 * ROUNDS)[0] for beta in BETAS]
     held = residuals(problem_of(task, 4.0, eta=10.0, eta_growth=1.0), LONG)[0]
     setting = f"rho = {RHO:g}, {len(BETAS)} values of beta, {ROUNDS} rounds"
     yield Figure("kkt_low", min(ends), f"{min(ends):.1f}", f"least residual of Z, {setting}")
     yield Figure("kkt_high", max(ends), f"{max(ends):.1f}", f"largest residual of Z, {setting}")
     yield Figure("kkt_change", change, f"{change:.0e}", "largest change of Z in the last round")
+    for name, value in (("low", min(later)), ("high", max(later))):
+        words = f"{name}est residual of Z after {2 * ROUNDS} rounds"
+        yield Figure(f"kkt_later_{name}", value, f"{value:.1f}", words)
     yield Figure("kkt_held", held, f"{held:.4f}", f"residual after {LONG} rounds with eta = 10")
     least = min(agreements)
     yield Figure("least_agreement", least, f"{least:.0f}", "least <P, Z_v T_v> ever met on CUB")
@@ -143,34 +155,31 @@ def pieces_per_class(X: np.ndarray, y: np.ndarray, k: int = 7) -> float:
 def moons_figures() -> Iterator[Figure]:
     """Figure 1: two moons of which each view lacks a stretch, and the same without a gap."""
     for name, gap in (("complete", NO_GAP), ("missing", 0.2)):
-        found = np.mean([_moon_scores(gap, seed) for seed in SEEDS], axis=0)
-        pieces, one_view, both_views, published = found
         words = f"broken moons, gap {gap:g}, mean of {len(SEEDS)} draws"
-        yield Figure(f"moons_pieces_{name}", pieces, f"{pieces:g}", f"parts per class, {words}")
-        for what, share in (
-            ("one_view", one_view),
-            ("both_views", both_views),
-            ("published", published),
-        ):
+        parts, *shares = np.mean([_moon_scores(gap, seed) for seed in SEEDS], axis=0)
+        yield Figure(f"moons_pieces_{name}", parts, f"{parts:g}", f"parts per class, {words}")
+        for what, share in zip(("one_view", "both_views", "agfti", "sorted"), shares, strict=True):
             yield Figure(f"moons_{what}_{name}", share, f"{100 * share:.0f}", f"accuracy, {words}")
 
 
 def _moon_scores(gap: float, seed: int) -> tuple[float, ...]:
-    """Parts per class in view 0; accuracy there, over both views, and of AGF-TI as published."""
-    task = make_broken_moons(gap=gap, random_state=seed)
-    seen = task.data.observed[:, 0]
-    X, y, truth = task.data.views[0][seen], task.y[seen], task.y_true[seen]
-    one = UnionGraphClassifier(normalize=None).fit([X], y).transduction_
-    both = UnionGraphClassifier(normalize=None).fit(task.data, task.y).transduction_
-    published = AGFTIClassifier.from_paper(normalize=None, random_state=0)
-    theirs = published.fit(task.data, task.y).transduction_
-    hidden = task.y < 0
+    """Parts per class in view 0; accuracy there, over both views, and of AGF-TI in two orders."""
+    shuffled, along = (make_broken_moons(gap=gap, shuffle=s, random_state=seed) for s in (1, 0))
+    seen = shuffled.data.observed[:, 0]
+    X, y, truth = (part[seen] for part in (shuffled.data.views[0], shuffled.y, shuffled.y_true))
+    spread = UnionGraphClassifier(normalize=None)
     return (
         pieces_per_class(X, truth),
-        float(np.mean((one == truth)[y < 0])),
-        float(np.mean((both == task.y_true)[hidden])),
-        float(np.mean((theirs == task.y_true)[hidden])),
+        float(np.mean((spread.fit([X], y).transduction_ == truth)[y < 0])),
+        _accuracy(spread, shuffled),
+        _accuracy(AGFTIClassifier.from_paper(**MOON_SETTING), shuffled),
+        _accuracy(AGFTIClassifier.from_paper(**MOON_SETTING), along),
     )
+
+
+def _accuracy(model: UnionGraphClassifier | AGFTIClassifier, task: Task) -> float:
+    found = model.fit(task.data, task.y).transduction_
+    return float(np.mean((found == task.y_true)[task.y < 0]))
 
 
 def pieces_figures(name: str, data: MultiViewData) -> Iterator[Figure]:

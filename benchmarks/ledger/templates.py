@@ -1,7 +1,8 @@
 """Pages of results whose figures come from records: templates with fields.
 
 A template of ``pages/`` is Markdown with fields ``{{name|argument|argument}}``; `FIELDS` says what
-each becomes. Its first line names the exports without which the page is left as it is.
+each becomes. Its first line names the exports without which the page is left as it is, and where
+the page goes if not beside the ledger.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .judging import Judgement, Sources, cell_means, runs_text, slashed
 
 PAGES = Path(__file__).with_name("pages")
 FIELD = re.compile(r"\{\{([^{}]+)\}\}")
-NEEDS = re.compile(r"^<!-- needs: (?P<exports>[\w ]+) -->\n")
+HEADER = re.compile(r"^<!-- needs: (?P<exports>[\w ]*)(?:; file: (?P<file>[\w./]+))? -->\n")
 ORIGIN = (
     "\n<!-- Made by python -m benchmarks.ledger from benchmarks/ledger/pages/{name}; "
     "change that file. -->\n"
@@ -47,14 +48,39 @@ class Filling:
         return selected(self.sources.exports.get(export, ()), where)
 
 
-def filled_pages(filling: Filling) -> dict[str, str]:
-    """The pages of which all exports are there, by name."""
-    pages = {}
+@dataclass(frozen=True)
+class Template:
+    """A page before it is filled."""
+
+    name: str
+    needs: tuple[str, ...]
+    # Where it goes, from the folder of the ledger.
+    file: str
+    text: str
+
+
+def read_templates() -> list[Template]:
+    """All templates, in the order of their names."""
+    templates = []
     for path in sorted(PAGES.glob("*.md")):
-        needed, text = _split(path)
-        if all(name in filling.sources.exports for name in needed):
-            pages[path.name] = fill(text, filling) + ORIGIN.format(name=path.name)
-    return pages
+        text = path.read_text()
+        header = HEADER.match(text)
+        if header is None:
+            msg = f"{path.name} must begin with a line <!-- needs: EXPORTS -->, which may name none"
+            raise InvalidParameterError(msg)
+        needs, file = tuple(header["exports"].split()), header["file"] or path.name
+        templates.append(Template(path.name, needs, file, text[header.end() :]))
+    return templates
+
+
+def filled_pages(filling: Filling) -> dict[str, str]:
+    """The pages of which all exports are there, by their files."""
+    exports = filling.sources.exports
+    return {
+        one.file: fill(one.text, filling) + ORIGIN.format(name=one.name)
+        for one in read_templates()
+        if all(name in exports for name in one.needs)
+    }
 
 
 def fill(text: str, filling: Filling) -> str:
@@ -72,22 +98,15 @@ def fill(text: str, filling: Filling) -> str:
 
 def drawn_charts(sources: Sources, paper: PaperTables | None = None) -> Iterator[tuple[str, Any]]:
     """Pictures that the pages show, by the names of their files, where there are records."""
-    for path in sorted(PAGES.glob("*.md")):
-        for match in FIELD.finditer(_split(path)[1]):
-            name, *arguments = match[1].split("|")
-            if name != "chart":
-                continue
-            file, export, protocol, kind, metric, _ = arguments
-            records = selected(sources.exports.get(export, ()), {"protocol": protocol})
-            look = Look(metric, paper=paper)
-            if kind in FIGURES.suitable(records, look):
-                yield file, draw_chart(FIGURES.build(kind, records, look))
-
-
-def _split(path: Path) -> tuple[list[str], str]:
-    text = path.read_text()
-    match = NEEDS.match(text)
-    return (match["exports"].split(), text[match.end() :]) if match else ([], text)
+    fields = [match[1] for one in read_templates() for match in FIELD.finditer(one.text)]
+    for name, *arguments in (field.split("|") for field in fields):
+        if name != "chart":
+            continue
+        file, export, protocol, kind, metric, _ = arguments
+        records = selected(sources.exports.get(export, ()), {"protocol": protocol})
+        look = Look(metric, paper=paper)
+        if kind in FIGURES.suitable(records, look):
+            yield file, draw_chart(FIGURES.build(kind, records, look))
 
 
 def _table(

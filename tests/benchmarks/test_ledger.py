@@ -360,8 +360,10 @@ def test_fields_of_a_template():
 
 
 def test_the_command_writes_the_ledger(tmp_path, capsys):
+    out = tmp_path / "docs" / "results"
+    out.mkdir(parents=True)
     export_records([run("AGF-TI", 0.8, i) for i in range(2)], tmp_path / "main.csv")
-    main(["--results", str(tmp_path), "--out", str(tmp_path)])
-    text = (tmp_path / "ledger.md").read_text()
+    main(["--results", str(tmp_path), "--out", str(out)])
+    text = (out / "ledger.md").read_text()
     assert "not run" in text
     assert "ledger.md" in capsys.readouterr().out
