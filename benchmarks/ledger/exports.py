@@ -55,7 +55,8 @@ def revision_text(records: Iterable[Record]) -> str:
     counts = revisions_of(records)
     known = [f"`{name}`" for name in sorted(counts) if not _lost(name)]
     lost = sum(count for name, count in counts.items() if _lost(name))
-    return ", ".join([*known, *([f"not known ({lost} records)"] if lost else [])])
+    records_lost = f"not known ({lost} record{'s' if lost > 1 else ''})"
+    return ", ".join([*known, *([records_lost] if lost else [])])
 
 
 def selected(records: Sequence[Record], where: Mapping[str, Any]) -> list[Record]:

@@ -74,7 +74,7 @@ def read_templates() -> list[Template]:
 
 
 def filled_pages(filling: Filling) -> dict[str, str]:
-    """The pages of which all exports are there, by their files."""
+    """The pages of which all exports are there, by their files; of two for a file, the last."""
     exports = filling.sources.exports
     return {
         one.file: fill(one.text, filling) + ORIGIN.format(name=one.name)
