@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from viewmend.bench.paper_values import read_paper_tables
 from viewmend.bench.runs import Record
 from viewmend.storage.atomic import replacing, write_text
 
-from . import beside
+from . import beside, picture
 from .claims import read_claims
 from .exports import read_export
 from .judging import Sources
@@ -78,7 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_text(options.out / name, text)
         print(f"Page: {options.out / name}")
     if options.charts:
-        for name, figure in drawn_charts(sources):
+        table = read_claims()
+        own = {picture.FILE: picture.draw_verdicts(table, judge(table, sources))}
+        for name, figure in chain(own.items(), drawn_charts(sources)):
             with replacing(options.out / name) as stream:
                 figure.savefig(stream)
             print(f"Picture: {options.out / name}")

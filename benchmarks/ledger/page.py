@@ -16,6 +16,8 @@ HEAD = """\
 
 {summary}
 
+![Verdicts on the claims of the paper](paper/ledger.png)
+
 Every line below is a claim of the paper: what it says, what it prints, what we measured, and a
 verdict that a rule has drawn from the records, not a person. The records are the CSV files of
 [docs/results/paper](paper.md) and the figures of the [theory page](../theory.md); the page is made

@@ -98,11 +98,10 @@ def fill(text: str, filling: Filling) -> str:
 
 def drawn_charts(sources: Sources, paper: PaperTables | None = None) -> Iterator[tuple[str, Any]]:
     """Pictures that the pages show, by the names of their files, where there are records."""
-    fields = [match[1] for one in read_templates() for match in FIELD.finditer(one.text)]
-    for name, *arguments in (field.split("|") for field in fields):
-        if name != "chart":
-            continue
-        file, export, protocol, kind, metric, _ = arguments
+    fields = [match[1].split("|") for one in read_templates() for match in FIELD.finditer(one.text)]
+    # Two pages may show one picture.
+    asked = {arguments[0]: arguments for name, *arguments in fields if name == "chart"}
+    for file, export, protocol, kind, metric, _ in asked.values():
         records = selected(sources.exports.get(export, ()), {"protocol": protocol})
         look = Look(metric, paper=paper)
         if kind in FIGURES.suitable(records, look):
