@@ -108,14 +108,12 @@ def _encoded(case: Case) -> Iterator[str]:
 
 def _filled(case: Case, inspection: Inspection) -> Iterator[str]:
     """What a fit does to missing cells, as `viewmend.data.cells` has it."""
-    how = FILLED.get(getattr(case.model, "missing_cells", ""), "")
+    how = FILLED.get(getattr(case.model, "missing_cells", ""), "by the model")
     for view in inspection.views:
         n_empty = len(view.empty_columns)
         n_cells = view.n_missing_cells - n_empty * view.n_observed
         if n_cells:
-            yield f"View {view.name}: {n_cells:,} missing cells were filled {how}.".replace(
-                " .", "."
-            )
+            yield f"View {view.name}: {n_cells:,} missing cells were filled {how}."
         if n_empty:
             yield (
                 f"View {view.name}: {n_empty} columns without any value were ignored "

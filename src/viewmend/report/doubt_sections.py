@@ -68,8 +68,8 @@ def _suspect_labels(case: Case, found: Any) -> str:
     )
     if found.n_suspects:
         words += (
-            f"About {found.n_suspects:,} labels ({found.noise_rate:.1%}) are estimated to be really "
-            "wrong, which is too many rather than too few where classes overlap."
+            f"About {found.n_suspects:,} labels ({found.noise_rate:.1%}) are estimated to be "
+            "really wrong, which is too many rather than too few where classes overlap."
         )
     else:
         words += "None of the labels is estimated to be really wrong."

@@ -1,4 +1,4 @@
-"""Section about how right the model is, by held-out labels and, where they are known, by true ones."""
+"""Section about how right the model is, by held-out labels and, where known, by true ones."""
 
 from __future__ import annotations
 
