@@ -12,7 +12,7 @@ FLOORS       := .venv-floors
 FLOORS_STAMP := $(FLOORS)/.installed
 FLOORS_OF    := cli plot frames omics dask bench
 
-.PHONY: demo test kills bounds floors install torch lint docs bench bench-full clean
+.PHONY: demo test coverage dist kills bounds floors install torch lint docs bench bench-full clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "viewmend needs Python 3.11 or newer, this is " + sys.version)'
@@ -34,6 +34,15 @@ demo: $(STAMP)  ## fit, print and draw on the embedded data
 # whole files, so that few fixtures are made twice, and take over what is left from each other.
 test: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not kills" $(ARGS)
+
+coverage: $(STAMP)  ## the same, and which lines no test runs: build/coverage/html
+	mkdir -p build/coverage
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not kills" \
+	    --cov --cov-report=term --cov-report=html $(ARGS)
+
+dist: $(STAMP)  ## the wheel and the source distribution in dist/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	$(BIN)/python -m build
 
 kills: $(STAMP)  ## the tests that kill and interrupt processes, which mostly wait
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m kills

@@ -1,6 +1,5 @@
 """Ctrl-C in the middle of threads, of a fit and of a command."""
 
-import os
 import signal
 import threading
 
@@ -56,7 +55,7 @@ def test_a_search_ends_in_all_threads_before_an_interrupt_is_out(monkeypatch):
         running.append(arguments[0])
         try:
             if threading.current_thread() is threading.main_thread():
-                os.kill(os.getpid(), signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
             return kernel(*arguments)
         finally:
             running.pop()
@@ -71,7 +70,7 @@ def test_a_search_ends_in_all_threads_before_an_interrupt_is_out(monkeypatch):
 @pytest.mark.parametrize("method", ["Mend", "AGF-TI"])
 def test_the_next_fit_after_an_interrupt_has_the_right_bits(method):
     def interrupt(_round, _state):
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
     task, before = make_task(80, 0), blas_threads()
     expected = digest(make_model(method, n_jobs=2).fit(task.data, task.y))
@@ -97,6 +96,7 @@ def test_an_interrupted_command_says_what_was_kept(tmp_path, monkeypatch):
     assert result.stdout == ""
 
 
+@pytest.mark.posix
 def test_a_command_that_gets_a_signal_in_a_round_of_its_fit(tmp_path, monkeypatch):
     def interrupt(_bar):
         os.kill(os.getpid(), signal.SIGINT)
@@ -110,6 +110,7 @@ def test_a_command_that_gets_a_signal_in_a_round_of_its_fit(tmp_path, monkeypatc
     assert not (tmp_path / "never.vm").exists()
 
 
+@pytest.mark.posix
 def test_an_interrupt_that_meets_a_finalizer_is_not_lost():
     class Disposed:
         def __del__(self):

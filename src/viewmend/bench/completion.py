@@ -7,7 +7,6 @@ protocols share it too.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import time
@@ -29,6 +28,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.datasets.catalogue import digest
 from viewmend.impute import DeepMatrixFactorization
 from viewmend.storage.atomic import replacing
+from viewmend.storage.locks import wait_for_lock
 
 Made = TypeVar("Made")
 
@@ -153,5 +153,5 @@ def _read(path: Path, given: MultiViewData) -> Completion:
 def _locked(path: Path) -> Iterator[None]:
     """Hold a lock that the end of the process frees, however it ends."""
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        wait_for_lock(file.fileno())
         yield

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from viewmend.bench.commands import app as bench
 from viewmend.cli.compare import compare
 from viewmend.cli.demo import demo
 from viewmend.cli.doubt import doubt
@@ -61,8 +61,4 @@ for command in (inspect, fit, predict, evaluate, compare, report, methods, demo)
 app.command()(doubt)
 app.add_typer(suggest, name="suggest")
 
-# The locks of its store are those of POSIX.
-if importlib.util.find_spec("fcntl"):
-    from viewmend.bench.commands import app as bench
-
-    app.add_typer(bench, name="bench")
+app.add_typer(bench, name="bench")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,7 +39,9 @@ from viewmend.distributed.session import fitting_on
 from viewmend.exceptions import InvalidLabelsError
 from viewmend.inspection import inspect_data
 from viewmend.persistence import save
-from viewmend.report import write_report
+from viewmend.report import report_html
+from viewmend.report.context import Provenance, make_case
+from viewmend.report.html import write_page
 
 
 def fit(
@@ -118,6 +120,7 @@ def fit(
         with telling_interrupts(bar, checkpoint, written):
             with fitting_on(dask, memory_limit) as fit_model:
                 fitted = _fit(model, read_view_tables(data, request), fit_model)
+            fitted = replace(fitted, provenance=Provenance(data.name, tuple(notes)))
             for kind, path in files.items():
                 if path is not None:
                     WRITERS[kind](fitted, path)
@@ -132,13 +135,14 @@ def fit(
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted model, its data, and how long the fit took."""
+    """A fitted model, its data, how long the fit took, and what was said on the way."""
 
     model: Any
     source: ViewTables
     aligned: MultiViewData
     labels: np.ndarray
     seconds: float
+    provenance: Provenance = field(default_factory=Provenance)
 
     @property
     def labelled(self) -> np.ndarray:
@@ -190,8 +194,9 @@ def _write_predictions(fitted: Fitted, path: Path) -> None:
 
 
 def _write_report(fitted: Fitted, path: Path) -> None:
-    aligned = fitted.aligned
-    write_report(fitted.model, path, aligned, fitted.labels, ids=aligned.ids)
+    aligned, about = fitted.aligned, fitted.provenance
+    case = make_case(fitted.model, aligned, fitted.labels, ids=aligned.ids, provenance=about)
+    write_page(path, report_html(case))
 
 
 NOT_ESTIMATED = "accuracy not estimated: that takes Mend, and two labels of a class"

@@ -13,7 +13,9 @@ from viewmend.cli import options
 from viewmend.cli.answers import origin_for, read_for, rows_of_fit
 from viewmend.cli.console import check_writable, refusals, say, short_warnings
 from viewmend.persistence import load
-from viewmend.report import write_report
+from viewmend.report import report_html
+from viewmend.report.context import Provenance, make_case
+from viewmend.report.html import write_page
 
 
 def report(
@@ -41,5 +43,7 @@ def report(
         given = np.where(labelled, known.transduction_.astype(object), None)
         truth = None if labels is None or aligned.y is None else aligned.y[rows]
         views = aligned[rows]
-        write_report(known, output, views, given, y_true=truth, ids=views.ids)
+        about = Provenance(data.name)
+        case = make_case(known, views, given, y_true=truth, ids=views.ids, provenance=about)
+        write_page(output, report_html(case))
     say(Console(), f"report: {output}")
