@@ -23,9 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sphinx.application import Sphinx
-
 from generated import write_folder
+from sphinx.application import Sphinx
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Scripts that no section names belong to the last one.
@@ -53,7 +52,11 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 # Pages that another part of the navigation lists.
 ELSEWHERE = ("multiomics",)
-INTRODUCTION = """# Gallery
+INTRODUCTION = """---
+html_theme.sidebar_secondary.remove: true
+---
+
+# Gallery
 
 Scripts of a few seconds each, run when this site was built: what is shown below the code is what it
 printed and drew. All of them check their own results and are part of the tests.
@@ -111,7 +114,7 @@ def gallery_files() -> dict[str, str | bytes]:
             shown = run_cells(read_cells(path.read_text()), path)
             cards.append(card(script, shown))
             files.update(_contents(path, shown))
-        parts += [f"## {title}\n", ":::::{grid} 1 2 3 3\n:gutter: 3\n", *cards, ":::::\n"]
+        parts += [f"## {title}\n", ":::::{grid} 1 2 3 4\n:gutter: 3\n", *cards, ":::::\n"]
     listed = [one for scripts in sections().values() for one in scripts if one not in ELSEWHERE]
     parts.append("\n".join(["```{toctree}", ":hidden:", "", *listed, "```", ""]))
     return {"index.md": "\n".join(parts), **files}
@@ -209,7 +212,9 @@ def notebook(cells: list[Cell]) -> str:
             parts.append({**code, "execution_count": None, "outputs": []})
     for number, part in enumerate(parts):
         part["id"] = f"cell-{number}"
-    return json.dumps({"cells": parts, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    return json.dumps(
+        {"cells": parts, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1
+    )
 
 
 def card(script: str, shown: list[Shown]) -> str:

@@ -17,9 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sphinx.application import Sphinx
-
 from generated import write_folder
+from sphinx.application import Sphinx
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,8 @@ TOPICS: Mapping[str, Topic] = {
     ),
     "impute": Topic("Imputers", "Missing rows filled in.", ("viewmend.impute",)),
     "datasets": Topic(
-        "Data sets", "Embedded and generated data, and what hides views and labels of it.",
+        "Data sets",
+        "Embedded and generated data, and what hides views and labels of it.",
         ("viewmend.datasets",),
     ),
     "distributed": Topic(
@@ -112,8 +112,30 @@ ONLY: Mapping[str, tuple[str, ...]] = {
     "viewmend.preprocessing": ("PerView",),
 }
 
-# A class with more methods than this begins with a list of them.
+# Methods of estimators that other parts of the library call, and users do not.
+NOT_FOR_USERS = frozenset(
+    {
+        "build_geometry",
+        "callbacks",
+        "fit_prepared",
+        "keeps_labels",
+        "prepare",
+        "samples_to_fit",
+        "tell_stage",
+        "validate_parameters",
+    }
+)
+# A class with more methods than this begins with a list of them, by what they are for.
 MANY_METHODS = 8
+PURPOSES: Mapping[str, tuple[str, ...]] = {
+    "Fit and predict": ("fit", "fit_predict", "predict", "predict_proba", "score"),
+    "Trust": ("estimated_accuracy_", "decide", "explain", "predict_set"),
+    "Doubt": ("suspect_labels", "unknown_score"),
+    "Next steps": ("suggest_labels", "suggest_first_labels", "suggest_views"),
+    "Reports and files": ("report", "for_prediction"),
+}
+# The heading of a section of a docstring.
+SECTION = re.compile(r"^(\w+)\n-+$", flags=re.MULTILINE)
 # A name in single backquotes is one of the library's.
 NAME = re.compile(r"(?<![`:])`(?:viewmend\.)?(?P<name>[A-Za-z_][\w.]*)`(?!`)")
 # A fitted attribute outside of backquotes, which reStructuredText would take for a link.
@@ -132,14 +154,15 @@ def on_builder_inited(app: Sphinx) -> None:
     write_folder(Path(app.srcdir) / "reference", {"index.md": index_text(), **contents})
 
 
-def on_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:  # noqa: ARG001, E501, PLR0913
+def on_docstring(*event: Any) -> None:
+    lines = event[-1]
     lines[:] = linked("\n".join(lines)).splitlines()
 
 
-def on_member(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:  # noqa: ARG001, E501, PLR0913
-    """Leave out what comes from other libraries, such as scikit-learn's ``get_params``."""
-    home = _home(obj)
-    return True if home and not home.startswith("viewmend") else None
+def on_member(_: Sphinx, __: str, name: str, member: Any, *___: Any) -> bool | None:
+    """Leave out what other libraries define, such as ``get_params``, and what is not for users."""
+    home = _home(member)
+    return True if name in NOT_FOR_USERS or (home and not home.startswith("viewmend")) else None
 
 
 def index_text() -> str:
@@ -196,10 +219,15 @@ def place(name: str) -> str | None:
 
 def linked(docstring: str) -> str:
     """A docstring in which public names are links; code in it stays as it is."""
-    lines, code = [], False
+    lines, session, literal = [], False, None
     for line in docstring.split("\n"):
-        code = line.lstrip().startswith(">>>") or (code and bool(line.strip()))
-        lines.append(line if code else _linked_line(line))
+        indent = len(line) - len(line.lstrip())
+        session = line.lstrip().startswith(">>>") or (session and bool(line.strip()))
+        if literal is not None and line.strip() and indent <= literal:
+            literal = None
+        lines.append(line if session or literal is not None else _linked_line(line))
+        if line.endswith("::"):
+            literal = indent
     return "\n".join(lines)
 
 
@@ -214,6 +242,7 @@ def methods(cls: type) -> list[str]:
         if not name.startswith("_")
         and (inspect.isroutine(member) or isinstance(member, property))
         and not name.startswith("on_")
+        and name not in NOT_FOR_USERS
         and _home(member).startswith("viewmend")
     )
 
@@ -228,9 +257,7 @@ def _linked_line(line: str) -> str:
         # A parameter or attribute, of which numpydoc takes the name.
         return head + colon + FITTED.sub(lambda match: match[1][:-1] + "\\_", kind)
     parts = re.split(r"(`+[^`]+`+)", NAME.sub(_role, line))
-    return "".join(
-        part if part.startswith("`") else FITTED.sub(r"``\1``", part) for part in parts
-    )
+    return "".join(part if part.startswith("`") else FITTED.sub(r"``\1``", part) for part in parts)
 
 
 def _role(match: re.Match[str]) -> str:
@@ -250,8 +277,8 @@ def _module_text(page: str, module_name: str) -> Iterator[str]:
     if not first and module_name not in ONLY:
         yield f"## {module_name}\n"
     if module_name not in ONLY:
-        yield f"{_markdown(inspect.getdoc(module))}\n"
         yield _index({name: _summary(module, name) for name in names}, module_name)
+        yield _rst(SECTION.sub(r".. rubric:: \1\n", linked(inspect.getdoc(module))))
     here = [name for name in names if _shown_by(module_name, name) == page]
     for name in here:
         yield _entry(module, name)
@@ -289,14 +316,24 @@ def _entry(module: ModuleType, name: str) -> str:
 
 
 def _overview(cls: type, full: str) -> str:
+    """A table of the methods of a class, by purpose; nothing if there are few."""
     names = methods(cls)
     if len(names) <= MANY_METHODS:
         return ""
-    rows = [
-        f"| [`{name}`](#{full}.{name}) | {_first_sentence(getattr(cls, name))} |" for name in names
-    ]
-    heading = f"**Methods of `{cls.__name__}`**\n"
-    return "\n".join([heading, "| method | what it does |", "|---|---|", *rows, "", ""])
+    parts = [f"**What `{cls.__name__}` can do**\n", "| | method | what it does |", "|---|---|---|"]
+    for purpose, group in by_purpose(names).items():
+        for at, name in enumerate(group):
+            said = _first_sentence(getattr(cls, name))
+            parts.append(f"| {'' if at else purpose} | [`{name}`](#{full}.{name}) | {said} |")
+    return "\n".join([*parts, "", ""])
+
+
+def by_purpose(names: list[str]) -> dict[str, list[str]]:
+    """Names of methods in the order of `PURPOSES`, others last."""
+    named = {name for group in PURPOSES.values() for name in group}
+    groups = {title: [name for name in group if name in names] for title, group in PURPOSES.items()}
+    groups["More"] = [name for name in names if name not in named]
+    return {title: group for title, group in groups.items() if group}
 
 
 def _rst(*lines: str) -> str:
@@ -306,7 +343,7 @@ def _rst(*lines: str) -> str:
 def _summary(module: ModuleType, name: str) -> str:
     thing = getattr(module, name)
     described = inspect.isclass(thing) or inspect.isroutine(thing)
-    return _first_sentence(thing) if described else _comment_above(module, name)
+    return _first_sentence(thing) if described else _markdown(_comment_above(module, name))
 
 
 def _first_sentence(thing: Any) -> str:
@@ -316,13 +353,13 @@ def _first_sentence(thing: Any) -> str:
 
 
 def _markdown(text: str) -> str:
-    """A docstring as Markdown with links to public names."""
+    """A sentence of a docstring as Markdown with links to public names."""
 
     def link(match: re.Match[str]) -> str:
         target = place(match["name"])
         return f"`{match['name']}`" if target is None else f"[`{match['name']}`](#{target})"
 
-    return re.sub(r"::$", ":", NAME.sub(link, text), flags=re.MULTILINE)
+    return NAME.sub(link, text).removesuffix(":").removesuffix(":")
 
 
 def _comment_above(module: ModuleType, constant: str) -> str:
