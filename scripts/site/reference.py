@@ -247,6 +247,13 @@ def methods(cls: type) -> list[str]:
     )
 
 
+def summary(module: ModuleType, name: str) -> str:
+    """What a public name is, in a sentence; the comment above it, of a constant."""
+    thing = getattr(module, name)
+    described = inspect.isclass(thing) or inspect.isroutine(thing)
+    return _first_sentence(thing) if described else _markdown(_comment_above(module, name))
+
+
 def _home(member: Any) -> str:
     return getattr(inspect.unwrap(getattr(member, "fget", member)), "__module__", None) or ""
 
@@ -277,7 +284,7 @@ def _module_text(page: str, module_name: str) -> Iterator[str]:
     if not first and module_name not in ONLY:
         yield f"## {module_name}\n"
     if module_name not in ONLY:
-        yield _index({name: _summary(module, name) for name in names}, module_name)
+        yield _index({name: summary(module, name) for name in names}, module_name)
         yield _rst(SECTION.sub(r".. rubric:: \1\n", linked(inspect.getdoc(module))))
     here = [name for name in names if _shown_by(module_name, name) == page]
     for name in here:
@@ -338,12 +345,6 @@ def by_purpose(names: list[str]) -> dict[str, list[str]]:
 
 def _rst(*lines: str) -> str:
     return "\n".join(["```{eval-rst}", *lines, "```", ""])
-
-
-def _summary(module: ModuleType, name: str) -> str:
-    thing = getattr(module, name)
-    described = inspect.isclass(thing) or inspect.isroutine(thing)
-    return _first_sentence(thing) if described else _markdown(_comment_above(module, name))
 
 
 def _first_sentence(thing: Any) -> str:
