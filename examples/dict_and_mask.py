@@ -1,7 +1,7 @@
 # # Named views, and a mask in place of NaN
 #
-# Give views names in a dict, and say with a mask which rows count. A mask is needed where the rows of
-# missing samples hold something, such as zeros or old values.
+# Give views names in a dict, and say with a mask which rows count. A mask is needed where the
+# rows of missing samples hold something, such as zeros or old values.
 
 import numpy as np
 
