@@ -16,6 +16,7 @@ import json
 import os
 import re
 import tempfile
+import textwrap
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import chdir, redirect_stdout
@@ -62,7 +63,7 @@ Scripts of a few seconds each, run when this site was built: what is shown below
 printed and drew. All of them check their own results and are part of the tests.
 """
 # How much of what a script prints fits into a thumbnail.
-THUMBNAIL_LINES, THUMBNAIL_COLUMNS = 10, 44
+THUMBNAIL_LINES, THUMBNAIL_COLUMNS = 10, 39
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def gallery_files() -> dict[str, str | bytes]:
             shown = run_cells(read_cells(path.read_text()), path)
             cards.append(card(script, shown))
             files.update(_contents(path, shown))
-        parts += [f"## {title}\n", ":::::{grid} 1 2 3 4\n:gutter: 3\n", *cards, ":::::\n"]
+        parts += [f"## {title}\n", ":::::{grid} 1 2 3 3\n:gutter: 3\n", *cards, ":::::\n"]
     listed = [one for scripts in sections().values() for one in scripts if one not in ELSEWHERE]
     parts.append("\n".join(["```{toctree}", ":hidden:", "", *listed, "```", ""]))
     return {"index.md": "\n".join(parts), **files}
@@ -240,4 +241,12 @@ def caption(shown: list[Shown]) -> tuple[str, str]:
 def thumbnail_text(shown: list[Shown]) -> str:
     """The end of what a script prints."""
     lines = [line for part in shown for line in part.printed.splitlines() if line.strip()]
-    return "\n".join(line[:THUMBNAIL_COLUMNS] for line in lines[-THUMBNAIL_LINES:])
+    fitted = [short for line in lines[-THUMBNAIL_LINES:] for short in _fitted(line)]
+    return "\n".join(fitted[:THUMBNAIL_LINES])
+
+
+def _fitted(line: str) -> list[str]:
+    """A line in the width of a thumbnail: sentences are wrapped, rows of tables cut."""
+    if "  " in line or not line.isascii():
+        return [line[:THUMBNAIL_COLUMNS]]
+    return textwrap.wrap(line, THUMBNAIL_COLUMNS, subsequent_indent="  ")

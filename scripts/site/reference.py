@@ -161,8 +161,8 @@ def on_docstring(*event: Any) -> None:
 
 def on_member(_: Sphinx, __: str, name: str, member: Any, *___: Any) -> bool | None:
     """Leave out what other libraries define, such as ``get_params``, and what is not for users."""
-    home = _home(member)
-    return True if name in NOT_FOR_USERS or (home and not home.startswith("viewmend")) else None
+    foreign = inspect.isroutine(member) and not _home(member).startswith("viewmend")
+    return True if foreign or name in NOT_FOR_USERS else None
 
 
 def index_text() -> str:
@@ -327,11 +327,12 @@ def _overview(cls: type, full: str) -> str:
     names = methods(cls)
     if len(names) <= MANY_METHODS:
         return ""
-    parts = [f"**What `{cls.__name__}` can do**\n", "| | method | what it does |", "|---|---|---|"]
+    parts = [f"**What `{cls.__name__}` can do**\n", "| | |", "|---|---|"]
     for purpose, group in by_purpose(names).items():
-        for at, name in enumerate(group):
+        parts.append(f"| **{purpose}** | |")
+        for name in group:
             said = _first_sentence(getattr(cls, name))
-            parts.append(f"| {'' if at else purpose} | [`{name}`](#{full}.{name}) | {said} |")
+            parts.append(f"| [`{name}`](#{full}.{name}) | {said} |")
     return "\n".join([*parts, "", ""])
 
 
