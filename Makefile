@@ -67,7 +67,7 @@ lint: $(STAMP)
 # The gallery runs the examples, and one of them is about tensors. ARGS=-Dgallery_run=0 leaves the
 # pages of the gallery as an earlier build made them.
 docs: torch  ## the documentation in build/site, warnings being errors
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going \
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going \
 	    --doctree-dir build/doctrees $(ARGS) docs build/site
 
 bench: $(STAMP)  ## speed at small sizes: figures, tables and pictures in build/bench

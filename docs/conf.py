@@ -9,7 +9,8 @@ the disk.
 
 Pages are plain Markdown under ``docs``; what GitHub shows is what the site shows. Three modules in
 ``scripts/site`` add to that: code of the library inside pages, the gallery, and the reference. The
-last two write the folders ``docs/gallery`` and ``docs/reference``, which git ignores.
+last two write the folders ``docs/gallery`` and ``docs/reference``, which git ignores. A fourth one
+sees to it that pages load nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ extensions = [
     # Ours.
     "excerpts",
     "gallery",
+    "offline",
     "reference",
 ]
 exclude_patterns = ["results/paper/*.html"]
@@ -66,8 +68,6 @@ html_css_files = ["site.css"]
 html_search_scorer = str(ROOT / "docs" / "assets" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
-# The reader's browser keeps nothing of us, and nothing is fetched from elsewhere.
-html_baseurl = ""
 html_theme_options = {
     "logo": {"text": "viewmend"},
     "header_links_before_dropdown": 7,

@@ -263,6 +263,36 @@ def test_excerpts_are_cut_from_the_source_and_unknown_names_refused():
         excerpts.written_out("<!-- code: core/common/simplex.py::gone -->")
 
 
+def test_pages_that_load_something_from_elsewhere_are_refused(tmp_path):
+    errors = pytest.importorskip("sphinx.errors", reason="the site is made by Sphinx")
+    offline = load_extension("offline")
+    page = tmp_path / "guide" / "page.html"
+    page.parent.mkdir()
+    page.write_text('<a href="https://example.org">a link</a><img alt="" src="own.png">')
+    offline.check_pages(tmp_path)
+    page.write_text('<link rel="stylesheet" href="https://fonts.example.org/a.css">')
+    with pytest.raises(errors.ExtensionError, match=r"page\.html loads https://fonts\.example"):
+        offline.check_pages(tmp_path)
+
+
+def test_every_page_is_in_the_navigation_once():
+    pages = {page_name(path).removesuffix(".md") for path in PAGES[1:]}
+    listed = [entry for path in PAGES[1:] for entry in toctree_entries(path)]
+    assert pages - set(listed) == {"docs/index"}, "add a line to the toctree of its section"
+    assert len(listed) == len(set(listed))
+
+
+def toctree_entries(path):
+    """Pages that the lists of a page name, from the root of the source, without their suffix."""
+    for block in re.findall(
+        r"^```{toctree}\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL
+    ):
+        for line in block.splitlines():
+            if line and not line.startswith(":"):
+                target = re.sub(r"^.*<(.*)>$", r"\1", line)
+                yield str((path.parent / target).resolve().relative_to(ROOT))
+
+
 def test_pages_link_names_of_the_reference():
     pytest.importorskip("sphinx", reason="the site is made by Sphinx")
     excerpts = load_extension("excerpts")
