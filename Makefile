@@ -73,9 +73,11 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The gallery runs the examples, and one of them is about tensors.
+# The gallery runs the examples, and one of them is about tensors. ARGS=-Dgallery_run=0 leaves the
+# pages of the gallery as an earlier build made them.
 docs: torch  ## the documentation in build/site, warnings being errors
-	NO_MKDOCS_2_WARNING=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/mkdocs build --quiet --strict
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going \
+	    --doctree-dir build/doctrees $(ARGS) docs build/site
 
 bench: $(STAMP)  ## speed at small sizes: figures, tables and pictures in build/bench
 	$(BIN)/python -m benchmarks.perf --set quick --out build/bench

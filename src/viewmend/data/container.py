@@ -73,10 +73,12 @@ class MultiViewData:
 
     @property
     def n_samples(self) -> int:
+        """Number of samples."""
         return self.observed.shape[0]
 
     @property
     def n_views(self) -> int:
+        """Number of views."""
         return self.observed.shape[1]
 
     @property

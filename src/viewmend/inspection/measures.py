@@ -171,10 +171,12 @@ class Inspection:
 
     @property
     def n_samples(self) -> int:
+        """Number of samples."""
         return len(self.ids)
 
     @property
     def n_labelled(self) -> int:
+        """Number of samples that have a label."""
         return sum(self.class_counts.values())
 
     @property
