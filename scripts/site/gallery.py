@@ -41,6 +41,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "tuning",
         "long_fits",
         "agfti_convergence",
+        "agfti_imputation",
     ),
 }
 INTRODUCTION = """# Gallery
