@@ -26,7 +26,7 @@ from viewmend.baselines import (
 )
 from viewmend.core.agfti.admm import Callback
 from viewmend.data.container import MultiViewData
-from viewmend.datasets import Task, hide, load_uci_digits
+from viewmend.datasets import Task, hide, load_uci_digits, make_multiview_blobs
 from viewmend.exceptions import DataWarning
 from viewmend.impute import ColumnMeanImputer
 from viewmend.models.mend import MendClassifier
@@ -84,6 +84,13 @@ class DemoResult:
     model: MendClassifier
     scores: tuple[MethodScore, ...]
     dataset: str = "the data"
+
+
+def compile_kernels() -> None:
+    """Fit on a few generated samples, so that the first fit is not timed with the compilation."""
+    blobs = make_multiview_blobs(200, n_views=3, random_state=0)
+    task = hide(blobs, missing_rate=0.5, label_rate=0.2, random_state=0)
+    MendClassifier().fit(task.data, task.y)
 
 
 def run_demo(

@@ -14,7 +14,7 @@ from rich.table import Table
 from viewmend.callbacks import ProgressBar
 from viewmend.cli.console import check_picture, refusals, say, short_warnings
 from viewmend.datasets import realised_completeness
-from viewmend.demo import DemoResult, draw_demo, run_demo
+from viewmend.demo import DemoResult, compile_kernels, draw_demo, run_demo
 from viewmend.storage.atomic import replacing
 
 # Field of MethodScore, heading, decimals, and which value is best.
@@ -52,6 +52,7 @@ def demo(
     if figure:
         _check_drawable(output)
     with refusals(), short_warnings(console):
+        compile_kernels()
         result = run_demo(seed, missing_rate, label_rate, ProgressBar(console))
     _report(console, result)
     if figure:
