@@ -203,7 +203,7 @@ def _draw_accuracy_by_views(result: DemoResult, ax: Axes) -> None:
         heights = 100 * np.nan_to_num(score.by_views)
         bars = ax.bar(places, heights, 0.92 * width, color=colour, label=score.name)
         ax.bar_label(bars, [f"{h:.0f}" if h else "" for h in heights], padding=2, fontsize=9)
-    ax.set_xticks(groups, [_views(n) for n in groups])
+    ax.set_xticks(groups, [_views(int(n)) for n in groups])
     ax.tick_params(axis="x", length=0)
     ax.set_ylim(0, 107)
     ax.set_yticks(range(0, 101, 20))
@@ -314,11 +314,12 @@ def _draw_points(ax: Axes, points: np.ndarray, y: np.ndarray) -> None:
     classes = np.unique(y)
     colours = [PALETTE[code % len(PALETTE)] for code in range(len(classes))]
     for name, colour in zip(classes, colours, strict=True):
-        ax.scatter(*points[y == name].T, s=11, color=colour, alpha=0.7, linewidths=0)
+        across, up = points[y == name].T
+        ax.scatter(across, up, s=11, color=colour, alpha=0.7, linewidths=0)
     for name, colour in zip(classes, colours, strict=True):
-        x, height = np.median(points[y == name], axis=0)
+        across, up = np.median(points[y == name], axis=0)
         box = {"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": colour}
-        looks = {"ha": "center", "va": "center", "fontweight": "bold", "bbox": box}
-        ax.text(x, height, str(name), color=colour, **looks)
+        looks: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold", "bbox": box}
+        ax.text(across, up, str(name), color=colour, **looks)
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_color("#cccccc")
