@@ -13,6 +13,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # What a script imports beyond the library's own dependencies.
 NEEDS = {
     "agfti_convergence": ["matplotlib"],
+    "agfti_imputation": ["matplotlib"],
     "anndata_obsm": ["anndata"],
     "calibration": ["matplotlib"],
     "csv_folder": ["pandas"],

@@ -96,10 +96,9 @@ def test_an_interrupted_command_says_what_was_kept(tmp_path, monkeypatch):
     assert result.stdout == ""
 
 
-@pytest.mark.posix
 def test_a_command_that_gets_a_signal_in_a_round_of_its_fit(tmp_path, monkeypatch):
     def interrupt(_bar):
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
     Interrupts(n_samples=80).write_data(tmp_path)
     monkeypatch.setattr(ProgressBar, "on_rounds_begin", interrupt)
@@ -110,11 +109,10 @@ def test_a_command_that_gets_a_signal_in_a_round_of_its_fit(tmp_path, monkeypatc
     assert not (tmp_path / "never.vm").exists()
 
 
-@pytest.mark.posix
 def test_an_interrupt_that_meets_a_finalizer_is_not_lost():
     class Disposed:
         def __del__(self):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
             # Python runs the handler between two steps of the interpreter, thus here.
             caught.append(True)
 
