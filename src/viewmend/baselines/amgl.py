@@ -25,7 +25,7 @@ from viewmend.parameters import Rule
 
 @dataclass(eq=False, repr=False)
 class AMGLClassifier(CompleteViewClassifier):
-    """Auto-weighted multiple graph learning; needs complete views, and so an imputer.
+    """Auto-weighted multiple graph learning; needs complete views or an imputer.
 
     Minimises ``sum_v sqrt(tr(F^T L_v F))`` with ``F = Y`` on labelled rows, where ``L_v`` is the
     normalised Laplacian of the symmetric neighbour graph of view v. The root weighs view v by
@@ -36,7 +36,7 @@ class AMGLClassifier(CompleteViewClassifier):
     n_neighbors : int, default=7
         The authors take 5, the AGF-TI paper 7.
     tol : float, default=1e-8
-        Relative decrease of the objective that ends the rounds.
+        Relative decrease of the objective below which the rounds end.
     max_iter, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 
