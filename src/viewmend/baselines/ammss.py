@@ -52,7 +52,7 @@ class AMMSSClassifier(CompleteViewClassifier):
         Anchors per view, by k-means. "auto" takes the largest power of two that is at most 256
         and at most a quarter of the samples. A number beyond the samples is lowered.
     n_neighbors : int, default=7
-        Anchors joined to a sample.
+        Number of anchors that a sample is joined to.
     max_iter, tol, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 
