@@ -51,9 +51,9 @@ class AMSCClassifier(BaselineClassifier):
         that is at most 256 and at most a quarter of the observed rows of every view. A number
         beyond the rows of the poorest view is lowered.
     n_neighbors : int, default=7
-        Anchors joined to a sample.
+        Number of anchors that a sample is joined to.
     tol : float, default=1e-4
-        Relative decrease of the objective at which to stop.
+        Relative decrease of the objective below which the rounds end.
     max_iter, random_state, view_sizes
         As in `BaselineClassifier`.
 
