@@ -27,7 +27,7 @@ from viewmend.parameters import Real, Rule
 
 @dataclass(eq=False, repr=False)
 class AMUSEClassifier(CompleteViewClassifier):
-    """Graph learning with adaptive view weights; needs complete views, and so an imputer.
+    """Graph learning with adaptive view weights; needs complete views or an imputer.
 
     Minimises ``tr(F^T L_W F) + lam |S - sum_v alpha_v A_v|^2``, ``W = (S + S^T) / 2``, with
     ``F = Y`` on labelled rows, the rows of ``S`` and ``alpha`` on the simplex, and ``A_v`` the
