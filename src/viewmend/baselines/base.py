@@ -81,7 +81,7 @@ class BaselineClassifier(MultiViewClassifier):
     random_state : int, Generator or None
         For all that is drawn at random.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class BaselineClassifier(MultiViewClassifier):
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`.
 
-        After an error, or Ctrl-C, the estimator is not fitted, also if it was before.
+        After an error, or Ctrl-C, the estimator is not fitted, even if it was fitted before.
         """
         with fresh_fit(self):
             check_parameters(self, self._rules)
