@@ -36,7 +36,7 @@ VARIANTS: dict[str, Callable[[float, float], tuple[float, float]]] = {
 
 @dataclass(eq=False, repr=False)
 class ERLMVSCClassifier(CompleteViewClassifier):
-    """Embedding regulariser learning; needs complete views, and so an imputer.
+    """Embedding regulariser learning; needs complete views or an imputer.
 
     States the objective ``1/2 sum_v omega_v^alpha |M - S_v|^2 + beta/2 tr(Y^T M Y)
     + gamma |M|_{2,1} + delta/2 |Y - L|^2`` over ``M`` (n_samples, n_samples), scores ``Y`` and
