@@ -61,9 +61,9 @@ class FMSSLClassifier(CompleteViewClassifier):
         A power of two. "auto" takes the largest that is at most a quarter of the samples and at
         most 256, or 1024 from 10 000 samples on. A number beyond the samples is lowered.
     n_neighbors : int, default=7
-        Anchors joined to a sample in each view.
+        Number of anchors that a sample is joined to in each view.
     tol : float, default=1e-5
-        Change of the objective at which to stop.
+        Change of the objective below which the rounds end.
     max_iter, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 
