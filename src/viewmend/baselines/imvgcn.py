@@ -63,9 +63,9 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
     max_iter : int, default=300
         Epochs. There is no other stop: the last epoch counts.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        "auto" is the GPU where PyTorch finds one.
+        Where to compute. "auto" uses a GPU if PyTorch finds one.
     random_state : int or None, default=None
-        On the CPU, fits with the same seed and number of threads agree to the last bit.
+        Seed. On the CPU, fits with the same seed and number of threads give the same result.
     imputer, view_sizes
         As in `CompleteViewClassifier`.
 
