@@ -38,7 +38,7 @@ WEIGHTINGS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 @dataclass(eq=False, repr=False)
 class MLANClassifier(CompleteViewClassifier):
-    """Multi-view learning with adaptive neighbours; needs complete views, and so an imputer.
+    """Multi-view learning with adaptive neighbours; needs complete views or an imputer.
 
     Minimises ``sum_v sqrt(sum_ij |x_i^v - x_j^v|^2 s_ij) + alpha |S|^2 + 2 lam tr(F^T L_S F)``
     with ``F = Y`` on labelled rows and the rows of ``S`` on the simplex of each sample's nearest
