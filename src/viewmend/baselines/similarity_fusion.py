@@ -44,7 +44,7 @@ class SimilarityFusionClassifier(BaselineClassifier):
     n_diffusions : int, default=20
         ``t`` in the paper.
     spreading : float in [0, 1), default=0.9
-        The larger, the further labels travel.
+        How far labels spread over the graph; the larger, the further.
     class_prior : None, "labeled", "uniform", array (n_classes,) or dict, default=None
         Mass of the classes after spreading; None gives all the same.
     view_sizes
