@@ -29,13 +29,13 @@ class UnionGraphClassifier(MultiViewClassifier):
     ----------
     n_neighbors : int, default=7
     spreading : float in [0, 1), default=0.99
-        The larger, the further labels travel.
+        How far labels spread over the graph; the larger, the further.
     class_prior : None, "labeled", array (n_classes,) or dict, default=None
         Mass of the classes after spreading; None gives all the same (class-mass normalisation).
     normalize : {"l2", None}, default="l2"
-        Scaling of the rows of every view.
+        How the rows of every view are scaled.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
