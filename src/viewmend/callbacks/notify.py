@@ -1,4 +1,4 @@
-"""How loops and estimators tell their callbacks what happens."""
+"""How loops and estimators call their callbacks."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class WatchedMixin(CallbackSupportMixin):
         return self._callbacks
 
     def set_callbacks(self, *callbacks: Any) -> Self:
-        """Attach what watches the next fits, in place of what did; see `viewmend.callbacks`.
+        """Set the callbacks of the next fits, replacing earlier ones; see `viewmend.callbacks`.
 
         Parameters
         ----------
         *callbacks : callables, or callbacks of scikit-learn
-            ``clone`` does not copy the former, and keeps the latter, as it always does.
+            The callbacks. ``clone`` copies callbacks of scikit-learn only.
 
         Returns
         -------
