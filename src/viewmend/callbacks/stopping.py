@@ -17,9 +17,9 @@ from viewmend.callbacks.protocol import Fit, RoundRecord
 class TimeLimit:
     """Stop after the first round that ends ``seconds`` or more after the fit began.
 
-    Anchors, graphs and input checks count; a fit that continues an earlier one has the time anew.
-    Where there is no fit around the rounds, as in `viewmend.core.solve`, the first round that is
-    seen begins it.
+    Input checks, anchors and graphs count. A fit that resumes an earlier one has the whole time
+    again. In `viewmend.core.solve`, where there is no fit around the rounds, the time starts with
+    the first round.
 
     Parameters
     ----------
@@ -50,8 +50,9 @@ class EarlyStop:
     ----------
     patience : int, default=2
     min_change : float, default=1e-3
-        Of ``round.change``: the largest change of a soft label or weight in a round of AGF-TI, the
-        share of samples that changed their class in a stage of `MendClassifier`.
+        Least ``round.change`` that counts as a change: the largest change of a soft label or weight
+        in a round of AGF-TI, or the share of samples that changed their class in a stage of
+        `MendClassifier`.
     """
 
     def __init__(self, patience: int = 2, min_change: float = 1e-3) -> None:
@@ -72,15 +73,15 @@ class EarlyStop:
 
 
 class StopOnInterrupt:
-    """Make the first Ctrl-C (SIGINT) end the fit after the round under way, with a usable model.
+    """Let the first Ctrl-C (SIGINT) end the fit after the current round, with a usable model.
 
-    Its ``status_`` is "interrupted", and a warning tells how far it came. A second Ctrl-C raises
-    KeyboardInterrupt at once. So does the first while no round has ended, for there is nothing to
-    keep; and one that comes too late to shorten the fit raises KeyboardInterrupt when it has
-    ended. Without this callback, and in threads other than the main one, which get no signals,
-    KeyboardInterrupt is raised as usual and the estimator is left unfitted.
+    Its ``status_`` is "interrupted", and a warning says how many rounds were done. A second Ctrl-C
+    raises KeyboardInterrupt at once. So does the first one before any round has ended, because
+    there is nothing to keep. A Ctrl-C that comes after the last round raises KeyboardInterrupt at
+    the end of the fit. Without this callback, and in threads other than the main one, which get no
+    signals, KeyboardInterrupt is raised as usual and the estimator is left unfitted.
 
-    Ctrl-C then ends one fit, and not the loop around it.
+    In a loop over fits, Ctrl-C then ends the current fit and not the loop.
     """
 
     def __init__(self) -> None:
