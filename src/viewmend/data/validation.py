@@ -54,7 +54,7 @@ def check_views(
         there is none. What a MultiViewData holds beside its views stays with them; frames give
         their columns and, where it is more than numbers, their index.
     mask : array (n_samples, n_views) of bool, optional
-        False marks a missing sample, whose row is then ignored.
+        False where a sample does not have a view; its row is then ignored.
     view_sizes : sequence of int, optional
         Columns of every view inside one 2-D array; without it the array is a single view.
     dtype : floating dtype
