@@ -44,16 +44,16 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:  # noqa: ARG002
         """Learn from incomplete samples.
 
-        After an error, or Ctrl-C, the imputer is not fitted, also if it was before.
+        After an error, or Ctrl-C, the imputer is not fitted, even if it was fitted before.
 
         Parameters
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there; NaN in other rows are missing
-            cells, which are filled first, view by view (`viewmend.data.cells`).
+            The views. A row of NaN means that the sample does not have this view. NaN in other rows
+            are missing cells, which are filled first, view by view (`viewmend.data.cells`).
         y : ignored
         mask : array (n_samples, n_views) of bool, optional
-            False marks a missing sample, whose row is then ignored.
+            False where a sample does not have a view; its row is then ignored.
 
         Returns
         -------
@@ -82,12 +82,12 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
             return _completed(data, self._learn(_seen_part(data)))
 
     def transform(self, X: Any, mask: ArrayLike | None = None) -> MultiViewData:
-        """Complete new samples, seen through any subset of the views.
+        """Complete new samples, which may have any subset of the views.
 
         Parameters
         ----------
         X : views of the new samples, in any form that ``fit`` takes
-            A view that all of them miss is None, or left out of a dict.
+            Pass None for a view that none of them has, or leave it out of a dict.
         mask : array (n_new, n_views) of bool, optional
 
         Returns
