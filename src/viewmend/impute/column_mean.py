@@ -21,7 +21,7 @@ class ColumnMeanImputer(ViewImputer):
     Parameters
     ----------
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
