@@ -59,7 +59,7 @@ class DeepMatrixFactorization(ViewImputer):
         Arithmetic of the network. Single precision is almost twice as fast and fits as closely;
         observed rows keep the precision of the input either way.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
