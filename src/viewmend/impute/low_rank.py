@@ -48,7 +48,7 @@ class LowRankImputer(ViewImputer):
     tol : float, default=1e-4
         Stop where a round changes ``M`` by less than this share of its norm.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
