@@ -35,7 +35,7 @@ class NeighbourImputer(ViewImputer):
     n_neighbors : int, default=5
         Where fewer samples can be compared, all of them.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
