@@ -46,12 +46,11 @@ class Decision:
     confidence : array (n_samples,)
         Their calibrated probabilities.
     abstained : array (n_samples,) of bool
-     Samples for which
-        the model abstains.
+        Samples for which the model abstains.
     threshold : float
-     The least confidence.
-    unknown : array (n_samples,)
-        of bool Samples that fit no class; the model abstains for them. All false unless
+        The least confidence.
+    unknown : array (n_samples,) of bool
+        Samples that fit no class; the model abstains for them. All false unless
         ``unknown_rate`` was set.
     """
 
