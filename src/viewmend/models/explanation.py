@@ -58,8 +58,7 @@ class Explanation:
         "given label" if labels are in doubt: "graph" then leaves out the own label of the sample;
         and "zero rows" if some sample has a row of zeros.
     view_names : tuple of str
-     Names of the
-        views.
+        Names of the views.
     """
 
     samples: np.ndarray
