@@ -112,8 +112,7 @@ class LabelSearchCV(
     Attributes
     ----------
     best_estimator_ : MendClassifier or AGFTIClassifier
-     Fitted on all labels with the best
-    parameters.
+        Fitted on all labels with the best parameters.
     best_params_ : dict
         The best parameters.
     best_score_ : float
