@@ -45,7 +45,7 @@ class PerView(  # type: ignore[call-arg]
         order of the views. Views that a dict does not name pass through unchanged. Labels are not
         handed on, because most samples have none: transformers that need them are refused.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
@@ -117,10 +117,10 @@ class PerView(  # type: ignore[call-arg]
         Parameters
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there.
+            The views. A row of NaN means that the sample does not have this view.
         y : ignored
         mask : array (n_samples, n_views) of bool, optional
-            False where a sample is missing from a view, in place of NaN rows.
+            False where a sample does not have a view; replaces rows of NaN.
 
         Returns
         -------
@@ -160,12 +160,12 @@ class PerView(  # type: ignore[call-arg]
             return self._assembled(X, made, observed)
 
     def transform(self, X: Any, mask: ArrayLike | None = None) -> MultiViewData:
-        """Transform new samples, seen through any subset of the views.
+        """Transform new samples, which may have any subset of the views.
 
         Parameters
         ----------
         X : views of the new samples, in any form that ``fit`` takes
-            A view that all of them miss is None, or left out of a dict.
+            Pass None for a view that none of them has, or leave it out of a dict.
         mask : array (n_new, n_views) of bool, optional
 
         Returns
