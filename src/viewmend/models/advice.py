@@ -73,12 +73,12 @@ class AdviceMixin:
         ----------
         n : int, default=10
             Number of suggestions.
-        strategy : {"auto", "coverage", "margin", "entropy", "change"},
-            default="auto" "coverage" chooses samples whose label would inform many others that no
-            label reaches yet, by the graph. "margin" and "entropy" choose the samples with the
-            least certain class. "change" chooses the largest expected change of the predictions of
-            all samples, in closed form on the graph. "auto" is coverage up to three labels per
-            class, and then coverage times uncertainty.
+        strategy : {"auto", "coverage", "margin", "entropy", "change"}, default="auto"
+            "coverage" chooses samples whose label would inform many others that no label reaches
+            yet, by the graph. "margin" and "entropy" choose the samples with the least certain
+            class. "change" chooses the largest expected change of the predictions of all samples,
+            in closed form on the graph. "auto" is coverage up to three labels per class, and then
+            coverage times uncertainty.
         costs : array (n_samples,), optional
             Cost of a label for each sample of ``fit``, all positive. Gains are divided by costs.
         exclude : array (n_samples,) of bool, or of int, optional
@@ -127,8 +127,8 @@ class AdviceMixin:
         X, mask : views, in any form that ``fit`` takes, in memory
         n : int, default=10
             Number of suggestions.
-        y : array (n_samples,), optional Labels that you already have, as in ``fit``, of any number
-        of classes.
+        y : array (n_samples,), optional
+            Labels that you already have, as in ``fit``, of any number of classes.
         costs, exclude
             As in `suggest_labels`.
 
