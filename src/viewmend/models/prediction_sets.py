@@ -60,8 +60,9 @@ class PredictionSetsMixin:
             False where a new sample does not have a view; replaces rows of NaN.
         alpha : float in (0, 1), default=0.1
             Share of the sets that may lack the true class.
-        by_class : bool, optional Whether the guarantee holds for the samples of every class, or for
-        all samples together. None means every class if each has at least 50 held-out labels.
+        by_class : bool, optional
+            Whether the guarantee holds for the samples of every class, or for all samples together.
+            None means every class if each has at least 50 held-out labels.
         allow_empty : bool, default=True
             Whether sets may be empty. If the model is more accurate than ``1 - alpha``, some sets
             must be empty to have exactly this coverage. False gives every sample at least its most
