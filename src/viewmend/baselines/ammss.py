@@ -63,6 +63,7 @@ class AMMSSClassifier(CompleteViewClassifier):
     view_weights_ : array (n_views,)
         On the simplex.
     n_anchors_ : int
+        Number of anchors that were used.
     """
 
     r: float = 2.0
