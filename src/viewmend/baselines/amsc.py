@@ -64,6 +64,7 @@ class AMSCClassifier(BaselineClassifier):
     view_weights_ : array (n_views,)
         ``J_v^{p-1}``, scaled to sum one.
     n_anchors_ : int
+        Number of anchors that were used.
     """
 
     gamma: float = 3.1
