@@ -34,6 +34,7 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
     max_iter : int, default=100
         Rounds; each grows a tree per class.
     learning_rate : float, default=0.1
+        Weight of every new tree.
     min_samples_leaf : int, default=2
         Least labelled samples in a leaf.
     random_state, view_sizes
@@ -44,6 +45,7 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
     classes_, transduction_, label_distributions_
         As in `viewmend.AGFTIClassifier`.
     estimator_ : HistGradientBoostingClassifier
+        The fitted model of scikit-learn.
     """
 
     max_iter: int = 100
