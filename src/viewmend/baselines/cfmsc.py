@@ -62,6 +62,7 @@ class CFMSCClassifier(CompleteViewClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
         As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
+        Weights of the views.
     graph_ : sparse array (n_samples, n_samples)
         The learned ``S``.
     """
