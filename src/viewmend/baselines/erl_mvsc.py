@@ -51,6 +51,7 @@ class ERLMVSCClassifier(CompleteViewClassifier):
     alpha : float > 1, default=2
         The larger, the more even the view weights.
     beta, gamma, delta : float, default=1, 1, 10
+        Weights of the terms of the objective.
     variant : {"coded", "derived"}, default="coded"
         "derived" takes the stationary points of the stated objective, which is unbounded below:
         where ``beta`` is large for the data, it finds no minimum. The released code differs in a
