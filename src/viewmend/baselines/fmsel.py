@@ -62,10 +62,13 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
         As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
+        Weights of the views.
     graph_ : sparse array (n_samples, n_samples)
         The learned ``S``.
     coef_ : array (n_features, n_classes)
+        Coefficients ``B`` of the linear model.
     intercept_ : array (n_classes,)
+        Intercepts ``b`` of the linear model.
     """
 
     lam1: float = 0.1
