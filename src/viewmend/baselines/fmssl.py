@@ -76,6 +76,7 @@ class FMSSLClassifier(CompleteViewClassifier):
     fused_graph_ : sparse array (n_samples, n_anchors)
         ``P``.
     n_anchors_ : int
+        Number of anchors that were used.
     """
 
     alpha: float = 0.01
