@@ -63,6 +63,7 @@ class GEGCNClassifier(CompleteViewClassifier):
     embedding_rate, generator_rate : float, default=1e-3
         Learning rates.
     evaluator_rate, classifier_rate : float, default=1e-2
+        Learning rates.
     pretrain_iter : int, default=1000
         Epochs of the embedding alone.
     max_iter : int, default=700
@@ -84,6 +85,7 @@ class GEGCNClassifier(CompleteViewClassifier):
     pretraining_history_ : tuple of float
         ``R`` of every epoch of pre-training.
     embedding_ : array (n_samples, n_components)
+        The coordinates ``Z``.
     graph_ : sparse array (n_samples, n_samples)
         The generated graph.
     threshold_ : float
