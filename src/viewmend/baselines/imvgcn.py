@@ -60,6 +60,7 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
     dropout : float in [0, 1), default=0.3
         Share of the hidden units left out at each step of training, none at prediction.
     learning_rate : float, default=0.01
+        Learning rate of Adam.
     max_iter : int, default=300
         Epochs. There is no other stop: the last epoch counts.
     device : {"auto", "cpu", "cuda"}, default="auto"
