@@ -35,6 +35,7 @@ class MeanImputedLabelSpreading(BaselineClassifier):
     classes_, transduction_, label_distributions_, unreachable_
         As in `viewmend.AGFTIClassifier`.
     n_iter_ : int
+        Number of iterations of label spreading.
     """
 
     n_neighbors: int = 7
