@@ -65,6 +65,7 @@ class MLANClassifier(CompleteViewClassifier):
     graph_ : sparse array (n_samples, n_samples)
         ``S`` before it is made symmetric.
     lam_ : float
+        The value of ``lam`` that was used.
     view_weights_ : array (n_views,)
         Sum to one.
     """
