@@ -53,8 +53,11 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
         As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
+        Weights of the views.
     coefs_ : list of array (n_features_v, n_classes)
+        Coefficients of the linear model of every view.
     intercepts_ : list of array (n_classes,)
+        Intercepts of the linear model of every view.
     """
 
     label_weight: float = 1e4
