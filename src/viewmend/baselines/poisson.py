@@ -54,6 +54,7 @@ class PoissonClassifier(BaselineClassifier):
         As in `viewmend.AGFTIClassifier`. A component of the graph without a label is unreachable;
         one with labels of a single class gets that class.
     graph_ : sparse array (n_samples, n_samples)
+        The sum of the neighbour graphs of the views.
     """
 
     n_neighbors: int = 10
@@ -108,9 +109,11 @@ class PoissonMBOClassifier(BaselineClassifier):
     classes_, transduction_, label_distributions_, unreachable_
         As in `viewmend.AGFTIClassifier`.
     graph_ : sparse array (n_samples, n_samples)
+        The sum of the neighbour graphs of the views.
     history_ : tuple of float
         Energy of the classes that each round starts from; the first need not have the class sizes.
     n_iter_ : int
+        Number of rounds.
     """
 
     n_neighbors: int = 10
