@@ -137,6 +137,7 @@ def get_method(name: str) -> Method:
     Parameters
     ----------
     name : str
+        Name of the method, a key of `METHODS`.
     """
     if name not in METHODS:
         msg = f"there is no method {name!r}; choose one of {', '.join(METHODS)}"
