@@ -58,7 +58,9 @@ class SLIMClassifier(BaselineClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
         As in `BaselineClassifier`.
     coefs_ : list of array (n_features_v, n_classes)
+        Coefficients of the linear model of every view.
     intercepts_ : list of array (n_classes,)
+        Intercepts of the linear model of every view.
     """
 
     lam1: float = 1.0
