@@ -184,6 +184,7 @@ class MeanImputedLogistic(_JoinedViewsMixin, LateFusionClassifier):
     classes_, transduction_, label_distributions_
         As in `viewmend.AGFTIClassifier`.
     estimators_ : tuple of one Pipeline
+        The fitted model of scikit-learn.
     """
 
 
@@ -205,6 +206,7 @@ class MeanImputedSVM(_JoinedViewsMixin, _SupervisedClassifier):
     classes_, transduction_, label_distributions_
         As in `viewmend.AGFTIClassifier`.
     estimators_ : tuple of one Pipeline
+        The fitted model of scikit-learn.
     """
 
     C: float = 1.0
