@@ -28,6 +28,7 @@ class UnionGraphClassifier(MultiViewClassifier):
     Parameters
     ----------
     n_neighbors : int, default=7
+        Number of neighbours of a sample in each view.
     spreading : float in [0, 1), default=0.99
         How far labels spread over the graph; the larger, the further.
     class_prior : None, "labeled", array (n_classes,) or dict, default=None
@@ -42,6 +43,7 @@ class UnionGraphClassifier(MultiViewClassifier):
     classes_, transduction_, label_distributions_, unreachable_
         As in `viewmend.AGFTIClassifier`.
     graph_ : sparse array (n_samples, n_samples)
+        The sum of the neighbour graphs of the views.
     """
 
     n_neighbors: int = 7
