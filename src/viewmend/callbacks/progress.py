@@ -143,6 +143,7 @@ class HistoryCSV:
     Parameters
     ----------
     path : path
+        The file to write.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
