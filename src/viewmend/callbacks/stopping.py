@@ -24,6 +24,7 @@ class TimeLimit:
     Parameters
     ----------
     seconds : float
+        Time limit in seconds.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -49,6 +50,7 @@ class EarlyStop:
     Parameters
     ----------
     patience : int, default=2
+        Number of such rounds in a row.
     min_change : float, default=1e-3
         Least ``round.change`` that counts as a change: the largest change of a soft label or weight
         in a round of AGF-TI, or the share of samples that changed their class in a stage of
