@@ -50,6 +50,7 @@ class CellFill:
     deviations : array (n_features,)
         Standard deviations of the columns; one where that is zero.
     components : array (rank, n_features)
+        The components ``C``.
     threshold : float
         Weight of the ridge.
     """
