@@ -117,6 +117,7 @@ def read_views(path: str | Path, request: Request | None = None) -> MultiViewDat
         with one view per modality; .h5ad, with one view per entry of ``obsm``, or ``X`` if it has
         none.
     request : Request, optional
+        How to read the data: columns of identifiers and labels, views and columns to leave out.
 
     Returns
     -------
