@@ -30,6 +30,7 @@ def result_frame(
     Parameters
     ----------
     model : fitted classifier of this library
+        The model whose results are wanted.
     ids : sequence (n_samples,), optional
         Identifiers of the samples of ``fit``, as in ``data.ids``; row numbers if left out.
     new : MultiViewData, optional
