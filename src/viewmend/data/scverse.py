@@ -75,6 +75,7 @@ def from_anndata(
     Parameters
     ----------
     adata : AnnData
+        The container of the matrices.
     views : sequence of str, or dict of view name to str
         Entries of ``adata.obsm``; "X" is the matrix ``adata.X``.
     labels, unlabelled, like
@@ -121,7 +122,9 @@ def write_back(
     Parameters
     ----------
     container : AnnData or MuData
+        The container to write to.
     model : fitted classifier of this library
+        The model whose results are wanted.
     ids : sequence (n_samples,), optional
         Names of the observations of ``fit``; all of ``container.obs_names`` if left out.
     new : MultiViewData, optional
