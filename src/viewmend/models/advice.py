@@ -125,6 +125,7 @@ class AdviceMixin:
         Parameters
         ----------
         X, mask : views, in any form that ``fit`` takes, in memory
+            The views, and which sample has which.
         n : int, default=10
             Number of suggestions.
         y : array (n_samples,), optional
