@@ -40,6 +40,7 @@ class Comparable:
     Attributes
     ----------
     data : MultiViewData
+        The samples that can be compared.
     rows : array (n_comparable,) of int
         Which of the samples they are.
     zero : array (n_samples, n_views) of bool
