@@ -54,6 +54,7 @@ class InductiveMixin:
         Parameters
         ----------
         X : views of the new samples, in any form that ``fit`` takes
+            Pass None for a view that none of them has, or leave it out of a dict.
         mask : array (n_new, n_views) of bool, optional
             False where a sample does not have a view; replaces rows of NaN.
 
