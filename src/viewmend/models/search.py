@@ -58,6 +58,7 @@ class Comparison:
     iteration, fold : int
         Counted from 1.
     params : dict
+        The setting.
     score : float
         Share of the held-out labels of the fold that were predicted correctly.
     """
