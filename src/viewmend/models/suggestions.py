@@ -28,6 +28,7 @@ class LabelSuggestions:
     reasons : tuple of str
         One sentence for each.
     strategy : str
+        The strategy that chose the samples.
     """
 
     samples: np.ndarray
@@ -59,10 +60,13 @@ class ViewWorth:
     Attributes
     ----------
     view : str
+        Name of the view.
     n_pairs : int
+        Number of suggested pairs with this view.
     gain : float
         Expected number of further correct predictions among the measured samples.
     cost : float
+        Their total cost.
     n_labels : int or None
         Number of labels, of the samples with the least certain class, that gain as much; None if
         all of them together gain less.
@@ -95,6 +99,7 @@ class ViewSuggestions:
     gains : array (n,)
         Expected rise of the probability that the sample gets its true class.
     costs : array (n,)
+        Cost of each measurement.
     reasons : tuple of str
         One sentence for each.
     by_view : tuple of ViewWorth
