@@ -35,6 +35,7 @@ class SuspectLabels:
     counts : array (n_classes, n_classes)
         Estimated numbers of labels by given class (rows) and right class (columns).
     classes : array (n_classes,)
+        The classes, in the order of the rows and columns of ``counts``.
     """
 
     samples: np.ndarray
