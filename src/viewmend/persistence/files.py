@@ -34,6 +34,7 @@ def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] 
     model : AGFTIClassifier, MendClassifier, or LabelSearchCV
         Of a search, its best estimator is saved.
     file : path, or binary file open for writing
+        Where to write the model; usually a path that ends in ``.vm``.
 
     Raises
     ------
@@ -64,6 +65,7 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
     Parameters
     ----------
     file : path, or seekable binary file open for reading
+        The file that `save` wrote.
 
     Returns
     -------
