@@ -24,6 +24,7 @@ def plot_weight_bars(weights: ArrayLike, view_names: Sequence[str], ax: Axes | N
     weights : array-like (n_views,)
         ``view_weights_`` of a fitted model.
     view_names : sequence of str (n_views,)
+        Names of the views.
     ax : matplotlib Axes, optional
         A new figure by default.
 
