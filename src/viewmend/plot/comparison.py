@@ -30,6 +30,7 @@ def plot_comparison(
     names : sequence of str (n_methods,)
         The first on top.
     accuracies : array-like (n_methods,)
+        Accuracy of every method, between 0 and 1.
     intervals : array-like (n_methods, 2)
         Lower and upper ends.
     guessing : float, optional
