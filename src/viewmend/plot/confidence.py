@@ -33,6 +33,7 @@ class Reliability:
     confidence, accuracy : array (n_bins,)
         Means over the samples of each bin.
     counts : array (n_bins,) of int
+        Number of samples in each bin.
     """
 
     confidence: np.ndarray
@@ -124,10 +125,13 @@ def plot_confidence(
     Parameters
     ----------
     confidence : array-like (n_samples,) in [0, 1]
+        Probability of the predicted class.
     ax : matplotlib Axes, optional
         A new figure by default.
     right : array-like (n_samples,) of bool, optional
+        Whether the prediction is correct, if known.
     n_bins : int
+        Number of bins.
 
     Returns
     -------
@@ -162,7 +166,9 @@ def plot_class_confidence(
     Parameters
     ----------
     confidence : array-like (n_samples,) in [0, 1]
+        Probability of the predicted class.
     y_pred : array-like (n_samples,)
+        Predicted classes.
     classes : array-like (n_classes,)
         Order of the lines, the first on top.
     ax : matplotlib Axes, optional
