@@ -29,6 +29,7 @@ def confusion_shares(
     Parameters
     ----------
     y_true, y_pred : array-like (n_samples,)
+        True and predicted classes.
     classes : array-like (n_classes,)
         Order of rows and columns.
     abstained : array-like (n_samples,) of bool, optional
