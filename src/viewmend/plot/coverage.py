@@ -27,6 +27,7 @@ def view_patterns(observed: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     observed : array-like (n_samples, n_views) of bool
+        Which sample has which view, as in `MultiViewData`.
 
     Returns
     -------
@@ -103,7 +104,9 @@ def plot_overlap(observed: ArrayLike, view_names: Sequence[str], ax: Axes | None
     Parameters
     ----------
     observed : array-like (n_samples, n_views) of bool
+        Which sample has which view, as in `MultiViewData`.
     view_names : sequence of str (n_views,)
+        Names of the views.
     ax : matplotlib Axes, optional
         A new figure by default.
 
