@@ -48,6 +48,7 @@ def anchor_class_shares(rows: np.ndarray, labels: ArrayLike, missing: ArrayLike)
     labels : array-like (n_samples,)
         Classes known to the model, ``transduction_``; never the labels it is judged on.
     missing : array-like (n_samples,) of bool
+        Samples that do not have the view.
 
     Returns
     -------
@@ -152,6 +153,7 @@ def plot_imputation(
     Parameters
     ----------
     model : fitted AGFTIClassifier
+        The model to draw.
     observed : array-like (n_samples, n_views) of bool, optional
         Which samples of ``fit`` were seen through which views, as in `MultiViewData`; what the
         model remembers by default.
@@ -216,6 +218,7 @@ def plot_graph_embedding(
     Parameters
     ----------
     points : array (n_samples, 2)
+        Points of the samples, from `embed_rows` or `embed_graph`.
     y : array-like (n_samples,)
         Class that gives the colour; every class of the embedding must occur.
     missing : array-like (n_samples,) of bool, or None
@@ -223,6 +226,7 @@ def plot_graph_embedding(
     ax : matplotlib Axes, optional
         A new figure by default.
     title : str
+        Title of the axes.
 
     Returns
     -------
