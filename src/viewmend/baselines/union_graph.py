@@ -20,10 +20,11 @@ from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters, fr
 
 @dataclass(eq=False, repr=False)
 class UnionGraphClassifier(MultiViewClassifier):
-    """Sum the views' neighbour graphs, spread the labels: no imputation, no order, hard to beat.
+    """Label spreading over the sum of the views' neighbour graphs: a simple and strong baseline.
 
-    Each view joins the samples it has to their nearest neighbours; the sum of these graphs joins
-    samples that share no view through those that have both.
+    In each view, samples are joined to their nearest neighbours. In the sum of these graphs,
+    samples without a common view are connected through samples that have both views. Nothing is
+    imputed.
 
     Parameters
     ----------
@@ -32,7 +33,8 @@ class UnionGraphClassifier(MultiViewClassifier):
     spreading : float in [0, 1), default=0.99
         How far labels spread over the graph; the larger, the further.
     class_prior : None, "labeled", array (n_classes,) or dict, default=None
-        Mass of the classes after spreading; None gives all the same (class-mass normalisation).
+        Total score of every class after spreading; None gives all classes the same (class-mass
+        normalisation).
     normalize : {"l2", None}, default="l2"
         How the rows of every view are scaled.
     view_sizes : sequence of int, optional
