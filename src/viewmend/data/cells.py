@@ -1,7 +1,7 @@
-"""Missing cells of rows that are otherwise there: what fills them, learned from the samples of fit.
+"""Fill missing cells of rows that are otherwise there, as learned from the samples of fit.
 
-Every view is filled by itself, from its own observed rows. What is learned is the same in any
-order of the rows, and what fills a new row does not depend on the rows beside it.
+Every view is filled separately, from its own observed rows. The order of the rows does not matter,
+and a new row is filled independently of other new rows.
 """
 
 from __future__ import annotations
