@@ -108,8 +108,8 @@ def check_same_rows(
 ) -> None:
     """Refuse an index that holds the identifiers of the views' rows in another order.
 
-    Which of the two orders was meant is not for us to guess. An index that just numbers its rows
-    says nothing, unless it numbers those of the views; one of other samples is warned of.
+    It is not clear which of the two orders was meant. An index that just counts rows is ignored,
+    unless the index of the views does the same. An index of other samples gives a warning.
     """
     if index is None or rows is None or len(index) != len(rows):
         return
