@@ -1,4 +1,4 @@
-"""Tables of numbers out of tables of anything; what is left out is told of."""
+"""Convert tables to tables of numbers; warnings report what is left out."""
 
 from __future__ import annotations
 
