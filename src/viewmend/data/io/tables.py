@@ -1,4 +1,4 @@
-"""One table per file, its rows under their identifiers, however the file was written."""
+"""Read one table per file, with its identifiers as index, in whatever dialect it was written."""
 
 from __future__ import annotations
 
