@@ -1,4 +1,4 @@
-"""New samples in the layout of a fit: views and columns matched by name where they have any."""
+"""New samples in the layout of a fit: views and columns matched by name if they have names."""
 
 from __future__ import annotations
 
