@@ -1,4 +1,4 @@
-"""Methods beside each other."""
+"""Plot of several methods beside each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plot_comparison(
     guessing: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the accuracy of every method as a dot, and its interval at 95 % as a line.
+    """Draw the accuracy of every method as a dot, with its 95 % interval as a line.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def plot_comparison(
     intervals : array-like (n_methods, 2)
         Lower and upper ends.
     guessing : float, optional
-        Accuracy of the most frequent class, a dashed line.
+        Accuracy of always predicting the most frequent class, drawn as a dashed line.
     ax : matplotlib Axes, optional
         A new figure by default.
 
