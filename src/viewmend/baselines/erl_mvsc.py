@@ -235,6 +235,6 @@ def regularisers(
 
 
 def lift_rows(Y: np.ndarray) -> np.ndarray:
-    """Rows without a positive score, raised by their least: the largest still tells the class."""
+    """Rows without a positive score, less their smallest entry; the largest stays the largest."""
     hopeless = Y.max(axis=1, keepdims=True) <= 0
     return np.where(hopeless, Y - Y.min(axis=1, keepdims=True), Y)
