@@ -97,8 +97,8 @@ class Checkpoint:
     def __call__(self, round_: RoundRecord, state: Any) -> None:
         if self._rounds is None:
             msg = (
-                "Checkpoint keeps the rounds of a fit on data in memory, got others, of which it "
-                "does not know the problem; leave Checkpoint out"
+                "Checkpoint keeps the rounds of a fit on data in memory, got rounds outside such a "
+                "fit; leave Checkpoint out"
             )
             raise InvalidParameterError(msg)
         self._history.append(round_)
