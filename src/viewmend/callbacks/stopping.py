@@ -110,7 +110,7 @@ class StopOnInterrupt:
         if self._heeded:
             msg = (
                 f"{fit.name} was interrupted after {self._n_rounds} of at most {fit.max_rounds} "
-                f"rounds, and is as they left it; fit again for the others"
+                f"rounds; the model is usable, fit again for the other rounds"
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=2)
         elif self._pressed:
