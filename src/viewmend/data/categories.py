@@ -129,7 +129,7 @@ class NumericTable:
 
 
 def read_columns(table: pd.DataFrame, view: str) -> NumericTable:
-    """Find out what every column is; what is left out or encoded is told."""
+    """Find out the kind of every column; warn about columns that are left out or encoded."""
     others = {column: table[column] for column in _not_numeric(table)}
     faults = _faults(others, view)
     texts = [column for column in others if column not in faults and not _is_numeric(table[column])]
