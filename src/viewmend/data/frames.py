@@ -165,7 +165,7 @@ def _named(frames: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
 
 
 def _table(frame: Any, name: str, on: str | None) -> pd.DataFrame:
-    """A pandas frame whose index tells the samples apart."""
+    """A pandas frame with the identifiers of the samples as index."""
     import pandas as pd
 
     library = type(frame).__module__.partition(".")[0]
