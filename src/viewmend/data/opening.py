@@ -91,7 +91,7 @@ def _packages(thing: object) -> list[str]:
 
 
 def default_name(v: int) -> str:
-    """What a view is called that was given by place."""
+    """Default name of a view that was given by position."""
     return f"view {v}"
 
 
