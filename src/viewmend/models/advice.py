@@ -44,7 +44,7 @@ from viewmend.parameters import choose
 __all__ = ["AdviceMixin"]
 
 # What a label does to other samples, in words; the strategies that tell nothing of it aside.
-_TELLS = "stands for about {:.0f} samples that no label tells of yet"
+_TELLS = "similar to about {:.0f} samples that no label reaches yet"
 _CHANGES = "its label is expected to change {:.1f} answers"
 
 
@@ -261,7 +261,7 @@ class _Pairs:
 
 
 def _label_reasons(batch: Batch, told: str, doubts: Sequence[str]) -> tuple[str, ...]:
-    """What the label tells of others, as far as that is known, and the doubt about the sample."""
+    """Reasons in words: what the label does for other samples, and the doubt about the sample."""
     tells = [told.format(count) if np.isfinite(count) else "" for count in batch.told]
     pairs = zip(tells, doubts or [""] * len(tells), strict=True)
     return tuple("; ".join(part for part in pair if part) for pair in pairs)
