@@ -192,7 +192,7 @@ def _check_views(data: MultiViewData, content: np.ndarray) -> None:
             raise InvalidViewsError(msg)
     if len(content) > 1 and all(map(_is_constant, data.views, content.T)):
         msg = (
-            f"no view tells any two samples apart: every row of {some_of(data.names)} is the same; "
+            f"no view distinguishes any two samples: all rows of {some_of(data.names)} are equal; "
             f"expected values that differ between samples"
         )
         raise InvalidViewsError(msg)
