@@ -268,15 +268,15 @@ def warn_of_guessing(calibration: Calibration) -> None:
     if calibration.n_samples == 0:
         msg = (
             "every class has one label, so that none can be held out: the accuracy is not "
-            "estimated, and nothing shows whether the probabilities are too sure; label a second "
-            "sample of some class"
+            "estimated, and the probabilities may be too confident; label a second sample of some "
+            "class"
         )
     elif estimate is not None and estimate.is_guessing:
         low, high = estimate.interval
         msg = (
-            f"the model is no better than chance as far as {estimate.n_held_out} held-out labels "
-            f"tell: it found {estimate.n_right} of them ({estimate.accuracy:.0%}; the interval is "
-            f"{low:.0%} to {high:.0%}), a class at random {estimate.chance:.0%}, the most frequent "
+            f"the model is no better than chance on {estimate.n_held_out} held-out labels: it "
+            f"predicted {estimate.n_right} of them ({estimate.accuracy:.0%}; the interval is "
+            f"{low:.0%} to {high:.0%}), a random class {estimate.chance:.0%}, the most frequent "
             f"class {estimate.majority:.0%}; check labels and views with inspect_data, or label "
             f"more samples"
         )
