@@ -144,8 +144,8 @@ def tell_components(data: MultiViewData) -> None:
     for name, view in zip(data.names, data.views, strict=True):
         if issparse(view):
             msg = (
-                f"{view_title(name)} has {view.shape[1]} sparse columns; its {MOST} leading "
-                f"components stand for it"
+                f"{view_title(name)} has {view.shape[1]} sparse columns; it is replaced by its "
+                f"{MOST} leading components"
             )
             warnings.warn(msg, DataWarning, stacklevel=5)
 
