@@ -173,10 +173,7 @@ def _kind(history: Sequence[Any], known: tuple[type, ...]) -> type:
 
 def _check_names(view_names: Sequence[str], told: Sequence[tuple[int, tuple[float, ...]]]) -> None:
     if not told:
-        msg = (
-            "history has no round that tells of the views; fit MendClassifier with n_rounds of "
-            "at least 1"
-        )
+        msg = "history has no view weights; fit MendClassifier with n_rounds of at least 1"
         raise InvalidParameterError(msg)
     n_views = len(told[0][1])
     if len(view_names) != n_views:
