@@ -37,7 +37,7 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "--unreadable-as-missing",
     ),
     (
-        r"missing_cells, or PerView with an imputer, fills them\s+otherwise",
+        r"missing_cells, or PerView with an imputer, fills them\s+in\s+another\s+way",
         "--set missing_cells=median takes medians",
     ),
     (r"missing_cells chooses how", "--set missing_cells=median takes medians"),
