@@ -170,7 +170,8 @@ def fill_cells(data: MultiViewData, fills: Sequence[CellFill]) -> MultiViewData:
             with serial_blas():
                 views[v][changed] = fill(data.views[v][changed])
     if notes:
-        msg = f"{'; '.join(notes)}; missing_cells, or PerView with an imputer, fills them otherwise"
+        remedy = "missing_cells, or PerView with an imputer, fills them in another way"
+        msg = f"{'; '.join(notes)}; {remedy}"
         warnings.warn(msg, DataWarning, stacklevel=_STACKLEVEL)
     return replace(data, views=tuple(views))
 
@@ -178,7 +179,7 @@ def fill_cells(data: MultiViewData, fills: Sequence[CellFill]) -> MultiViewData:
 def _note(data: MultiViewData, v: int, gone: np.ndarray, fill: CellFill) -> str:
     """What was done to a view, whose changed rows miss the cells ``gone`` (n_rows, n_features)."""
     title, counted = view_title(data.names[v]), gone & fill.known
-    how = "from the others of their rows" if len(fill.components) else "with column medians"
+    how = "from the other cells of their rows" if len(fill.components) else "with column medians"
     n_rows = int(counted.any(axis=1).sum())
     told = f"{title}: {counted.sum()} missing cell(s) in {n_rows} row(s) were filled {how}"
     if fill.known.all():
