@@ -139,7 +139,7 @@ class UnknownMixin:
         typical = self.fitted_state_.typical
         if typical is None:
             msg = (
-                "unknown_score needs labelled samples that were held against each other, but "
+                "unknown_score needs labelled samples that were compared with each other, but "
                 "calibration is None; fit with calibration='cross_fit'"
             )
             raise InvalidParameterError(msg)
