@@ -187,7 +187,7 @@ class StageRecord:
 
 @dataclass(frozen=True, eq=False)
 class MendProgress:
-    """How far the recipe has come: the last stage, which is all it needs to go on, and the record.
+    """The progress of the recipe: the last stage, from which it can resume, and the record.
 
     There is at least one stage.
     """
