@@ -338,7 +338,7 @@ def test_uneven_labels_without_prior_are_told_and_a_prior_helps():
 
 
 def test_ending_without_convergence_is_told():
-    with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter=2 .* above tol=1.0e-04"):
+    with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter=2 .* tol being 1.0e-04"):
         model = quick(max_iter=2).fit(TASK.data, TASK.y)
     assert (model.status_, model.n_iter_, len(model.history_)) == ("max_iter", 2, 2)
     with warnings.catch_warnings():
