@@ -82,8 +82,8 @@ def names_of_fit(model: Any, path: Path, data: Path | None, request: Request) ->
     if kept:
         return Names(origin.ids, heading)
     msg = (
-        f"{path} has no identifiers of its samples, because it was saved by Python; samples are "
-        "numbered by row, from 0; pass the data of the fit as well to see their identifiers"
+        f"{path} does not tell the names of its samples, as it was saved by Python; they are "
+        "called by their rows, from 0; pass the data of the fit as well to name them"
     )
     warnings.warn(msg, DataWarning, stacklevel=2)
     return Names(np.arange(n_samples), heading)
