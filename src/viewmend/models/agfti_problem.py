@@ -114,7 +114,7 @@ def warn_unless_converged(result: Result, tol: float) -> None:
     if result.status == "max_iter":
         msg = (
             f"AGFTIClassifier stopped at max_iter={result.n_iter} with a change of "
-            f"{result.history[-1].change:.1e}, above tol={tol:.1e}; raise max_iter, tol or "
+            f"{result.history[-1].change:.1e}, tol being {tol:.1e}; raise max_iter, tol or "
             f"graph_smoothing"
         )
         warnings.warn(msg, ConvergenceWarning, stacklevel=5)
