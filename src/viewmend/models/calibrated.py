@@ -156,8 +156,7 @@ class CalibratedMixin:
         Parameters
         ----------
         samples : int, array of int, or array (n_samples,) of bool
-            Rows of ``fit``. Each takes about as long as spreading the labels of one class in
-            ``fit``.
+            Rows of ``fit``. Each costs about as much as the labels of one class in ``fit``.
 
         Returns
         -------
