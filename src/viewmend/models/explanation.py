@@ -27,14 +27,14 @@ ExplainedModel = FittedAGFTI | FittedMend
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Which labels and views led to the classes of some samples of ``fit``.
+    """Where the classes of some samples of ``fit`` come from.
 
     Attributes
     ----------
     samples : array (n_samples,) of int
         Rows of ``fit`` that are explained.
     labels, rivals : array (n_samples,)
-        Their classes, and for each the most probable other class.
+        Their classes, and the best of the other classes.
     confidence : array (n_samples,)
         Calibrated probability of the class.
     supporters, supporter_labels : array (n_labelled,)
