@@ -45,7 +45,7 @@ class AMGLClassifier(CompleteViewClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
         As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
-        Sum to one; only their ratios matter.
+        Weights of the views; they sum to one, and only their ratios matter.
     """
 
     n_neighbors: int = 7
