@@ -63,7 +63,7 @@ class AMMSSClassifier(CompleteViewClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
         As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
-        On the simplex.
+        Weights of the views, on the simplex.
     n_anchors_ : int
         Number of anchors that were used.
     """
