@@ -67,7 +67,7 @@ class MLANClassifier(CompleteViewClassifier):
     lam_ : float
         The value of ``lam`` that was used.
     view_weights_ : array (n_views,)
-        Sum to one.
+        Weights of the views; they sum to one.
     """
 
     lam: float | Literal["random"] = "random"
