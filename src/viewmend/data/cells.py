@@ -44,7 +44,7 @@ class CellFill:
     centres : array (n_features,)
         Medians of the columns or, with components, means.
     lowest, highest : array (n_features,)
-        Of the observed cells of every column.
+        Smallest and largest observed value of every column.
     known : array (n_features,) of bool
         Columns with an observed cell. All others are zero in all samples, also in new ones.
     deviations : array (n_features,)
