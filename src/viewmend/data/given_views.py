@@ -24,7 +24,7 @@ class GivenViews:
     arrays : dict of view name to array-like (n_samples, n_features_v)
         None stands for a view that is missing.
     columns : dict of view name to array (n_features_v,) of str
-        Of those views whose columns have names.
+        Names of the columns of the views that have any.
     rows : pandas Index or array (n_samples,), or None
         What tells the samples apart, in containers that have such a thing.
     observed : array (n_samples, n_views) of bool, or None
@@ -34,7 +34,7 @@ class GivenViews:
     one_table : bool
         Whether all views lie side by side in a single array.
     source : MultiViewData or None
-        That which was given, if it was one.
+        The given MultiViewData, if it was one.
     """
 
     arrays: dict[str, Any]
