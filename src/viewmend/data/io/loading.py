@@ -60,7 +60,7 @@ class ViewTables:
     id_column : str or None
         What the identifiers are called; None where rows are just counted.
     categories : dict of dict
-        By view and column, what columns of categories became.
+        How columns of categories were converted, by view and column.
     faults : tuple of viewmend.data.categories.Fault
         Columns that a fit refuses; their cells are empty here, or the columns left out.
     """
