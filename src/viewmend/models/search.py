@@ -128,7 +128,7 @@ class LabelSearchCV(
         ``std_test_score``, between its folds; ``rank_test_score``, by the number of folds and then
         by the mean; ``n_folds``; and ``full_test_score``, of the settings in the last comparison.
     classes_, transduction_, label_distributions_, n_features_in_, view_n_features_, view_names_
-        Of ``best_estimator_``, like ``feature_names_in_`` and ``view_feature_names_``.
+        Attributes of ``best_estimator_``; so are ``feature_names_in_`` and ``view_feature_names_``.
 
     Examples
     --------
