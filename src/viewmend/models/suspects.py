@@ -97,8 +97,8 @@ class SuspectsMixin:
         Returns
         -------
         SuspectLabels
-            Of the labelled samples in the graph: not of those without any view, nor, with more
-            labels than ``graph_samples``, of those that the graph left out.
+            It covers the labelled samples in the graph. Samples without any view are not in the
+            graph, and with more labels than ``graph_samples`` neither are some labelled samples.
         """
         check_is_fitted(self)
         state = self.fitted_state_
