@@ -60,7 +60,7 @@ def plot_class_counts(
     Parameters
     ----------
     counts : dict of array-like (n_classes,)
-        By what was counted; one colour each.
+        Counts by name of the series; each series has its own colour.
     classes : array-like (n_classes,)
         The first on top.
     ax : matplotlib Axes, optional
