@@ -77,7 +77,8 @@ def embed_rows(
     Parameters
     ----------
     rows_before, *rows_after : array (n_samples, n_anchors)
-        For example a view's graph with uniform missing rows, and with imputed ones.
+        Graphs over the same anchors, for example a view's graph with uniform missing rows, and with
+        imputed ones.
     labels : array-like (n_samples,)
         Classes known to the model, ``transduction_``; never test labels.
     missing : array-like (n_samples,) of bool
@@ -159,7 +160,7 @@ def plot_imputation(
     view : int or str, optional
         Index or name of the view; by default the one with the most missing rows.
     axes : sequence of two matplotlib Axes, optional
-        Those of a new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------
