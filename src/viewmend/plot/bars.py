@@ -26,7 +26,7 @@ def plot_weight_bars(weights: ArrayLike, view_names: Sequence[str], ax: Axes | N
     view_names : sequence of str (n_views,)
         Names of the views.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def plot_class_counts(
     classes : array-like (n_classes,)
         The first on top.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def plot_comparison(
     guessing : float, optional
         Accuracy of always predicting the most frequent class, drawn as a dashed line.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------

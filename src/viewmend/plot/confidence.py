@@ -92,7 +92,7 @@ def plot_reliability(
     confidence, right, n_bins
         As in `reliability`; pass only samples whose labels the model was not given.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def plot_confidence(
     confidence : array-like (n_samples,) in [0, 1]
         Probability of the predicted class.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     right : array-like (n_samples,) of bool, optional
         Whether the prediction is correct, if known.
     n_bins : int
@@ -173,7 +173,7 @@ def plot_class_confidence(
     classes : array-like (n_classes,)
         Order of the lines, the first on top.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -82,7 +82,7 @@ def plot_confusion(
     classes : array-like (n_classes,)
         Order of rows and columns.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     abstained : array-like (n_samples,) of bool, optional
         Samples for which the model abstains, such as ``unreachable_`` or those of low confidence;
         they are counted in a column of their own.

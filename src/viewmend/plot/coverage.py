@@ -56,7 +56,7 @@ def plot_coverage(
     view_names : sequence of str (n_views,)
         Names of the views, written below with the share of the samples that have the view.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     n_patterns : int
         Number of combinations to draw; rarer ones are summed up in a line below.
 
@@ -108,7 +108,7 @@ def plot_overlap(observed: ArrayLike, view_names: Sequence[str], ax: Axes | None
     view_names : sequence of str (n_views,)
         Names of the views.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------

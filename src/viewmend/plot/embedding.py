@@ -195,7 +195,7 @@ def plot_sample_graph(model: HasSampleGraph, ax: Axes | None = None) -> Axes:
     model : fitted MendClassifier
         Or any other with ``graph_`` (n_samples, n_samples) and ``transduction_``.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def plot_graph_embedding(
     missing : array-like (n_samples,) of bool, or None
         Samples that do not have the view; None for graphs of all samples.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     title : str
         Title of the axes.
 

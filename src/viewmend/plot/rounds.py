@@ -46,7 +46,7 @@ def plot_convergence(
     history : sequence of Round, of StageRecord or of float
         ``history_`` of a fitted model.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     tol : float, optional
         Draw the change below which AGF-TI stops, if it is above 0.
 
@@ -78,7 +78,7 @@ def plot_view_weights(
     view_names : sequence of str
         One name per view.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------

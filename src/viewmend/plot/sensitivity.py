@@ -45,7 +45,7 @@ def plot_sensitivity(
         ``param_NAME`` and the score between 0 and 1; ``std_test_score`` and ``n_folds`` are used if
         they exist.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     score : str
         Name of the column of the score.
 
