@@ -1,6 +1,6 @@
 """Save fitted models to a file and load them again, without pickle.
 
-A model file is a zip archive of plain members, none of them compressed:
+A model file is a zip archive of plain members; arrays are compressed if that saves space:
 
 ``model.json``
     The name of the format, its schema version, the versions of the libraries that wrote it, the
