@@ -49,14 +49,22 @@ def fit(
     labels: options.Labels = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", dir_okay=False, help="File of the model."),
+        typer.Option(
+            "--output",
+            "-o",
+            dir_okay=False,
+            help="Save the model to this file, which other commands read.",
+        ),
     ] = None,
     predictions: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="CSV file of the class of every sample."),
+        typer.Option(dir_okay=False, help="Write the class of every sample to this CSV file."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="HTML page about the model and the data.")
+        Path | None,
+        typer.Option(
+            dir_okay=False, help="Write a report on the model and the data to this HTML file."
+        ),
     ] = None,
     id_column: options.IdColumn = None,
     unlabelled: options.Unlabelled = None,
@@ -64,7 +72,7 @@ def fit(
     leave_out: options.LeaveOut = None,
     unreadable_as_missing: options.UnreadableAsMissing = False,
     method: Annotated[
-        str, typer.Option(help="Name of a method, as `viewmend methods` lists them.")
+        str, typer.Option(help="Name of a method from the list of `viewmend methods`.")
     ] = "Mend",
     settings: Annotated[
         list[str] | None,
@@ -75,35 +83,37 @@ def fit(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of methods that draw random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of methods that use random numbers.")] = 0,
     time_limit: Annotated[
         float | None,
-        typer.Option(min=0, metavar="SECONDS", help="Stop after the round that exceeds it."),
+        typer.Option(min=0, metavar="SECONDS", help="Stop after the round that exceeds this time."),
     ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            dir_okay=False, help="Keep every round in this file, and go on from it if it exists."
+            dir_okay=False, help="Save every round in this file, and resume from it if it exists."
         ),
     ] = None,
     dask: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Fit over the workers of this Dask scheduler; local starts processes here.",
+            help="Fit on the workers of this Dask scheduler; local starts processes here.",
             show_default=False,
         ),
     ] = None,
     memory_limit: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Of each process of --dask local, as in 2GiB."),
+        typer.Option(
+            metavar="SIZE", help="Memory limit of each process of --dask local, as in 2GiB."
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Fit a model on labelled and unlabelled samples together, and say the class of every sample.
+    """Fit a model on labelled and unlabelled samples together, and find the class of every sample.
 
-    Samples may miss some of the views, and most may miss a label. Categories become columns of 0
-    and 1, and single empty cells are filled from the other cells of their rows; notes say so.
+    Samples may lack some of the views, and most may have no label. Categories become columns of 0
+    and 1, and missing cells are filled from the other cells of their rows; notes report this.
 
     `viewmend fit data/ --labels stage -o model.vm --predictions classes.csv`
     """
@@ -237,7 +247,7 @@ def _summary(fitted: Fitted, method: str) -> dict[str, Any]:
 
 
 def _estimate(estimate: AccuracyEstimate | None) -> dict[str, Any] | None:
-    """What held-out labels tell of the accuracy."""
+    """The accuracy estimated from held-out labels."""
     if estimate is None:
         return None
     low, high = estimate.interval

@@ -21,15 +21,17 @@ from viewmend.report.html import write_page
 def report(
     model: options.ModelFile,
     data: options.Data,
-    output: Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="HTML file.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", dir_okay=False, help="HTML file to write.")
+    ],
     labels: options.Labels = None,
     id_column: options.IdColumn = None,
     unlabelled: options.Unlabelled = None,
 ) -> None:
-    """Write a page about a model: one file that needs nothing but a browser.
+    """Write a report on a model: one HTML file that opens in any browser.
 
-    DATA is what the model was fitted on. Labels that it was not given, as in a file of true
-    classes, add a section of scores.
+    DATA is the data that the model was fitted on. Pass labels that the model was not given, such as
+    a file of true classes, to add a section of scores.
 
     `viewmend report model.vm data/ -o report.html --labels truth.csv`
     """

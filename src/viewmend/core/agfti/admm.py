@@ -81,7 +81,7 @@ class Rounds(Protocol):
         """``W += eta (Z - G)``, then ``eta`` grows."""
 
     def sums(self) -> RoundSums:
-        """What the round is told by."""
+        """The sums for the report of the round."""
 
 
 def solve(
