@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from viewmend.bench.charts import scores as charts
 from viewmend.bench.charts import traces
@@ -86,7 +86,7 @@ def _printed(metrics: Sequence[str], records: Runs, look: Look) -> bool:
 
 
 def _beside(
-    comparable: Callable[[Runs, Look], Mapping[object, Runs]], records: Runs, look: Look
+    comparable: Callable[[Runs, Look], Mapping[Any, Runs]], records: Runs, look: Look
 ) -> bool:
     """Whether there is something that the paper prints the cost of."""
     return look.paper is not None and bool(comparable(records, look))
