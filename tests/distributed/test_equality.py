@@ -65,6 +65,17 @@ def test_blocks_give_the_model_of_a_fit_in_memory(imputation, rows):
         )
 
 
+def test_blocks_wait_for_the_imputation_as_a_fit_in_memory_does():
+    """Labels rest long before the tensor step leaves zero: both go on, and end in one round."""
+    setting = SETTINGS | {"graph_smoothing": 64.0, "max_iter": 30, "tol": 1e-2}
+    expected, model = (AGFTIClassifier(imputation="graph", **setting) for _ in range(2))
+    expected.fit(TASK.data, TASK.y)
+    model.fit(lazy(TASK.data.views, 120), TASK.y)
+    assert_same_model(model, expected)
+    calm = next(one.iteration for one in model.history_[1:] if one.change < model.tol)
+    assert (model.status_, model.n_iter_ > calm) == ("converged", True)
+
+
 @pytest.mark.parametrize(
     "changes",
     [

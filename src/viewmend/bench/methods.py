@@ -167,8 +167,18 @@ def contestant(name: str) -> Contestant:
 def implementation_of(method: str, measure: str) -> str:
     """The part of a run's key that tells the code of a method from older code of the same name.
 
-    Empty for methods that plugins bring: what they are is not known where they are not loaded. The
-    measure "tnn_step" runs no method.
+    Empty for methods that plugins bring: what they are is not known where they are not loaded.
+
+    Parameters
+    ----------
+    method : str
+        Name in `CONTESTANTS`, or of a plugin's.
+    measure : str
+        Of the run; "tnn_step" runs no method.
+
+    Returns
+    -------
+    str
     """
     known = method in BUILT_IN and measure != "tnn_step"
     return CONTESTANTS[method].implementation if known else ""
