@@ -172,6 +172,13 @@ def implementation_of(method: str, measure: str) -> str:
 
     Empty for methods that plugins bring: what they are is not known where they are not loaded. The
     measure "tnn_step" runs no method.
+
+    Parameters
+    ----------
+    method : str
+        Name of a row of `CONTESTANTS`.
+    measure : str
+        What the run measures, as an experiment names it.
     """
     known = method in BUILT_IN and measure != "tnn_step"
     return CONTESTANTS[method].implementation if known else ""
