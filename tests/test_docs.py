@@ -203,6 +203,26 @@ def test_public_docstrings_name_every_parameter(reference):
     assert silent == {}
 
 
+def test_every_parameter_and_attribute_has_a_description(reference):
+    scrape = pytest.importorskip("numpydoc.docscrape", reason="the reference is made by numpydoc")
+    silent = []
+    for _, name, thing in shown_things(reference):
+        if inspect.isclass(thing):
+            docs = {name: scrape.ClassDoc(thing, config={"show_class_members": False})}
+            members = {one: getattr(thing, one) for one in reference.methods(thing)}
+        else:
+            docs, members = {}, {name: thing}
+        functions = {one: item for one, item in members.items() if inspect.isroutine(item)}
+        docs |= {one: scrape.FunctionDoc(item) for one, item in functions.items()}
+        silent += [
+            f"{name}, {one}: {entry.name}"
+            for one, doc in docs.items()
+            for entry in doc["Parameters"] + (doc["Attributes"] if one == name else [])
+            if not "".join(entry.desc).strip()
+        ]
+    assert silent == []
+
+
 def parameters(thing):
     if inspect.isclass(thing) and issubclass(thing, Exception):
         return []

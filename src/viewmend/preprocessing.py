@@ -121,6 +121,7 @@ class PerView(  # type: ignore[call-arg]
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
             The views. A row of NaN means that the sample does not have this view.
         y : ignored
+            Nothing is done with it; pipelines pass it.
         mask : array (n_samples, n_views) of bool, optional
             False where a sample does not have a view; replaces rows of NaN.
 

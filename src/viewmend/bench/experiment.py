@@ -117,6 +117,7 @@ class LeftOut:
     method, data : str
         The row of the tables, and the data set.
     reason : str
+        Why the row is left out there, in words.
     """
 
     method: str
@@ -131,10 +132,13 @@ class Experiment:
     Attributes
     ----------
     name, title : str
+        What the files of the experiment are called, and its heading.
     measure : str
         Row of `viewmend.bench.measures.MEASURES`.
     protocols, data : tuple of str
+        Names of rows of `PROTOCOLS`, and of data sets.
     missing_rates, label_rates : tuple of float
+        Shares of missing views, and of labelled samples.
     rows : tuple of Row
         Methods, then variants, then the points of sweeps.
     repetitions, first_repetition : int
@@ -145,6 +149,7 @@ class Experiment:
     settings : dict of dict
         Fixed parameters by method.
     left_out : tuple of LeftOut
+        What is not run, and why.
     plugins : tuple of str
         Python files that add methods, data sets or measures.
     untrusted : tuple of str
@@ -245,6 +250,7 @@ def narrowed(
     Parameters
     ----------
     experiment : Experiment
+        What was read from a file.
     only : sequence of str
         Names of protocols, data sets and rows; of each kind that is named, only these stay.
     repetitions, first_repetition : int, optional

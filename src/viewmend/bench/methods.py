@@ -172,9 +172,9 @@ def implementation_of(method: str, measure: str) -> str:
     Parameters
     ----------
     method : str
-        Name in `CONTESTANTS`, or of a plugin's.
+        Name of a row of `CONTESTANTS`, or of a method that a plugin brings.
     measure : str
-        Of the run; "tnn_step" runs no method.
+        What the run measures, as an experiment names it; "tnn_step" runs no method.
 
     Returns
     -------

@@ -18,6 +18,7 @@ def load_plugins(paths: Iterable[str]) -> None:
     Parameters
     ----------
     paths : iterable of str
+        Python files.
     """
     for path in paths:
         name = Path(path).stem

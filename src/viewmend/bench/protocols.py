@@ -256,8 +256,11 @@ def pose(
     name : str
         Row of `PROTOCOLS`.
     missing_rate : float in [0, 1)
+        Share of the views that are taken away.
     label_rate : float in (0, 1]
+        Share of the samples that keep their label.
     seed : int
+        Seed of all that is drawn.
 
     Returns
     -------
@@ -280,9 +283,11 @@ def altered(source: MultiViewData, name: str, seed: int) -> MultiViewData:
     Parameters
     ----------
     source : MultiViewData
+        The data as it was read.
     name : str
         Row of `PROTOCOLS`.
     seed : int
+        Seed of all that is drawn.
 
     Returns
     -------
@@ -306,7 +311,9 @@ def observed_pairs(source: MultiViewData, missing: str, rate: float, seed: int) 
     missing : str
         Row of `viewmend.datasets.MISSING_PROTOCOLS`.
     rate : float
+        Share of the views that are taken away.
     seed : int
+        Seed of all that is drawn.
 
     Returns
     -------

@@ -171,6 +171,7 @@ def export_records(records: Iterable[Record], path: Path) -> None:
     Parameters
     ----------
     records : iterable of Record
+        What to write, one line each.
     path : path
         The ending gives the format, one of `EXPORT_FORMATS`. Columns are those of `flat_record`; a
         record without a column has nothing there.
@@ -208,6 +209,7 @@ def flat_record(record: Record) -> dict[str, Any]:
     Parameters
     ----------
     record : Record
+        One run.
 
     Returns
     -------

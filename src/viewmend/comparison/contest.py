@@ -64,6 +64,7 @@ def compare_methods(
     y : array-like (n_samples,), optional
         -1, None or NaN for unlabelled samples; the labels of a MultiViewData by default.
     mask : array (n_samples, n_views) of bool, optional
+        False where a sample does not have a view; replaces rows of NaN.
     methods : sequence of str, or dict of estimators, optional
         Names of `viewmend.baselines.registry.METHODS`, which knows the simpler ones; or estimators
         with ``transduction_`` by names of your own, simplest first. By default `DEFAULT_METHODS`.

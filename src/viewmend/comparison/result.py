@@ -33,6 +33,7 @@ class MethodComparison:
     simpler_first : tuple of str
         Their names in the order of simplicity.
     n_splits : int
+        Parts of the labels, and so fits of every method.
     never_held_out : tuple
         Classes with a single label, which would be unknown without it.
     """

@@ -21,6 +21,7 @@ class ComparedMethod:
     Attributes
     ----------
     name : str
+        Name of the method, as tables print it.
     is_right : array (n_held_out,) of bool
         Whether each held-out label was found; the same labels in the same order for every method.
         Empty where the method failed.

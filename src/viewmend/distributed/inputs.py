@@ -73,6 +73,7 @@ def is_lazy(X: object) -> bool:
     Parameters
     ----------
     X : views in any form
+        Nothing of it is computed.
 
     Returns
     -------

@@ -56,6 +56,7 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
             The views. A row of NaN means that the sample does not have this view. NaN in other rows
             are missing cells, which are filled first, view by view (`viewmend.data.cells`).
         y : ignored
+            Nothing is done with it; pipelines pass it.
         mask : array (n_samples, n_views) of bool, optional
             False where a sample does not have a view; its row is then ignored.
 

@@ -28,6 +28,7 @@ class ColumnMeanImputer(ViewImputer):
     means_ : tuple of array (n_features_v,)
         Mean of the observed rows of every view.
     view_names_, view_n_features_, n_features_in_
+        Names and numbers of columns of the views of ``fit``, and all columns together.
     """
 
     view_sizes: Sequence[int] | None = None

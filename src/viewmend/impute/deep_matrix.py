@@ -77,6 +77,7 @@ class DeepMatrixFactorization(ViewImputer):
     status_ : {"converged", "max_iter"}
         Why the rounds ended.
     view_names_, view_n_features_, n_features_in_
+        Names and numbers of columns of the views of ``fit``, and all columns together.
     """
 
     n_components: int = 10

@@ -68,6 +68,7 @@ class LowRankImputer(ViewImputer):
     status_ : {"converged", "max_iter"}
         Why the rounds ended.
     view_names_, view_n_features_, n_features_in_
+        Names and numbers of columns of the views of ``fit``, and all columns together.
     """
 
     rank: int | None = None

@@ -42,6 +42,7 @@ class NeighbourImputer(ViewImputer):
     donors_ : MultiViewData
         The samples of fit.
     view_names_, view_n_features_, n_features_in_
+        Names and numbers of columns of the views of ``fit``, and all columns together.
     """
 
     n_neighbors: int = 5

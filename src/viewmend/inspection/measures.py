@@ -51,6 +51,7 @@ class ViewSummary:
     Attributes
     ----------
     name : str
+        Name of the view.
     n_columns, n_observed : int
         Columns, and samples that the view has a row of.
     coverage : float
@@ -124,7 +125,9 @@ class Pattern:
     Attributes
     ----------
     views : tuple of str
+        Names of the views.
     n_samples : int
+        How many samples have these views and no others.
     """
 
     views: tuple[str, ...]
@@ -140,6 +143,7 @@ class Inspection:
     ids : array (n_samples,)
         What the samples are called; row numbers where nothing else was given.
     views : tuple of ViewSummary
+        What was measured of every view.
     samples_by_views : tuple of int (n_views + 1,)
         Entry ``k`` counts the samples seen through ``k`` views.
     patterns : tuple of Pattern

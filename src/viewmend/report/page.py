@@ -51,6 +51,7 @@ def write_report(
     Parameters
     ----------
     model : fitted classifier of this library, or LabelSearchCV
+        What the page is about.
     path : str or Path
         The file, usually ``*.html``; its folder is made where there is none.
     X, y, mask : optional

@@ -106,6 +106,7 @@ class Calibration:
         accuracy : float in (0, 1)
             Accuracy that you need, of the samples with at least the returned confidence.
         certainty : float in (0, 1), default=0.9
+            Probability that the accuracy above the threshold is as asked for.
 
         Returns
         -------
