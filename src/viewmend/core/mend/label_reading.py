@@ -24,7 +24,7 @@ from viewmend.core.mend.blocks import MendBlock
 # sample left out; the less it does, the more they count.
 LITTLE_EXPLAINED = 0.15
 # A difference of one between scores as a difference of log shares, where nothing is explained.
-SHARPNESS = 16.0
+SHARPNESS = 20.0
 # A class is rare whose share of the labels is below this share of an equal one.
 RARE = 0.5
 # With more labels than this the rounds are not alone with a few of them.
