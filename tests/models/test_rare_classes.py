@@ -15,8 +15,8 @@ from viewmend.distributed import BlockCheckpoint
 SETTINGS = {"n_rounds": 3, "n_landmarks": 100, "calibration": None}
 
 
-def linear_task(seed, n_samples=500, share=0.1):
-    """Two views of Gaussian columns; positives are the samples of largest sums, 50 have a label."""
+def linear_task(seed, n_samples=600, share=0.1):
+    """Two views of Gaussian columns; positives are the samples of largest sums, 60 have a label."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_samples, 16))
     score = X @ rng.normal(size=16)
@@ -63,7 +63,7 @@ def test_rare_groups_of_samples_are_left_to_the_rounds():
     kept = (blobs.y != 2) | (np.arange(400) % 6 == 0)
     y = (blobs.y[kept] == 2).astype(int)
     views = [view[kept] for view in blobs.views]
-    task = hide(views, y, missing_rate=0.3, label_rate=0.1, random_state=0)
+    task = hide(views, y, missing_rate=0.3, label_rate=0.3, random_state=0)
     assert label_reading.has_rare_class(np.bincount(task.y[task.labelled]))
     assert not is_read(fitted(task))
 

@@ -15,14 +15,14 @@ from viewmend.core.mend.label_reading import (
 )
 from viewmend.datasets import hide, make_multiview_blobs
 
-N_SAMPLES, N_LABELS, LITTLE = 60, 18, (0.01, 0.05)
+N_SAMPLES, N_LABELS, LITTLE = 60, 40, (0.01, 0.05)
 BLOBS = make_multiview_blobs(N_SAMPLES, n_views=2, n_features=(5, 4), random_state=3)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.4, label_rate=0.1, random_state=3)
 OBSERVED = TASK.data.observed
 SAMPLES = in_memory(geometry_of(TASK.data.views, OBSERVED, n_landmarks=30), 2)
-# Three labels of the second class among eighteen.
-CLASSES = (np.arange(N_LABELS) % 6 == 0).astype(int)
-LABELLED = np.arange(N_LABELS) * 3
+# Two labels of the second class among forty.
+CLASSES = (np.arange(N_LABELS) % 20 == 0).astype(int)
+LABELLED = np.arange(N_LABELS)
 Y = np.zeros((N_SAMPLES, 2), dtype=np.float32)
 Y[LABELLED, CLASSES] = 1
 
@@ -102,7 +102,8 @@ def test_labels_are_read_where_the_first_round_explains_little(explained, asked)
         ((76, 4), True),
         ((40, 40), False),
         ((55, 25), False),
-        ((30, 30, 4), True),
+        ((60, 60, 10), True),
+        ((3, 3, 1), False),
         ((0.95 * MOST_LABELS + 1, 0.05 * MOST_LABELS), False),
     ],
 )

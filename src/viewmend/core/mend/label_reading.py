@@ -25,8 +25,8 @@ from viewmend.core.mend.blocks import MendBlock
 LITTLE_EXPLAINED = 0.15
 # A difference of one between scores as a difference of log shares, where nothing is explained.
 SHARPNESS = 20.0
-# A class is rare whose share of the labels is below this share of an equal one.
-RARE = 0.5
+# A class is rare whose labels are fewer than an equal share by so many standard deviations of it.
+RARE = 4.0
 # With more labels than this the rounds are not alone with a few of them.
 MOST_LABELS = 1000
 # Of the regression, per label and in units of the kernel, which is at most one.
@@ -105,9 +105,9 @@ def reading_of_labels(
 
 
 def has_rare_class(counts: np.ndarray) -> bool:
-    """Whether labels (n_classes,) are not too many, and few for some class."""
-    rare = len(counts) * counts.min() < RARE * counts.sum()
-    return bool(rare and counts.sum() <= MOST_LABELS)
+    """Whether labels (n_classes,) are not too many, and of some class fewer than chance explains."""
+    equal = counts.mean()
+    return bool(counts.min() < equal - RARE * np.sqrt(equal) and counts.sum() <= MOST_LABELS)
 
 
 def regress_labels(rows: Rows, blocks: Column, Y: Column) -> LabelRegression:
