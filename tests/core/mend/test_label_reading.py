@@ -74,13 +74,6 @@ def test_views_that_are_missing_add_nothing():
     assert not read().Z[~OBSERVED].any()
 
 
-def test_samples_without_a_label_play_no_part():
-    """The regression sees labelled samples alone, so that fewer labels are another one."""
-    fewer = Y.copy()
-    fewer[LABELLED[1]] = 0
-    assert np.abs(scores(read(fewer)) - scores(read())).max() > 1e-3
-
-
 def test_labels_count_the_less_the_more_the_first_round_explains():
     strong, weak = read(explained=(0.0, 0.0)), read(explained=(0.5 * LITTLE_EXPLAINED, 0.0))
     np.testing.assert_allclose(weak.Z, strong.Z / 2, rtol=1e-5)

@@ -105,7 +105,7 @@ def reading_of_labels(
 
 
 def has_rare_class(counts: np.ndarray) -> bool:
-    """Whether labels (n_classes,) are not too many, and of some class fewer than chance explains."""
+    """Whether labels (n_classes,) are not too many, and too few of some class to be chance."""
     equal = counts.mean()
     return bool(counts.min() < equal - RARE * np.sqrt(equal) and counts.sum() <= MOST_LABELS)
 
