@@ -70,7 +70,7 @@ TRIED = """\
   the graphs: better on some two-class tasks, worse on others, nothing on average (revision 316dba9,
   taken back in fff3200).
 - For rare classes, held-out labels that choose between the rounds and a regression on the labels:
-  with four labels of a class their answer is chance.
+  with four labels of a class their answer is little better than chance.
 - For rare classes, fewer rounds, or a mean of rounds and labels at the end: worse than
   [labels that count in every round](../mend.md#rare-classes-without-a-group).
 - Label-guided edges, adversarial graph weights, homophily to the fourth, the fused graph of AGF-TI
