@@ -1,6 +1,7 @@
 """Rare classes: how well methods rank samples of a class of 5 or 10 %, given 80 random labels.
 
     python benchmarks/imbalance.py --data DIR --out docs/results [--seeds 0 1 2] [--jobs 2]
+    python benchmarks/imbalance.py --data DIR --out docs/results --only "linear score"
     python benchmarks/imbalance.py --out docs/results --table
 
 Two-class problems, 40 % of the views missing. On real data one class, another one for every seed,
@@ -9,7 +10,8 @@ generated data have a signal that is linear in the columns of all views. The lab
 all samples alike, again if none is positive. Measures are those of the unlabelled samples.
 
 The first form adds what is missing to ``imbalance.csv``: a run that was interrupted goes on, and
-runs of other revisions are done again. It ends with the page ``imbalance.md``, which the second
+runs of other revisions are done again. With ``--only`` that holds for these data; runs of others
+stay, with the revision they were made by. Both end with the page ``imbalance.md``, which the last
 form writes alone.
 """
 
@@ -141,13 +143,15 @@ def run_all(args: argparse.Namespace) -> None:
     path, revision = args.out / "imbalance.csv", environment()["revision"]
     check_publishable([environment()], args.out)
     args.out.mkdir(parents=True, exist_ok=True)
-    kept = [row for row in read(path) if row["revision"] == revision]
+    kept = [
+        row for row in read(path) if row["revision"] == revision or row["data"] not in args.only
+    ]
     write(path, kept)
     done = {(row["data"], row["share"], row["seed"]) for row in kept}
     cells = [
         (name, share, seed, args.data)
         for seed in args.seeds
-        for name in (*REAL, *GENERATED)
+        for name in args.only
         for share in SHARES
         if (name, shown(share), shown(seed)) not in done
     ]
@@ -223,11 +227,13 @@ def _line(name: str, share: float, method: str, rows: list[dict]) -> str:
 
 
 def main() -> None:
+    every = (*REAL, *GENERATED)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get(DATA_VARIABLE))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(10)))
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", nargs="+", choices=every, default=every, metavar="DATA")
     parser.add_argument("--table", action="store_true", help="write the page of --out alone")
     args = parser.parse_args()
     if not args.table:

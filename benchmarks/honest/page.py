@@ -63,6 +63,21 @@ less on your own.
 {origin} Every run is in [honest.csv](honest.csv).
 """
 
+TRIED = """\
+## What was tried and did not help
+
+- Rounds that begin with regressions on the labels alone, where these find more held-out labels than
+  the graphs: better on some two-class tasks, worse on others, nothing on average (revision 316dba9,
+  taken back in fff3200).
+- For rare classes, held-out labels that choose between the rounds and a regression on the labels:
+  with four labels of a class their answer is little better than chance.
+- For rare classes, fewer rounds, or a mean of rounds and labels at the end: worse than
+  [labels that count in every round](../mend.md#rare-classes-without-a-group).
+- Label-guided edges, adversarial graph weights, homophily to the fourth, the fused graph of AGF-TI
+  as one more graph, twelve rounds: no difference that is more than chance
+  ([older records](honest_older.md#open-questions-settled-by-experiment)).
+"""
+
 LIMIT_TITLE = "How near is the limit?"
 
 
@@ -145,7 +160,7 @@ def page(filled: dict[Section, Filled]) -> str:
         raise InvalidParameterError(msg)
     records = [record for part in filled.values() for record in part.records]
     head = HEAD.format(summary=_summary(filled), numbers=_numbers(records), origin=_origin(records))
-    return "\n".join([head, *(_section_text(part, filled) for part in filled.values())])
+    return "\n".join([head, *(_section_text(part, filled) for part in filled.values()), TRIED])
 
 
 def table_of_runs(filled: Iterable[Filled]) -> str:

@@ -127,7 +127,9 @@ class Contestant:
         setting : dict
             Stands over all other settings.
         seed : int
+            Seed of the estimator, where it draws anything.
         imputer : transformer or None
+            What fills the missing rows, for methods that need complete views.
 
         Returns
         -------
@@ -154,6 +156,7 @@ def contestant(name: str) -> Contestant:
     Parameters
     ----------
     name : str
+        Name of a row of `CONTESTANTS`.
 
     Returns
     -------

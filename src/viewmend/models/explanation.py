@@ -10,7 +10,7 @@ from viewmend.core.agfti.explanation import fusion_shares, propagation_influence
 from viewmend.core.agfti.fusion import aligned_graphs
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.mend.explanation import evidence_parts, spreading_influence
-from viewmend.core.mend.induction import MendInduction, view_scores
+from viewmend.core.mend.induction import MendInduction, label_parts, view_scores
 from viewmend.core.mend.labelling import doubted_rows, label_likelihood
 from viewmend.data.input_arrays import some_of
 from viewmend.data.labels import Labels
@@ -208,7 +208,8 @@ def _evidence_parts(fit: MendInduction, places: np.ndarray) -> np.ndarray:
     regressions = [view.regression for view in fit.views if view.regression is not None]
     weights = np.array([regression.weight for regression in regressions])
     Z = view_scores(fit, places)
-    return evidence_parts(Z, fit.observed[places], weights, fit.evidence.gaussian)
+    parts = evidence_parts(Z, fit.observed[places], weights, fit.evidence.gaussian)
+    return parts + label_parts(fit, places)
 
 
 @dataclass(frozen=True, eq=False)

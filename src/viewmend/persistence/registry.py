@@ -16,7 +16,13 @@ from viewmend.core.common.calibration import Calibration
 from viewmend.core.mend.components import SparseComponents
 from viewmend.core.mend.geometry import NeighbourRule
 from viewmend.core.mend.homophily import homophily_weights
-from viewmend.core.mend.induction import FittedEvidence, FittedView, MendInduction, ViewRegression
+from viewmend.core.mend.induction import (
+    FittedEvidence,
+    FittedView,
+    MendInduction,
+    ViewReading,
+    ViewRegression,
+)
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.stage import MendSettings, StageRecord
 from viewmend.core.mend.view_gaussian import ViewGaussian
@@ -50,6 +56,7 @@ VOCABULARY = Vocabulary(
         StageRecord,
         TypicalSamples,
         ViewGaussian,
+        ViewReading,
         ViewRegression,
     ),
     functions=(homophily_weights,),

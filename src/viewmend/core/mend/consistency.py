@@ -121,6 +121,8 @@ def check_induction(
         expect(known, "regression", "one where there is evidence", view.regression)
         if view.regression is not None:
             _check_regression(view.regression, list(widths), len(view.rows), n_classes)
+            read = fit.evidence is not None and fit.evidence.label_intercept is not None
+            _check_reading(view.regression, len(view.rows), n_classes, read)
     expect_floats("F", fit.F, n_samples, n_classes, low=0)
     expect_floats("mass", fit.mass, n_classes, low=0)
     expect_shape("classes", fit.classes, n_samples, kinds="i")
@@ -137,6 +139,8 @@ def check_induction(
         expect_floats("P of the evidence", P, n_samples, n_classes, low=0, high=MOST_SHARE)
         expect_float("consensus_scale", fit.evidence.consensus_scale, 0)
         _check_gaussian(fit.evidence.gaussian, n_views, n_classes)
+        if fit.evidence.label_intercept is not None:
+            expect_floats("label_intercept", fit.evidence.label_intercept, n_classes)
 
 
 def check_graph(what: str, graph: csr_array, n_samples: int) -> None:
@@ -184,6 +188,16 @@ def _check_regression(
     expect_floats("intercept", regression.intercept, n_classes)
     expect_floats("scores", regression.scores, n_rows, n_classes)
     expect_float("weight", regression.weight, TINY, MOST_OF_WEIGHTS)
+
+
+def _check_reading(regression: ViewRegression, n_rows: int, n_classes: int, wanted: bool) -> None:
+    """Raise unless a regression has a reading of given labels where that is ``wanted``."""
+    read = regression.by_labels
+    expect((read is not None) == wanted, "by_labels", "one where labels are read", read)
+    if read is not None:
+        n_landmarks = len(np.atleast_1d(regression.landmarks))
+        expect_floats("coefficients of labels", read.coefficients, n_landmarks, n_classes)
+        expect_floats("scores of labels", read.scores, n_rows, n_classes)
 
 
 def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
@@ -250,6 +264,15 @@ def _check_evidence(
         expect_floats("intercept", fit.intercept, n_classes)
         expect_float("r2", fit.r2, LEAST_R2, 1)
     _check_gaussian(evidence.gaussian, len(views), n_classes)
+    reading = evidence.by_labels
+    if reading is None:
+        return
+    n_read = len(reading.coefficients)
+    expect(n_read == len(views), "coefficients of labels", f"of {len(views)} views", n_read)
+    for coefficients, view in zip(reading.coefficients, views, strict=True):
+        expect_floats("coefficients of labels", coefficients, len(view.kernel.spectrum), n_classes)
+    expect_floats("intercept of labels", reading.intercept, n_classes)
+    expect_floats("Z of labels", reading.Z, n_samples, len(views), n_classes)
 
 
 def _check_gaussian(gaussian: ViewGaussian, n_views: int, n_classes: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.rows import Column, Rows
 from viewmend.core.common.small_sums import beside
 from viewmend.core.mend.blocks import MendBlock
+from viewmend.core.mend.label_reading import LabelReading
 from viewmend.core.mend.loo_ridge import RidgeFit, regress_views
 from viewmend.core.mend.view_gaussian import ViewGaussian, fit_view_gaussian, log_posterior
 
@@ -37,12 +38,20 @@ class Evidence:
         One per view.
     gaussian : ViewGaussian
         Of the scores of all views.
+    by_labels : LabelReading or None
+        What given labels alone say, where that counts too.
     """
 
     P: Column
     Z: Column
     fits: tuple[RidgeFit, ...]
     gaussian: ViewGaussian
+    by_labels: LabelReading | None = None
+
+    @property
+    def explained(self) -> tuple[float, ...]:
+        """Share of the targets' variance that every view explains."""
+        return tuple(fit.r2 for fit in self.fits)
 
     @property
     def view_weights(self) -> np.ndarray:
@@ -107,6 +116,28 @@ def evidence_shares(
     # Half the sum of two logarithms is the logarithm of the geometric mean.
     logs = (SHARPNESS * mean + log_posterior(gaussian, Z, observed) / TEMPERATURE) / 2
     return normalise_rows(xp.exp(logs - xp.max(logs, axis=1, keepdims=True)))
+
+
+def with_labels(rows: Rows, evidence: Evidence, reading: LabelReading | None) -> Evidence:
+    """The evidence together with what given labels alone say, if these are read."""
+    if reading is None:
+        return evidence
+    P = rows.map(read_rows, evidence.P, reading.Z, shared=reading.intercept)
+    return replace(evidence, P=P, by_labels=reading)
+
+
+def read_rows(P: Array, Z: Array, intercept: np.ndarray) -> Array:
+    """`labelled_shares` as a task, of a reading's parts ``Z`` (n_rows, n_views, n_classes)."""
+    return labelled_shares(P, array_namespace(Z).sum(Z, axis=1) + beside(intercept, Z))
+
+
+def labelled_shares(P: Array, logs: Array) -> Array:
+    """Class shares times those that given labels alone lead to, by their logarithms.
+
+    Both are (n_rows, n_classes).
+    """
+    xp = array_namespace(P)
+    return normalise_rows(P * xp.exp(logs - xp.max(logs, axis=1, keepdims=True)))
 
 
 def hellinger_points(P: Array) -> Array:

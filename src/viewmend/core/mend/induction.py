@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,7 +14,13 @@ from viewmend.core.common.small_sums import beside
 from viewmend.core.graphs.graph import Edges, edges_of
 from viewmend.core.graphs.nearest import PointIndex, nearest_of_new
 from viewmend.core.mend.components import SparseComponents, as_dense_rows
-from viewmend.core.mend.evidence import combine, evidence_shares, hellinger_points
+from viewmend.core.mend.evidence import (
+    Evidence,
+    combine,
+    evidence_shares,
+    hellinger_points,
+    labelled_shares,
+)
 from viewmend.core.mend.explanation import view_degrees
 from viewmend.core.mend.geometry import (
     ComparedRows,
@@ -27,7 +32,7 @@ from viewmend.core.mend.geometry import (
 from viewmend.core.mend.homophily import Guide, guide_union, row_sums
 from viewmend.core.mend.joining import JoinedRows, guided, spread_to, stacked
 from viewmend.core.mend.kernel_features import linear_map, mean_kernel
-from viewmend.core.mend.loo_ridge import RidgeFit
+from viewmend.core.mend.label_reading import LabelReading
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.samples import (
     MendSamples,
@@ -38,6 +43,14 @@ from viewmend.core.mend.view_gaussian import ViewGaussian
 
 
 @dataclass(frozen=True, eq=False)
+class ViewReading:
+    """What a view adds to the reading of given labels alone, as in a `ViewRegression`."""
+
+    coefficients: np.ndarray
+    scores: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class ViewRegression:
     """The regression of the classes on a view, in the kernel at landmarks.
 
@@ -45,6 +58,7 @@ class ViewRegression:
     `KernelMap`. Scores of a row are ``(k - centre) coefficients + intercept``, with its kernel
     ``k`` (n_landmarks,) and coefficients (n_landmarks, n_classes). ``scores`` (n_rows, n_classes)
     are those of the rows of fit, each without itself, and ``weight`` is that of the view.
+    ``by_labels`` is there where given labels alone are read too.
     """
 
     landmarks: np.ndarray
@@ -54,11 +68,17 @@ class ViewRegression:
     intercept: np.ndarray
     scores: np.ndarray
     weight: float
+    by_labels: ViewReading | None = None
 
     def predict(self, kernel: Array) -> Array:
         """Scores (n_new, n_classes) of rows with kernels (n_new, n_landmarks)."""
         scores = linear_map(kernel, self.centre, self.coefficients)
         return scores + beside(self.intercept, kernel)
+
+    def read(self, kernel: Array) -> Array:
+        """What the view adds to the reading of given labels, (n_new, n_classes)."""
+        assert self.by_labels is not None, "asked for where labels are read"
+        return linear_map(kernel, self.centre, self.by_labels.coefficients)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +94,15 @@ class FittedView(ComparedRows):
 
 @dataclass(frozen=True, eq=False)
 class FittedEvidence:
-    """The evidence ``P`` (n_samples, n_classes), its model, its factor within the graph."""
+    """The evidence ``P`` (n_samples, n_classes), its model, its factor within the graph.
+
+    ``label_intercept`` (n_classes,) is that of the reading of given labels, if there is one.
+    """
 
     P: np.ndarray
     gaussian: ViewGaussian
     consensus_scale: float
+    label_intercept: np.ndarray | None = None
 
     @cached_property
     def _indices(self) -> dict[int, PointIndex]:
@@ -138,15 +162,12 @@ def make_induction(
     graphs, evidence = samples.graphs, None
     if stage.guide is not None:
         graphs = guide_union(graphs, stage.guide)
-    fits: Sequence[Any] = [None] * len(geometry.views)
+    regressions: Sequence[ViewRegression | None] = [None] * len(geometry.views)
     if stage.evidence is not None:
-        Z = samples.in_graph(stage.evidence.Z)
-        scores = [Z[view.rows, v] for v, view in enumerate(geometry.views)]
-        fits = list(zip(stage.evidence.fits, scores, strict=True))
-        P = samples.in_graph(stage.evidence.P)
-        evidence = FittedEvidence(P, stage.evidence.gaussian, stage.graph.consensus_scale)
+        regressions = _regressions(samples, geometry.views, stage.evidence)
+        evidence = _fitted_evidence(samples, stage.evidence, stage.graph.consensus_scale)
     return MendInduction(
-        views=tuple(map(_fitted_view, geometry.views, fits)),
+        views=tuple(map(_fitted_view, geometry.views, regressions)),
         observed=geometry.observed,
         F=stage.F,
         mass=stage.mass,
@@ -161,20 +182,46 @@ def make_induction(
     )
 
 
-def _fitted_view(view: MendView, fit_and_scores: tuple[RidgeFit, Array] | None) -> FittedView:
-    regression, kernel = None, view.kernel
-    if fit_and_scores is not None:
-        fit, scores = fit_and_scores
-        # Features (k - centre) linear and scores of these are one linear map of the kernel.
-        regression = ViewRegression(
+def _regressions(
+    samples: MendSamples, views: Sequence[MendView], evidence: Evidence
+) -> list[ViewRegression]:
+    """The regressions on the views, as maps of the kernel at landmarks."""
+    Z, readings = samples.in_graph(evidence.Z), _readings(samples, views, evidence.by_labels)
+    return [
+        ViewRegression(
             view.landmarks,
-            kernel.scales,
-            kernel.centre,
-            kernel.linear @ fit.coefficients,
+            view.kernel.scales,
+            view.kernel.centre,
+            # Features (k - centre) linear and scores of these are one linear map of the kernel.
+            view.kernel.linear @ fit.coefficients,
             fit.intercept,
-            scores,
+            Z[view.rows, v],
             fit.weight,
+            reading,
         )
+        for v, (view, fit, reading) in enumerate(zip(views, evidence.fits, readings, strict=True))
+    ]
+
+
+def _readings(
+    samples: MendSamples, views: Sequence[MendView], reading: LabelReading | None
+) -> list[ViewReading | None]:
+    """What each view has to do with the reading of given labels, if there is one."""
+    if reading is None:
+        return [None] * len(views)
+    Z = samples.in_graph(reading.Z)
+    return [
+        ViewReading(view.kernel.linear @ coefficients, Z[view.rows, v])
+        for v, (view, coefficients) in enumerate(zip(views, reading.coefficients, strict=True))
+    ]
+
+
+def _fitted_evidence(samples: MendSamples, evidence: Evidence, scale: float) -> FittedEvidence:
+    intercept = None if evidence.by_labels is None else evidence.by_labels.intercept
+    return FittedEvidence(samples.in_graph(evidence.P), evidence.gaussian, scale, intercept)
+
+
+def _fitted_view(view: MendView, regression: ViewRegression | None) -> FittedView:
     return FittedView(view.X, view.rows, view.representations, view.components, regression)
 
 
@@ -187,6 +234,21 @@ def view_scores(fit: MendInduction, places: np.ndarray) -> np.ndarray:
     for v, view in enumerate(fit.views):
         if view.regression is not None:
             Z[view.rows, v] = view.regression.scores
+    return Z[places]
+
+
+def label_parts(fit: MendInduction, places: np.ndarray) -> np.ndarray:
+    """What views, and last the intercept, add to the logarithms by given labels alone.
+
+    Of samples of fit, (n_places, n_views + 1, n_classes); zero where labels are not read.
+    """
+    Z = np.zeros((len(fit.observed), len(fit.views) + 1, len(fit.prior)))
+    if fit.evidence is None or fit.evidence.label_intercept is None:
+        return Z[places]
+    for v, view in enumerate(fit.views):
+        if view.regression is not None and view.regression.by_labels is not None:
+            Z[view.rows, v] = view.regression.by_labels.scores
+    Z[:, -1] = fit.evidence.label_intercept
     return Z[places]
 
 
@@ -248,20 +310,40 @@ def new_evidence(views: Sequence[FittedView], evidence: FittedEvidence, new: New
     """Evidence of the views of new samples, by the regressions of fit, (n_new, n_classes)."""
     Z = scores_of_new(views, new, len(evidence.gaussian.prior))
     weights = np.array([view.regression.weight for view in views if view.regression is not None])
-    return evidence_shares(Z, new.observed, weights, evidence.gaussian)
+    P = evidence_shares(Z, new.observed, weights, evidence.gaussian)
+    if evidence.label_intercept is None:
+        return P
+    return labelled_shares(P, labels_of_new(views, new, evidence.label_intercept))
 
 
 def scores_of_new(views: Sequence[FittedView], new: NewSamples, n_classes: int) -> Array:
     """Scores (n_new, n_views, n_classes) by the regressions of fit; zero in missing views."""
-    regressions = [view.regression for view in views if view.regression is not None]
     xp = array_namespace(new.observed)
     shape = (*new.observed.shape, n_classes)
     Z = xp.zeros(shape, dtype=xp.float32, device=new.observed.device)
-    for v, (view, regression) in enumerate(zip(views, regressions, strict=True)):
-        landmarks = {name: view.mapped(name, regression.landmarks) for name in new.mapped[v]}
-        kernel = mean_kernel(new.mapped[v], landmarks, regression.scales)
+    for v, (regression, kernel) in enumerate(_kernels_of_new(views, new)):
         Z[new.rows[v], v] = regression.predict(kernel)
     return Z
+
+
+def labels_of_new(views: Sequence[FittedView], new: NewSamples, intercept: np.ndarray) -> Array:
+    """Log shares (n_new, n_classes) by the reading of given labels."""
+    xp = array_namespace(new.observed)
+    shape = (new.observed.shape[0], len(intercept))
+    scores = xp.zeros(shape, dtype=xp.float32, device=new.observed.device)
+    for v, (regression, kernel) in enumerate(_kernels_of_new(views, new)):
+        scores[new.rows[v]] += regression.read(kernel)
+    return scores + beside(intercept, scores)
+
+
+def _kernels_of_new(
+    views: Sequence[FittedView], new: NewSamples
+) -> Iterator[tuple[ViewRegression, Array]]:
+    """Regression on every view, and the kernel (n_seen_v, n_landmarks) of new rows for it."""
+    regressions = [view.regression for view in views if view.regression is not None]
+    for view, mapped, regression in zip(views, new.mapped, regressions, strict=True):
+        landmarks = {name: view.mapped(name, regression.landmarks) for name in mapped}
+        yield regression, mean_kernel(mapped, landmarks, regression.scales)
 
 
 def join_by_evidence(fit: MendInduction, joined: JoinedRows, evidence: Array) -> JoinedRows:

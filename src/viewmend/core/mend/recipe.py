@@ -18,8 +18,9 @@ from viewmend.backend.namespace import Array
 from viewmend.callbacks.notify import reason_to_stop
 from viewmend.core.common.rows import Column
 from viewmend.core.graphs.spreading import spread_over
-from viewmend.core.mend.evidence import Evidence, combined_rows, gather_evidence
+from viewmend.core.mend.evidence import Evidence, combined_rows, gather_evidence, with_labels
 from viewmend.core.mend.homophily import Guide, class_affinities, total_weight
+from viewmend.core.mend.label_reading import reading_of_labels
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.samples import (
     MendSamples,
@@ -131,10 +132,17 @@ def stages(
         guided = spread(samples, trusted, labelling, settings, stage)
         yield (stage := classify("guided", samples, guided, labelling, stage))
 
+    # What the first round explained decides, also in a run that goes on.
+    explained = next((record.view_r2 for record in done if record.view_r2), ())
+    reading = reading_of_labels(rows, samples.blocks, given.Y, explained)
     for _ in range(left.count(EVIDENCE_STAGE)):
         # Scores -> targets -> regressions -> evidence -> graph and scores of the next round.
         targets = labelling.targets(rows, stage.P, stage.shares)
         evidence = regressed(samples, targets, stage)
+        if not explained:
+            explained = evidence.explained
+            reading = reading_of_labels(rows, samples.blocks, given.Y, explained)
+        evidence = with_labels(rows, evidence, reading)
         labelling = given.doubted(rows, evidence.P)
         # The noise is settled once: evidence of doubted labels would confirm the doubt.
         given = replace(given, noise=labelling.noise)
@@ -292,6 +300,6 @@ def _with_stage(samples: MendSamples, before: MendProgress | None, stage: Stage)
         name=stage.name,
         change=change(samples, None if before is None else before.state.classes, stage.classes),
         graph_weights=tuple(float(weight) for weight in stage.graph_weights),
-        view_r2=() if stage.evidence is None else tuple(fit.r2 for fit in stage.evidence.fits),
+        view_r2=() if stage.evidence is None else stage.evidence.explained,
     )
     return MendProgress(stage, (*history, record))

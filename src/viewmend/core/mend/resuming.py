@@ -18,6 +18,7 @@ from viewmend.core.mend.evidence import Evidence
 from viewmend.core.mend.geometry import GeometrySettings, MendGeometry, MendView
 from viewmend.core.mend.homophily import Guide
 from viewmend.core.mend.kernel_features import KernelMap
+from viewmend.core.mend.label_reading import LabelReading
 from viewmend.core.mend.loo_ridge import RidgeFit
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.share_trust import Trust
@@ -73,6 +74,7 @@ class MendProblem:
         Evidence,
         Graph,
         Guide,
+        LabelReading,
         MendProgress,
         RidgeFit,
         Stage,

@@ -224,7 +224,11 @@ def _evidence_on_device(evidence: Evidence | None, to_device: ToDevice) -> Evide
     """Scores and shares are moved; regressions and Gaussians are small and stay on the host."""
     if evidence is None:
         return None
-    return replace(evidence, P=to_device(evidence.P), Z=to_device(evidence.Z))
+    reading = evidence.by_labels
+    if reading is not None:
+        reading = replace(reading, Z=to_device(reading.Z))
+    moved = {"P": to_device(evidence.P), "Z": to_device(evidence.Z)}
+    return replace(evidence, **moved, by_labels=reading)
 
 
 @dataclass(frozen=True, eq=False)

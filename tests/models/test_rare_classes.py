@@ -1,0 +1,130 @@
+"""A rare class that is one end of a continuum: given labels count beside what the rounds find."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from viewmend import MendClassifier, load, save
+from viewmend.callbacks import Checkpoint
+from viewmend.core.mend import label_reading
+from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.distributed import BlockCheckpoint
+
+SETTINGS = {"n_rounds": 3, "n_landmarks": 100, "calibration": None}
+
+
+def linear_task(seed, n_samples=600, share=0.1):
+    """Two views of Gaussian columns; positives are the samples of largest sums, 60 have a label."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, 16))
+    score = X @ rng.normal(size=16)
+    y = (score > np.quantile(score, 1 - share)).astype(int)
+    return hide(np.split(X, 2, axis=1), y, missing_rate=0.3, label_rate=0.1, random_state=seed)
+
+
+TASK = linear_task(1)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted(TASK)
+
+
+def fitted(task, **changes):
+    return MendClassifier(**SETTINGS | changes).fit(task.data, task.y)
+
+
+def is_read(model):
+    evidence = model.fitted_state_.induction.evidence
+    return evidence is not None and evidence.label_intercept is not None
+
+
+def auc(model, task):
+    free = task.unlabelled
+    return roc_auc_score(task.y_true[free], model.label_distributions_[free, 1])
+
+
+def test_a_rare_end_of_a_continuum_is_ranked_better_than_by_rounds_alone(monkeypatch):
+    """Every round moves further away from the labels, so that many rounds show it best."""
+    tasks = [linear_task(seed) for seed in range(1, 4)]
+    models = [fitted(task, n_rounds=8) for task in tasks]
+    assert all(map(is_read, models))
+    monkeypatch.setattr(label_reading, "LITTLE_EXPLAINED", 0.0)
+    rounds_alone = [fitted(task, n_rounds=8) for task in tasks]
+    assert not any(map(is_read, rounds_alone))
+    gains = [auc(a, t) - auc(b, t) for a, b, t in zip(models, rounds_alone, tasks, strict=True)]
+    assert np.mean(gains) > 0.04
+
+
+def test_rare_groups_of_samples_are_left_to_the_rounds():
+    """A class that graphs and regressions can find needs no reading, however rare it is."""
+    blobs = make_multiview_blobs(400, n_views=2, noise=1.5, random_state=0)
+    kept = (blobs.y != 2) | (np.arange(400) % 6 == 0)
+    y = (blobs.y[kept] == 2).astype(int)
+    views = [view[kept] for view in blobs.views]
+    task = hide(views, y, missing_rate=0.3, label_rate=0.3, random_state=0)
+    assert label_reading.has_rare_class(np.bincount(task.y[task.labelled]))
+    assert not is_read(fitted(task))
+
+
+def test_classes_of_equal_size_are_left_to_the_rounds():
+    assert not is_read(fitted(linear_task(1, share=0.5)))
+
+
+def test_a_saved_model_predicts_the_same_bits(model, tmp_path):
+    save(model, tmp_path / "model.viewmend")
+    again = load(tmp_path / "model.viewmend")
+    assert is_read(again)
+    np.testing.assert_array_equal(again.predict_proba(TASK.data), model.predict_proba(TASK.data))
+
+
+def test_copies_of_samples_are_ranked_as_the_samples(model):
+    free = TASK.unlabelled
+    found = model.predict_proba(TASK.data)[free, 1]
+    assert np.corrcoef(found, model.label_distributions_[free, 1])[0, 1] > 0.97
+
+
+def test_explanations_sum_to_the_log_odds(model):
+    rows = np.flatnonzero(TASK.unlabelled)[:40]
+    told = model.explain(rows)
+    shares = np.sort(model.label_distributions_[rows], axis=1)
+    odds = np.log(shares[:, 1] / shares[:, 0])
+    np.testing.assert_allclose(told.log_odds.sum(axis=1), odds, atol=1e-3)
+
+
+@pytest.mark.parametrize("n_stages", [2, 3])
+def test_a_fit_goes_on_from_its_checkpoint(model, tmp_path, n_stages):
+    """Whether labels are read was decided in the first round, before or after the stop."""
+    path = tmp_path / "fit.checkpoint"
+    stop = MendClassifier(**SETTINGS)
+    stop.set_callbacks(Checkpoint(path), lambda record, _: record.iteration == n_stages)
+    stop.fit(TASK.data, TASK.y)
+    again = MendClassifier(**SETTINGS).set_callbacks(Checkpoint(path)).fit(TASK.data, TASK.y)
+    assert is_read(again)
+    np.testing.assert_array_equal(again.label_distributions_, model.label_distributions_)
+
+
+def test_tensors_give_what_arrays_give(model):
+    pytest.importorskip("torch")
+    other = fitted(TASK, device="cpu")
+    assert is_read(other)
+    np.testing.assert_allclose(other.label_distributions_, model.label_distributions_, atol=1e-3)
+    found = other.predict_proba(TASK.data)
+    np.testing.assert_allclose(found, model.predict_proba(TASK.data), atol=1e-3)
+
+
+def test_blocks_give_the_model_of_a_fit_in_memory(model, tmp_path):
+    """Also where the fit stops in between and goes on."""
+    views = [da.from_array(view, chunks=(180, -1)) for view in TASK.data.views]
+    with dask.config.set(scheduler="synchronous"):
+        whole = MendClassifier(**SETTINGS).fit(views, TASK.y)
+        stop = MendClassifier(**SETTINGS)
+        stop.set_callbacks(BlockCheckpoint(tmp_path, 1), lambda record, _: record.iteration == 3)
+        stop.fit(views, TASK.y)
+        again = MendClassifier(**SETTINGS).set_callbacks(BlockCheckpoint(tmp_path, 1))
+        again.fit(views, TASK.y)
+    assert is_read(whole)
+    np.testing.assert_allclose(whole.label_distributions_, model.label_distributions_, atol=1e-3)
+    np.testing.assert_array_equal(again.label_distributions_, whole.label_distributions_)
