@@ -36,6 +36,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "viewmend.models.explanation",
         "viewmend.models.suggestions",
         "viewmend.models.suspects",
+        "viewmend.models.view_explanation",
         "viewmend.core.common.calibration",
     ),
     "callbacks": ("viewmend.callbacks",),
@@ -61,6 +62,7 @@ ONLY: Mapping[str, tuple[str, ...]] = {
     "viewmend.models.explanation": ("Explanation",),
     "viewmend.models.suggestions": ("LabelSuggestions", "ViewSuggestions", "ViewWorth"),
     "viewmend.models.suspects": ("SuspectLabels",),
+    "viewmend.models.view_explanation": ("ViewExplanation",),
     "viewmend.core.common.calibration": ("Calibration",),
 }
 

@@ -42,6 +42,7 @@ from viewmend.models.mend_problem import (
 from viewmend.models.prediction_sets import PredictionSetsMixin
 from viewmend.models.suspects import SuspectsMixin
 from viewmend.models.unknown import UnknownMixin
+from viewmend.models.view_explanation import ViewColumnsMixin
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 from viewmend.protocols import ClassPrior, Seed
 
@@ -51,6 +52,7 @@ class MendClassifier(
     SuspectsMixin,
     PredictionSetsMixin,
     UnknownMixin,
+    ViewColumnsMixin,
     DaskMixin,
     CalibratedMixin,
     InductiveMixin,
