@@ -163,6 +163,8 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
     status_ : str
         "converged", "max_iter", or "stopped" or "interrupted" by a callback.
     history_ : tuple of viewmend.core.Round
+    sample_ids_ : array (n_samples,) of str
+        Identifiers of the samples; absent where ``fit`` saw none, such as the index of frames.
     n_features_in_, view_n_features_, view_names_, feature_names_in_, view_feature_names_
         The layout of ``fit``; names of columns are absent where it saw none.
     fitted_state_ : viewmend.models.fitted_state.AGFTIState

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from viewmend.core.agfti.explanation import fusion_shares, propagation_influence
 from viewmend.core.agfti.fusion import aligned_graphs
@@ -19,6 +20,7 @@ from viewmend.models.agfti_problem import final_diagonals
 from viewmend.models.decisions import decide
 from viewmend.models.fitted_state import FittedAGFTI, FittedMend
 from viewmend.models.mend_problem import known_prior
+from viewmend.parameters import short
 
 __all__ = ["Explanation", "explain_mended", "explain_propagated"]
 
@@ -27,12 +29,14 @@ ExplainedModel = FittedAGFTI | FittedMend
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Where the classes of some samples of ``fit`` come from.
+    """Where the classes of some samples come from, of ``fit`` or new ones.
 
     Attributes
     ----------
     samples : array (n_samples,) of int
-        Rows of ``fit`` that are explained.
+        Rows of ``fit`` that are explained, or rows of the new samples.
+    names, supporter_names : array (n_samples,), (n_labelled,)
+        What samples are called: by their identifiers, where these are known, or by their rows.
     labels, rivals : array (n_samples,)
         Their classes, and the best of the other classes.
     confidence : array (n_samples,)
@@ -61,10 +65,12 @@ class Explanation:
     """
 
     samples: np.ndarray
+    names: np.ndarray
     labels: np.ndarray
     rivals: np.ndarray
     confidence: np.ndarray
     supporters: np.ndarray
+    supporter_names: np.ndarray
     supporter_labels: np.ndarray
     support: np.ndarray
     graph_shares: np.ndarray
@@ -84,7 +90,7 @@ class Explanation:
     def _told(self, i: int, most: int) -> str:
         strongest = np.argsort(-self.support[i], kind="stable")[:most]
         labels = [
-            f"sample {self.supporters[j]} of class {self.supporter_labels[j]} "
+            f"sample {self.supporter_names[j]} of class {self.supporter_labels[j]} "
             f"({self.support[i, j]:.0%})"
             for j in strongest
             if self.support[i, j] > 0
@@ -97,7 +103,7 @@ class Explanation:
             f"{name} {odds:+.1f}" for name, odds in zip(self.reasons, self.log_odds[i], strict=True)
         ]
         return (
-            f"sample {self.samples[i]}: class {self.labels[i]}, confidence "
+            f"sample {self.names[i]}: class {self.labels[i]}, confidence "
             f"{self.confidence[i]:.0%}\n"
             f"  labels behind it: {', '.join(labels) or 'none'}\n"
             f"  edges through: {', '.join([*views, f'borrowed {self.borrowed[i]:.0%}'])}\n"
@@ -122,7 +128,8 @@ def explain_propagated(model: FittedAGFTI, rows: np.ndarray) -> Explanation:
     nothing = np.zeros((len(rows), 0, n_classes))
     votes = np.eye(n_classes)[model.fitted_state_.label_codes[labelled]]
     unjoined = model.fitted_state_.labelled_shares
-    return _explanation(model, rows, Graphed(influence, votes, view_shares, unjoined), nothing, ())
+    graph = Graphed(influence, votes, view_shares, unjoined)
+    return explanation_of(model, _answered_in_fit(model, rows), graph, nothing, ())
 
 
 def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
@@ -136,10 +143,8 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     _check_in_graph(rows[(places < 0) & ~apart])
     labelled = np.flatnonzero(state.label_codes >= 0)
     influence = spreading_influence(model.graph_, fit.settings.spreading, rows, labelled)
-    # Columns of the soft labels are scaled by their mass.
-    votes = _votes(model, labelled)
-    votes = np.divide(votes, fit.mass, out=np.zeros_like(votes), where=fit.mass > 0)
-    parts = _evidence_parts(fit, places) * fit.settings.evidence_power
+    votes = scaled_votes(model, labelled)
+    parts = _evidence_parts(fit, places)
     reasons = (*model.view_names_, "prior")[: parts.shape[1]]
     if not model.keeps_labels():
         # What others say of a sample is what the graph says less its own label.
@@ -154,7 +159,13 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     prior = known_prior(model.class_prior, fitted)
     unjoined = fitted.shares() if prior is None else prior
     graph = Graphed(influence, votes, view_shares, unjoined)
-    return _explanation(model, rows, graph, parts, reasons)
+    return explanation_of(model, _answered_in_fit(model, rows), graph, parts, reasons)
+
+
+def scaled_votes(model: FittedMend, labelled: np.ndarray) -> np.ndarray:
+    """The same over the mass of their classes, by which columns of the soft labels are scaled."""
+    votes, mass = _votes(model, labelled), model.fitted_state_.induction.mass
+    return np.divide(votes, mass, out=np.zeros_like(votes), where=mass > 0)
 
 
 def _votes(model: FittedMend, labelled: np.ndarray) -> np.ndarray:
@@ -201,13 +212,21 @@ def _edge_shares(fit: MendInduction, places: np.ndarray) -> np.ndarray:
 
 
 def _evidence_parts(fit: MendInduction, places: np.ndarray) -> np.ndarray:
-    """Of `evidence_parts`, or (n_rows, 0, n_classes) where there is no evidence."""
+    """Of `scored_parts`, or (n_rows, 0, n_classes) where there is no evidence."""
     if fit.evidence is None:
         return np.zeros((len(places), 0, len(fit.prior)))
-    regressions = [view.regression for view in fit.views if view.regression is not None]
-    weights = np.array([regression.weight for regression in regressions])
-    Z = view_scores(fit, places)
-    return evidence_parts(Z, fit.observed[places], weights, fit.evidence.gaussian)
+    return scored_parts(fit, view_scores(fit, places), fit.observed[places])
+
+
+def scored_parts(fit: MendInduction, Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """What views and prior add to the logarithms, (n_rows, n_views + 1, n_classes).
+
+    For scores ``Z`` (n_rows, n_views, n_classes) of samples ``observed`` (n_rows, n_views).
+    """
+    assert fit.evidence is not None, "asked for where there is evidence"
+    weights = np.array([v.regression.weight for v in fit.views if v.regression is not None])
+    parts = evidence_parts(Z, observed, weights, fit.evidence.gaussian)
+    return np.asarray(parts * fit.settings.evidence_power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,9 +244,46 @@ class Graphed:
     unjoined: np.ndarray
 
 
-def _explanation(
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Samples whose classes are explained.
+
+    Their ``rows`` and ``names`` (n_rows,), class ``shares`` (n_rows, n_classes), and the ``codes``
+    (n_rows,) of their classes. Those ``apart`` were not compared with others; their shares, and
+    those of ``untempered`` samples, have no temperature. ``zero_logs`` are what rows of zeros add
+    to the logarithms, (n_rows, 1, n_classes), or 0 for 1 where there are none.
+    """
+
+    rows: np.ndarray
+    names: np.ndarray
+    shares: np.ndarray
+    codes: np.ndarray
+    apart: np.ndarray
+    untempered: np.ndarray
+    zero_logs: np.ndarray
+
+    @property
+    def rivals(self) -> np.ndarray:
+        """Codes (n_rows,) of the best of the other classes."""
+        shares = self.shares.copy()
+        shares[np.arange(len(shares)), self.codes] = -1
+        return np.argmax(shares, axis=1)
+
+
+def _answered_in_fit(model: ExplainedModel, rows: np.ndarray) -> Answered:
+    shares, apart = model.label_distributions_[rows], _set_apart(model, rows)
+    given = model.fitted_state_.label_codes[rows]
+    kept = (given >= 0) & (model.keeps_labels() | ~model.observed_[rows].any(axis=1))
+    codes = np.where(kept, given, decide(shares, model.decision_weights_))
+    untempered = model.unreachable_[rows] | apart
+    zero_logs = _zero_row_logs(model, rows)
+    names = names_of_fit(model)[rows]
+    return Answered(rows, names, shares, codes, apart, untempered, zero_logs)
+
+
+def explanation_of(
     model: ExplainedModel,
-    rows: np.ndarray,
+    answered: Answered,
     graph: Graphed,
     parts: np.ndarray,
     names: tuple[str, ...],
@@ -241,32 +297,75 @@ def _explanation(
     votes, view_shares = graph.votes * state.class_weights, graph.view_shares
     support = normalise_rows(graph.influence * votes.sum(axis=1))
     joined = support.any(axis=1, keepdims=True)
-    apart = _set_apart(model, rows)
-    unjoined = np.where(apart[:, None], state.labelled_shares, graph.unjoined)
+    unjoined = np.where(answered.apart[:, None], state.labelled_shares, graph.unjoined)
     graph_shares = np.where(joined, support @ normalise_rows(votes), unjoined)
-    label_codes, rival_codes = _best_two(model, rows)
     graph_logs = np.log(np.maximum(graph_shares, np.finfo(float).tiny))
     logs = np.concatenate([graph_logs[:, None], parts], axis=1)
-    untempered = model.unreachable_[rows] | apart
-    logs /= np.where(untempered, 1, model.calibration_.temperature)[:, None, None]
-    zero_logs = _zero_row_logs(model, rows)
-    logs, turn = np.concatenate([logs, zero_logs], axis=1), np.arange(len(rows))
-    log_odds = logs[turn, :, label_codes] - logs[turn, :, rival_codes]
+    logs /= np.where(answered.untempered, 1, model.calibration_.temperature)[:, None, None]
+    logs = np.concatenate([logs, answered.zero_logs], axis=1)
+    turn, codes, rivals = np.arange(len(answered.rows)), answered.codes, answered.rivals
     return Explanation(
-        samples=rows,
-        labels=model.classes_[label_codes],
-        rivals=model.classes_[rival_codes],
-        confidence=model.confidence_[rows],
+        samples=answered.rows,
+        names=answered.names,
+        labels=model.classes_[codes],
+        rivals=model.classes_[rivals],
+        confidence=answered.shares[turn, codes],
         supporters=supporters,
+        supporter_names=names_of_fit(model)[supporters],
         supporter_labels=model.classes_[state.label_codes[supporters]],
         support=support,
         graph_shares=graph_shares,
         view_shares=view_shares,
-        borrowed=np.where(apart, 0, 1 - view_shares.sum(axis=1)),
-        log_odds=log_odds,
-        reasons=("graph", *names, *["zero rows"] * zero_logs.shape[1]),
+        borrowed=np.where(answered.apart, 0, 1 - view_shares.sum(axis=1)),
+        log_odds=logs[turn, :, codes] - logs[turn, :, rivals],
+        reasons=("graph", *names, *["zero rows"] * answered.zero_logs.shape[1]),
         view_names=model.view_names_,
     )
+
+
+def names_of_fit(model: ExplainedModel) -> np.ndarray:
+    """Identifiers (n_samples,) of the samples of fit, or their rows where it saw none."""
+    n_samples = len(model.transduction_)
+    ids = ids_of_fit(model)
+    return np.arange(n_samples) if ids is None else ids
+
+
+def ids_of_fit(model: object) -> np.ndarray | None:
+    """Identifiers (n_samples,) of the samples of fit, as text; None where it saw none."""
+    return getattr(model, "sample_ids_", None)
+
+
+def explained_rows(samples: ArrayLike, n_samples: int, ids: np.ndarray | None) -> np.ndarray:
+    """Rows (n,) of fit that ``samples`` stand for: rows, a mask, or identifiers as text."""
+    every, given = np.arange(n_samples), np.asarray(samples)
+    if given.size and all(isinstance(each, str) for each in given.ravel().tolist()):
+        return _rows_of_ids(ids, np.atleast_1d(given))
+    try:
+        return np.atleast_1d(every[given])
+    except IndexError as error:
+        msg = (
+            f"samples must be rows of fit, of which there are {len(every)}, or a mask of them, "
+            f"or identifiers as text, got {short(samples)}; pass integers below {len(every)}"
+        )
+        raise InvalidParameterError(msg) from error
+
+
+def _rows_of_ids(known: np.ndarray | None, asked: np.ndarray) -> np.ndarray:
+    if known is None:
+        msg = (
+            f"samples names {short(asked.tolist())}, but fit saw no identifiers; pass rows, or fit "
+            f"on frames with an index, or on a MultiViewData with ids"
+        )
+        raise InvalidParameterError(msg)
+    places = {name: row for row, name in enumerate(known.tolist())}
+    unknown = [name for name in asked.tolist() if name not in places]
+    if unknown:
+        msg = (
+            f"samples names {short(unknown)}, which fit did not see; its identifiers are like "
+            f"{short(known[:3].tolist())}; for new samples there is explain_new"
+        )
+        raise InvalidParameterError(msg)
+    return np.array([places[name] for name in asked.tolist()])
 
 
 def _zero_row_logs(model: ExplainedModel, rows: np.ndarray) -> np.ndarray:
@@ -275,13 +374,3 @@ def _zero_row_logs(model: ExplainedModel, rows: np.ndarray) -> np.ndarray:
     if zero is None or evidence is None:
         return np.zeros((len(rows), 0, len(model.classes_)))
     return np.asarray(zero[rows] @ evidence)[:, None]
-
-
-def _best_two(model: ExplainedModel, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of the class given to each sample, and of the best of the others."""
-    shares = model.label_distributions_[rows].copy()
-    given = model.fitted_state_.label_codes[rows]
-    kept = (given >= 0) & (model.keeps_labels() | ~model.observed_[rows].any(axis=1))
-    labels = np.where(kept, given, decide(shares, model.decision_weights_))
-    shares[np.arange(len(rows)), labels] = -1
-    return labels, np.argmax(shares, axis=1)

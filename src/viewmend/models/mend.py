@@ -39,6 +39,7 @@ from viewmend.models.mend_fit import MendFitting
 from viewmend.models.mend_problem import (
     make_settings,
 )
+from viewmend.models.new_explanation import NewExplanationMixin
 from viewmend.models.prediction_sets import PredictionSetsMixin
 from viewmend.models.suspects import SuspectsMixin
 from viewmend.models.unknown import UnknownMixin
@@ -52,6 +53,7 @@ class MendClassifier(
     SuspectsMixin,
     PredictionSetsMixin,
     UnknownMixin,
+    NewExplanationMixin,
     ViewColumnsMixin,
     DaskMixin,
     CalibratedMixin,
@@ -182,6 +184,8 @@ class MendClassifier(
         compared with others. None where some class is known by zero rows alone, which are then
         compared like all rows.
     observed_ : array (n_samples, n_views) of bool
+    sample_ids_ : array (n_samples,) of str
+        Identifiers of the samples; absent where ``fit`` saw none, such as the index of frames.
     n_features_in_, view_n_features_, view_names_, feature_names_in_, view_feature_names_
         The layout of ``fit``; names of columns are absent where it saw none.
     cell_fills_ : tuple of viewmend.data.cells.CellFill

@@ -277,12 +277,16 @@ def join_by_evidence(fit: MendInduction, joined: JoinedRows, evidence: Array) ->
 
 def spread_to_new(fit: MendInduction, joined: JoinedRows) -> Array:
     """Soft labels over the edges, guided as those of fit were, columns scaled as there."""
-    settings = fit.settings
-    if fit.A is not None:
-        guide = Guide(fit.classes, fit.A, settings.edge_floor, settings.edge_power)
-        joined = guided(joined, guide)
     # The column sums of fit, not of the new samples: their scores must not depend on each other.
-    return scaled_columns(spread_to(joined, fit.F, fit.degrees), fit.mass)
+    return scaled_columns(spread_to(guided_edges(fit, joined), fit.F, fit.degrees), fit.mass)
+
+
+def guided_edges(fit: MendInduction, joined: JoinedRows) -> JoinedRows:
+    """Edges of new samples, times the agreement of classes that those of fit were multiplied by."""
+    if fit.A is None:
+        return joined
+    settings = fit.settings
+    return guided(joined, Guide(fit.classes, fit.A, settings.edge_floor, settings.edge_power))
 
 
 def represent_new(
