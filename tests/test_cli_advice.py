@@ -284,3 +284,28 @@ def test_a_model_without_its_samples_says_so_in_words_of_the_command_line(work):
         said = refused(*command, work / "bare.vm")
         assert "fit again with viewmend fit -o" in said
         assert "for_prediction" not in said
+
+
+def test_samples_of_no_class_are_marked_and_have_none(work, tables):
+    """Strange ones far from all others; those of the data of the fit mostly are not."""
+    folder = work / "strange"
+    folder.mkdir()
+    for name, table in tables.items():
+        rows = table.drop(columns="stage").iloc[:8] * 40
+        rows.set_axis([f"N{i}" for i in range(8)]).rename_axis("patient").to_csv(
+            folder / f"{name}.csv"
+        )
+    asked = ("predict", work / "model.vm")
+    found = told(*asked, folder, "-o", work / "s.csv", "--unknown-rate", 0.1)
+    table = pd.read_csv(work / "s.csv", index_col="patient")
+    assert table["unknown"].sum() >= 6
+    assert (table["class"].isna() == table["unknown"]).all()
+    assert found["n_unknown"] == found["n_abstained"] == table["unknown"].sum()
+    found = told(*asked, work / "data", "-o", work / "d.csv", "--unknown-rate", 0.1)
+    assert found["n_of_fit"] == 120
+    assert found["n_unknown"] < 36
+    assert told(*asked, folder, "-o", work / "s.csv")["n_unknown"] is None
+    assert "unknown" not in pd.read_csv(work / "s.csv")
+    assert "unknown_rate must be" in refused(
+        *asked, folder, "-o", work / "s.csv", "--unknown-rate", 2
+    )
