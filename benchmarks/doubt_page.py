@@ -244,8 +244,7 @@ def _draw_coverage(ax: Any, rows: Sequence[Cell]) -> None:
     texts = [f"{key[0]}, {key[1]:.0%} labels, {100 * (1 - key[2]):.0f} %" for key, *_ in off]
     ax.set_yticks(range(len(off)), texts, fontsize=7)
     ax.set_ylim(len(off) - 0.4, -0.6)
-    ax.set_xlabel("coverage less the promise, points (grey: within 2)")
-    ax.set_title("Prediction sets")
+    ax.set_xlabel("coverage of prediction sets less the promise, points (grey: within 2)")
     ax.legend(frameon=False, fontsize=8, ncols=3, loc="lower right", bbox_to_anchor=(1.01, 0.99))
 
 

@@ -263,7 +263,7 @@ def make_page(folder: Path) -> None:
     rights, needs, shares = label_tables(rows)
     views, ratios = view_table(rows)
     times = [
-        _line(row["strategy"], f"{row['suggest_seconds']:.1f}", f"{row['fit_seconds']:.1f}")
+        _line(row["strategy"], f"{100 * row['suggest_seconds'] / row['fit_seconds']:.0f} %")
         for row in rows
         if row["what"] == TIME
     ]
@@ -328,10 +328,11 @@ seeds. "Least sure" takes any missing view of the samples of lowest confidence.
 
 ## Time
 
-Suggestions of 100 for {samples} samples of 3 views and 10 classes, and the fit, in seconds on one
-thread of a machine that had other work too; how they compare is what counts.
+Suggestions of 100 for {samples} samples of 3 views and 10 classes, as a share of the time of the
+fit, both on one thread. The machine had other work too, so that seconds would tell little; they
+are in the record.
 
-| suggestion | seconds | fit |
-|---|---|---|
+| suggestion | share of a fit |
+|---|---|
 {times}
 """

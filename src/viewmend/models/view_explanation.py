@@ -120,8 +120,9 @@ class ViewExplanation:
 
     def _told(self, column: int) -> str:
         best = int(np.argmax(self.by_class[column]))
+        numbered = np.issubdtype(self.columns.dtype, np.integer)
         return (
-            f"  {self.columns[column]}: {self.importances[column]:.1%}; most for class "
+            f"  {'column ' if numbered else ''}{self.columns[column]}: {self.importances[column]:.1%}; most for class "
             f"{self.classes[best]}, {self.by_class[column, best]:.1%}, "
             f"{_direction(self.directions[column, best])}"
         )
