@@ -116,6 +116,18 @@ def test_identifiers_stand_for_rows(model):
         nameless.explain("P007")
 
 
+def test_advice_calls_samples_by_their_identifiers(model):
+    found = model.suggest_labels(3)
+    np.testing.assert_array_equal(found.names, [IDS[row] for row in found.samples])
+    assert found.summary().startswith(f"sample {found.names[0]}: ")
+    views = model.suggest_views(3)
+    assert f"sample {IDS[views.samples[0]]}, {views.views[0]}: " in views.summary()
+    suspects = model.suspect_labels()
+    assert suspects.names[0] == IDS[suspects.samples[0]]
+    first = MendClassifier().suggest_first_labels(frames(), 2)
+    np.testing.assert_array_equal(first.names, [IDS[row] for row in first.samples])
+
+
 def test_identifiers_survive_a_file_and_are_forgotten_for_prediction(model):
     file = io.BytesIO()
     save(model, file)

@@ -24,8 +24,9 @@ from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.base import scaled_shares
 from viewmend.models.cross_fit import HoldOut
 from viewmend.models.decisions import ClassWeight, decide, decision_weights
-from viewmend.models.explanation import Explanation, explained_rows, ids_of_fit
+from viewmend.models.explanation import Explanation
 from viewmend.models.fitted_state import FittedState
+from viewmend.models.naming import explained_rows, ids_of_fit
 from viewmend.parameters import Real, short
 
 __all__ = ["CROSS_FIT", "CalibratedMixin", "Decision"]

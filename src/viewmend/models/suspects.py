@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewmend.core.advice.label_noise import rank_labels, shares_without_own
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.fitted_state import MendState
+from viewmend.models.naming import names_of_fit
 
 __all__ = ["SuspectLabels", "SuspectsMixin"]
 
@@ -35,6 +36,8 @@ class SuspectLabels:
     counts : array (n_classes, n_classes)
         Estimated numbers of labels by given class (rows) and right class (columns).
     classes : array (n_classes,)
+    names : array (n_labels,)
+        What the samples are called: by their identifiers, where ``fit`` saw any, or by their rows.
     """
 
     samples: np.ndarray
@@ -44,6 +47,7 @@ class SuspectLabels:
     noise_rate: float
     counts: np.ndarray
     classes: np.ndarray
+    names: np.ndarray
 
     @property
     def n_suspects(self) -> int:
@@ -57,7 +61,7 @@ class SuspectLabels:
         )
         contradicted = int((self.scores > 0.5).sum())
         lines = [
-            f"  sample {self.samples[i]}: given {self.given[i]}, the rest of the data says "
+            f"  sample {self.names[i]}: given {self.given[i]}, the rest of the data says "
             f"{self.suggested[i]} (score {self.scores[i]:.2f})"
             for i in range(min(most, self.n_suspects, contradicted))
         ]
@@ -118,4 +122,5 @@ class SuspectsMixin:
             noise_rate=ranked.noise_rate,
             counts=ranked.counts,
             classes=self.classes_,
+            names=names_of_fit(self)[samples],
         )

@@ -120,9 +120,9 @@ class ViewExplanation:
 
     def _told(self, column: int) -> str:
         best = int(np.argmax(self.by_class[column]))
-        numbered = np.issubdtype(self.columns.dtype, np.integer)
+        kind = "column " if np.issubdtype(self.columns.dtype, np.integer) else ""
         return (
-            f"  {'column ' if numbered else ''}{self.columns[column]}: {self.importances[column]:.1%}; most for class "
+            f"  {kind}{self.columns[column]}: {self.importances[column]:.1%}; most for class "
             f"{self.classes[best]}, {self.by_class[column, best]:.1%}, "
             f"{_direction(self.directions[column, best])}"
         )
