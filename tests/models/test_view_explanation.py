@@ -170,6 +170,31 @@ def csr_of(rows, view):
     return sp.csr_array(np.sign(raw) * raw**2)
 
 
+@pytest.mark.parametrize("change", [lambda X: 1e100 * X, lambda X: 1e-100 * X, lambda X: X + 1e9])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_numbers_of_any_size(change):
+    views, y = planted()
+    found = MendClassifier(calibration=None).fit([change(views[0])], y).explain_view(0)
+    assert np.isfinite(found.by_class).all()
+    assert set(found.ranking()[:3]) == set(TELLING)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_new_samples_that_are_far_from_all_others(model):
+    found = model.explain_view(0, [1e130 * VIEWS[0], None])
+    assert np.isfinite(found.by_class).all()
+    assert np.isfinite(found.directions).all()
+
+
+def test_dask_collections_are_refused(model):
+    da = pytest.importorskip("dask.array")
+    lazy = [da.from_array(view, chunks=(50, view.shape[1])) for view in VIEWS]
+    with pytest.raises(InvalidParameterError, match="explain_view takes views in memory"):
+        model.explain_view(0, lazy)
+    with pytest.raises(InvalidParameterError, match="explain_new takes views in memory"):
+        model.explain_new(lazy)
+
+
 def test_what_cannot_be_explained_is_said(model):
     with pytest.raises(InvalidParameterError, match=r"view must be one of .*'view 1'.* got 'rna'"):
         model.explain_view("rna")

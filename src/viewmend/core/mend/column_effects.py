@@ -27,6 +27,8 @@ from viewmend.core.mend.representations import FIRST, FIRST_STEPS, Representatio
 
 # Entries of a representation are cut here, so that squares of changes fit into float32.
 FARTHEST = 1e6
+# Most that an exponent of the kernel can grow by: beyond, a row is far from all others.
+LARGEST = np.float32(80)
 # Swaps of columns of a sparse view that are worked on at a time, about.
 PIECE = 4096
 
@@ -140,13 +142,15 @@ class _Lines:
     """Rows in one representation ``u((f(x) - centre) linear)``, and where swaps move them.
 
     Before the last step a row is ``a``, of which ``b = f(x) linear`` shrinks or grows where ``f``
-    scales rows to unit length. With value ``j`` swapped it is ``a + shift b + step linear_j``.
-    Products with the landmarks, (n_samples, n_landmarks), are in units of the exponent of the
-    kernel, of which ``start`` are the exponents before anything is swapped.
+    scales rows to unit length. With value ``j`` swapped it is ``a + shift b + step axes_j``, with
+    ``axes_j`` along ``linear_j`` and of unit length, and ``sizes`` (n_columns,) the lengths of the
+    latter. Products with the landmarks, (n_samples, n_landmarks), are in units of the exponent of
+    the kernel, which is ``kernel`` before anything is swapped and can grow by ``most``.
     """
 
     representation: Representation
-    linear: np.ndarray
+    axes: np.ndarray
+    sizes: np.ndarray
     points: np.ndarray
     scale: float
     values: np.ndarray
@@ -155,7 +159,7 @@ class _Lines:
     b: np.ndarray
     a_products: np.ndarray
     b_products: np.ndarray
-    start: np.ndarray
+    most: np.ndarray
     kernel: np.ndarray
 
     @classmethod
@@ -175,6 +179,9 @@ class _Lines:
         b = _mapped(values, linear)
         a = _mapped(values - representation.centre, linear)
         a, b = (np.clip(rows, -FARTHEST, FARTHEST) for rows in (a, b))
+        # Numbers of the view may be of any size, those that are multiplied below are not.
+        sizes = np.linalg.norm(linear, axis=1) if linear.ndim == 2 else np.abs(linear)
+        axes = (linear.T / np.where(sizes > 0, sizes, 1)).T
         a_products, b_products = (2 / scale * rows @ points.T for rows in (a, b))
         squares = np.sum(a * a, axis=1)
         factors = _factors(squares, representation.unit)
@@ -183,8 +190,8 @@ class _Lines:
         start -= (lengths[:, None] + np.sum(points * points, axis=1)) / scale
         start = np.minimum(start, 0).astype(np.float32)
         products = a_products.astype(np.float32), b_products.astype(np.float32)
-        given = representation, linear, points, scale, values, swapped, a, b
-        return cls(*given, *products, start, np.exp(start))
+        given = representation, axes, sizes, points, scale, values, swapped, a, b
+        return cls(*given, *products, np.minimum(-start, LARGEST), np.exp(start))
 
     def change(self, column: int) -> np.ndarray:
         """Change (n_samples, n_landmarks) of the kernel, of float32."""
@@ -202,8 +209,8 @@ class _Lines:
         if shift.any():
             power += (new * shift).astype(np.float32)[:, None] * self.b_products
         power -= lengths.astype(np.float32)[:, None]
-        # The kernel is at most one, whatever is rounded.
-        np.minimum(power, -self.start, out=power)
+        # The kernel is at most one, whatever is rounded; where it vanishes it is left at that.
+        np.minimum(power, self.most, out=power)
         np.expm1(power, out=power)
         power *= self.kernel
         return power
@@ -217,7 +224,7 @@ class _Lines:
     def _move(self, column: int) -> tuple[np.ndarray, np.ndarray]:
         """``shift`` and ``step`` (n_samples,) of rows whose value in a column is swapped."""
         value, swapped = self.values[:, column], self.swapped[:, column]
-        step = swapped - value
+        step = np.clip((swapped - value) * self.sizes[column], -FARTHEST, FARTHEST)
         if not FIRST_STEPS[self.representation.first][1]:
             return np.zeros(len(step)), step
         # Of the others, rows of unit length have what this column leaves; rows of zeros nothing.
@@ -226,9 +233,9 @@ class _Lines:
         return factors - 1, factors * step
 
     def _parts(self, column: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Products of ``linear_j`` with the landmarks, with ``a``, with ``b``, with itself."""
-        along = self.linear[column]
-        if self.linear.ndim == 2:
+        """Products of ``axes_j`` with the landmarks, with ``a``, with ``b``, with itself."""
+        along = self.axes[column]
+        if self.axes.ndim == 2:
             return self.points @ along, self.a @ along, self.b @ along, float(along @ along)
         a, b = self.a[:, column] * along, self.b[:, column] * along
         return self.points[:, column] * along, a, b, float(along**2)
@@ -241,8 +248,11 @@ def _first_steps(first: str, X: np.ndarray, other: np.ndarray) -> tuple[np.ndarr
     swapped = signed_root(other) if rooted else other
     if scaled:
         rows = signed_root(X) if rooted else X
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        swapped = swapped / np.where(lengths > 0, lengths, 1)
+        # Largest entries of one first: their squares neither overflow nor vanish.
+        peaks = np.abs(rows).max(axis=1, keepdims=True)
+        peaks = np.where(peaks > 0, peaks, 1)
+        lengths = np.linalg.norm(rows / peaks, axis=1, keepdims=True)
+        swapped = swapped / peaks / np.where(lengths > 0, lengths, 1)
     return values, swapped
 
 
