@@ -2,7 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
+# Two sets of packages: what the demonstration needs, and everything for tests, checks and pages.
+DEMO_STAMP := $(VENV)/.installed-demo
+STAMP      := $(VENV)/.installed
+INSTALL    := $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off
 
 # The version the deep methods are tested with; `make torch` is needed for them alone.
 TORCH  ?= torch==2.13.0
@@ -12,28 +15,45 @@ FLOORS       := .venv-floors
 FLOORS_STAMP := $(FLOORS)/.installed
 FLOORS_OF    := cli plot frames omics dask bench
 
-.PHONY: demo test kills bounds floors install torch lint docs bench bench-full clean
+.PHONY: demo test coverage dist kills bounds floors install torch lint docs bench bench-full clean
 
 $(BIN)/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "viewmend needs Python 3.11 or newer, this is " + sys.version)'
-	$(PYTHON) -m venv $(VENV)
+	@echo "==> Making a Python environment in $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "viewmend needs Python 3.11 or newer, this is " + sys.version)'
+	@$(PYTHON) -m venv $(VENV)
+
+$(DEMO_STAMP): pyproject.toml | $(BIN)/python
+	@echo "==> Installing viewmend with NumPy, SciPy, scikit-learn, Numba and Matplotlib into $(VENV), once"
+	$(INSTALL) -e '.[cli,plot]'
+	@touch $(DEMO_STAMP)
 
 $(STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $(STAMP)
+	@echo "==> Installing viewmend and the tools for tests, checks and pages into $(VENV), once"
+	$(INSTALL) -e '.[dev]'
+	@touch $(DEMO_STAMP) $(STAMP)
 
 install: $(STAMP)  ## the environment with everything the tests need
 
 torch: $(STAMP)  ## PyTorch for the deep methods, whose tests are skipped without it
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
+	$(INSTALL) '$(TORCH)'
 
-demo: $(STAMP)  ## fit, print and draw on the embedded data
-	$(BIN)/viewmend demo
+demo: $(DEMO_STAMP)  ## fit, print and draw on the embedded data
+	@echo "==> Fitting MendClassifier and three familiar tools on handwritten digits"
+	@$(BIN)/viewmend demo
 
 # One thread per worker: as many workers as cores would otherwise fight over them. Workers begin with
 # whole files, so that few fixtures are made twice, and take over what is left from each other.
 test: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not kills" $(ARGS)
+
+coverage: $(STAMP)  ## the same, and which lines no test runs: build/coverage/html
+	mkdir -p build/coverage
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not kills" \
+	    --cov --cov-report=term --cov-report=html $(ARGS)
+
+dist: $(STAMP)  ## the wheel and the source distribution in dist/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	$(BIN)/python -m build
 
 kills: $(STAMP)  ## the tests that kill and interrupt processes, which mostly wait
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m kills
@@ -64,9 +84,11 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The gallery runs the examples, and one of them is about tensors.
+# The gallery runs the examples, and one of them is about tensors. ARGS=-Dgallery_run=0 leaves the
+# pages of the gallery as an earlier build made them.
 docs: torch  ## the documentation in build/site, warnings being errors
-	NO_MKDOCS_2_WARNING=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/mkdocs build --quiet --strict
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going \
+	    --doctree-dir build/doctrees $(ARGS) docs build/site
 
 bench: $(STAMP)  ## speed at small sizes: figures, tables and pictures in build/bench
 	$(BIN)/python -m benchmarks.perf --set quick --out build/bench

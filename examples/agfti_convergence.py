@@ -1,7 +1,8 @@
 # # AGF-TI round by round
 #
-# Two moons seen through two views, each of which misses another stretch of both: alone, neither
-# view lets the labels through. AGF-TI fuses the graphs and imputes the missing rows.
+# Watch the method of the paper join two graphs that are broken in different places. Two moons are
+# seen through two views, each of which misses another part of both moons: alone, neither view lets
+# the labels through. AGF-TI fuses the graphs and imputes the missing rows.
 
 import warnings
 

@@ -1,7 +1,8 @@
 # # AnnData: representations in `obsm`
 #
-# Cells with an RNA and a protein measurement, of which some lack one. Each entry of `obsm` is a
-# view, with rows of NaN where a cell was not measured.
+# Fit on entries of `obsm` and write the cell types back to `obs`. Cells have an RNA and a protein
+# measurement, of which some lack one: each entry is a view, with rows of NaN where a cell was not
+# measured.
 
 import anndata as ad
 import numpy as np

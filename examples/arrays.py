@@ -1,7 +1,8 @@
 # # A list of arrays, NaN where a view is missing
 #
-# The shortest way in. Four hundred handwritten digits, described in three ways, each of which
-# half of the samples lack; one sample in ten has a label.
+# The shortest way in: one array per view, and a row of NaN for a sample that a view lacks. Four
+# hundred handwritten digits are described in three ways, each of which half of the samples lack;
+# one sample in ten has a label.
 
 import numpy as np
 

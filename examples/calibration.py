@@ -1,7 +1,7 @@
 # # How sure is it? Calibration and abstention
 #
-# Probabilities are calibrated on the labelled samples, each judged without its own label. A
-# threshold then withholds the classes that are not sure enough.
+# Compare confidence with truth, and withhold the classes that are not sure enough. Probabilities
+# are calibrated on the labelled samples, each judged without its own label.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,7 +1,7 @@
 # # A folder of CSV files
 #
-# What the command line does, step by step in Python: one table per view, joined by a column of
-# identifiers.
+# Read one table per view, joined by a column of identifiers, and write the classes to a file.
+# This is what the command line does, step by step in Python.
 
 import warnings
 from pathlib import Path

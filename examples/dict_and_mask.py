@@ -1,7 +1,7 @@
 # # Named views, and a mask in place of NaN
 #
-# Where the rows of missing samples hold something, zeros or stale values, a mask says which rows
-# count. Views in a dict keep their names.
+# Give views names in a dict, and say with a mask which rows count. A mask is needed where the
+# rows of missing samples hold something, such as zeros or old values.
 
 import numpy as np
 

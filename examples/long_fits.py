@@ -1,7 +1,7 @@
 # # Long fits: callbacks and checkpoints
 #
-# A fit can be watched, stopped and gone on with. Small data here; nothing changes with large data
-# but the time.
+# Watch a fit, stop it after some time, and resume it from a file. The data is small here; nothing
+# changes with large data but the time.
 
 import numpy as np
 import pandas as pd

@@ -1,7 +1,7 @@
 # # MuData: one modality per view
 #
-# A MuData holds one AnnData per modality, each with the cells that it measured. That is
-# incomplete multi-view data already: a cell misses the modalities that do not hold it.
+# Fit on a MuData whose modalities hold different cells. That is incomplete multi-view data
+# already: a cell misses the modalities that do not hold it.
 
 import anndata as ad
 import mudata as md

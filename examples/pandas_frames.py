@@ -1,7 +1,7 @@
 # # pandas frames with other rows in each
 #
-# Laboratories keep one table per measurement, with the samples that were measured, in the order
-# in which they came. `from_frames` joins them by their identifiers.
+# Join tables with different samples in different orders by their index. Laboratories keep one table
+# per measurement, with the samples that were measured; `from_frames` joins them.
 
 import numpy as np
 import pandas as pd

@@ -1,7 +1,7 @@
 # # polars frames
 #
-# polars has no index; `on` names the column of identifiers. Lazy frames are collected, and frames
-# of pandas and polars may be mixed.
+# Join polars frames, eager or lazy, by a column of identifiers. polars has no index, so `on` names
+# that column. Lazy frames are collected, and frames of pandas and polars may be mixed.
 
 import numpy as np
 import pandas as pd

@@ -1,8 +1,8 @@
 # # Sparse matrices: counts of words
 #
-# Documents in two languages, most of them in one only, as sparse counts. Rows are compared in
-# full, so sparse views of up to 4096 columns become dense inside. Of wider ones `fit` compares the
-# 256 leading components, and says so.
+# Classify documents in two languages from sparse counts of words; most are in one language only.
+# Rows are compared in full, so sparse views of up to 4096 columns become dense inside. Of wider
+# ones `fit` compares the 256 leading components, and says so.
 
 import numpy as np
 import scipy.sparse as sp

@@ -1,7 +1,7 @@
 # # One stacked array, and a scikit-learn pipeline
 #
-# Tools of scikit-learn pass one two-dimensional array from step to step. `view_sizes` tells how
-# many of its columns belong to each view, and everything from `Pipeline` to `GridSearchCV` works.
+# Use all views in one array, so that pipelines and searches of scikit-learn work. `view_sizes`
+# tells how many of its columns belong to each view.
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV

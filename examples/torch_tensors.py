@@ -1,7 +1,7 @@
 # # Tensors of PyTorch
 #
-# Embeddings from networks are tensors. `AGFTIClassifier` takes them as they are and runs where
-# they lie, on a GPU if they lie there; fitted attributes are NumPy arrays in any case.
+# Fit on tensors where they lie, on a GPU if they lie there. Embeddings from networks are tensors;
+# `AGFTIClassifier` takes them as they are, and fitted attributes are NumPy arrays in any case.
 
 import numpy as np
 import torch

@@ -1,7 +1,7 @@
 # # Choosing parameters by few labels
 #
-# A search may look at the labels that were given, and at no others. `LabelSearchCV` holds them out
-# fold by fold, and keeps the estimator as given unless another is clearly better.
+# Compare parameter values by the labels that were given, and by no others. `LabelSearchCV` holds
+# them out fold by fold, and keeps the estimator as given unless another is clearly better.
 
 import matplotlib.pyplot as plt
 

@@ -28,6 +28,23 @@ settings.load_profile("same")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Marks of tests of what other systems than POSIX do not have.
+OF_POSIX = {
+    "posix": "permissions, links and signals of POSIX",
+    "kills": "signals of POSIX to other processes",
+}
+
+
+def pytest_collection_modifyitems(items):
+    """Skip tests of POSIX elsewhere, with the reason."""
+    if os.name == "posix":
+        return
+    for item in items:
+        for mark in item.iter_markers():
+            if mark.name in OF_POSIX:
+                item.add_marker(pytest.mark.skip(reason=f"needs {OF_POSIX[mark.name]}"))
+
+
 DEFAULT_REFERENCE = Path(__file__).parents[2] / "shared"
 
 

@@ -28,6 +28,7 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("permissions", [0o600, 0o640, 0o444, 0o755])
 def test_a_file_keeps_its_permissions(path, permissions):
     path.chmod(permissions)
@@ -40,6 +41,7 @@ def test_a_file_keeps_its_permissions(path, permissions):
     assert path.read_text() == "new"
 
 
+@pytest.mark.posix
 def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path):
     before = os.umask(0o027)
     try:
@@ -49,6 +51,7 @@ def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path):
     assert mode(tmp_path / "new") == 0o640
 
 
+@pytest.mark.posix
 def test_a_link_stays_and_the_file_it_leads_to_is_replaced(tmp_path):
     (tmp_path / "there").mkdir()
     link, target = tmp_path / "link", tmp_path / "there" / "file"
@@ -60,6 +63,7 @@ def test_a_link_stays_and_the_file_it_leads_to_is_replaced(tmp_path):
     assert names(tmp_path / "there") == ["file"]
 
 
+@pytest.mark.posix
 def test_a_planted_link_is_not_followed(path, monkeypatch):
     class Known:
         hex = "known"

@@ -286,7 +286,7 @@ def test_a_model_without_its_origin_predicts_but_is_not_judged(work, by_hand):
     assert_allclose(predictions(work / "alone.csv").iloc[:, 2:], shares, rtol=1e-5)
     refused = invoke("evaluate", work / "alone.vm", work / "data", "-l", work / "truth.csv")
     assert refused.exit_code == 2
-    assert "alone.vm does not tell the samples" in message(refused)
+    assert "alone.vm does not name the samples" in message(refused)
 
 
 def test_a_model_is_one_file_and_no_other_can_be_taken_for_a_part_of_it(work):

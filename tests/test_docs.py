@@ -3,7 +3,6 @@
 import ast
 import doctest
 import importlib
-import importlib.util
 import inspect
 import pkgutil
 import re
@@ -18,7 +17,12 @@ from viewmend.bench import methods
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "viewmend"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Folders that are made when the site is built.
+MADE = {ROOT / "docs" / "gallery", ROOT / "docs" / "reference"}
+PAGES = [
+    ROOT / "README.md",
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent not in MADE),
+]
 FENCE = re.compile(r"^```(?P<kind>python|console)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 # A file of the library in backquotes, perhaps with something in it: `core/agfti/admm.py::solve`.
 CODE_PLACE = re.compile(
@@ -55,19 +59,18 @@ def blocks(path):
 
 @pytest.fixture(scope="module")
 def reference():
-    """The module that makes the reference, which MkDocs loads by its path."""
-    pytest.importorskip("mkdocs", reason="the site is made by MkDocs")
-    pytest.importorskip("griffe", reason="the reference is made by mkdocstrings")
-    return load_hook("reference")
+    """The module that makes the reference, an extension of Sphinx."""
+    pytest.importorskip("sphinx", reason="the site is made by Sphinx")
+    return load_extension("reference")
 
 
-def load_hook(name):
-    path = ROOT / "scripts" / "site" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    # Data classes look their module up in this table.
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def load_extension(name):
+    folder = ROOT / "scripts" / "site"
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(folder))
 
 
 def modules_with_examples():
@@ -135,7 +138,7 @@ def test_a_session_that_shows_what_is_not_printed_is_found_out():
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_links_to_files_lead_somewhere(name):
-    """Of pages outside the site, whose links MkDocs does not check."""
+    """Of pages outside the site, whose links Sphinx does not check."""
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / name).read_text())
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
@@ -159,38 +162,35 @@ def names_in(tree):
 
 def test_every_part_of_the_library_is_in_the_reference_or_internal(reference):
     parts = {module.name for module in pkgutil.iter_modules(viewmend.__path__)}
-    shown = {
-        name.split(".")[1] for pages in reference.PAGES.values() for name in pages if "." in name
-    }
+    shown = {name.split(".")[1] for topic in reference.TOPICS.values() for name in topic.modules}
     assert parts - shown == INTERNAL - shown
 
 
-def test_the_reference_shows_every_public_name(reference):
-    for page, modules in reference.PAGES.items():
-        text = reference.page_text(page)
-        for name in modules:
-            module = importlib.import_module(name)
-            public = reference.ONLY.get(name, getattr(module, "__all__", ()))
-            for thing in set(public) - {"__version__"}:
-                assert f"::: {name}.{thing}\n" in text
+def test_the_reference_shows_every_public_name_once(reference):
+    text = "\n".join(map(reference.page_text, reference.TOPICS))
+    shown = re.findall(r"^\.\. (?:auto\w+|py:data):: (\S+)$", text, re.MULTILINE)
+    assert len(shown) == len(set(shown))
+    assert set(shown) == set(reference.places().values())
+    assert {f"viewmend.{name}" for name in viewmend.__all__} - {"viewmend.__version__"} <= set(
+        shown
+    )
 
 
 def shown_things(reference):
     """Everything that the reference shows: module, name and the thing itself."""
-    for name in (name for modules in reference.PAGES.values() for name in modules):
+    for name in (name for topic in reference.TOPICS.values() for name in topic.modules):
         module = importlib.import_module(name)
         for public in reference.public_names(module):
-            yield name, public, getattr(module, public)
+            yield module, public, getattr(module, public)
 
 
 def test_nothing_in_the_reference_is_without_a_word(reference):
-    import griffe
-
-    rewriting = griffe.Extensions(reference.MarkdownDocstrings())
-    package = griffe.load("viewmend", search_paths=[str(SOURCE.parent)], extensions=rewriting)
-    for module, name, _ in shown_things(reference):
-        entry = package[f"{module}.{name}".removeprefix("viewmend.")]
-        assert (entry.final_target if entry.is_alias else entry).docstring, name
+    silent = []
+    for module, name, thing in shown_things(reference):
+        members = reference.methods(thing) if inspect.isclass(thing) else []
+        silent += [f"{name}.{one}" for one in members if not inspect.getdoc(getattr(thing, one))]
+        silent += [] if reference.summary(module, name) else [name]
+    assert silent == []
 
 
 def test_public_docstrings_name_every_parameter(reference):
@@ -221,46 +221,91 @@ def documented(thing):
     return {name.strip("* ") for head in heads for name in head.split(",")}
 
 
-DOCSTRINGS = '''
-class Mixin:
-    """See `MendClassifier`, ``MendClassifier`` and `viewmend.plot.PALETTE`; not `Nothing`.
+DOCSTRING = """See `MendClassifier`, ``MendClassifier`` and `viewmend.plot.PALETTE`; not `Nothing`.
 
-    As in::
+After `MendClassifier.decide`, classes_ has them::
 
-        code
+    print(`MendClassifier`, classes_)
 
-    ``on_fit_begin(fit)``
-        With a `Fit`.
-    """
+Attributes
+----------
+classes_ : array (n_classes_,)
 
-    predict: Callable[..., Array]
-    names: tuple[str, ...]
-'''
+>>> print(model.classes_)
+"""
 
 
-def test_docstrings_become_markdown_with_links(reference):
-    import griffe
-
-    package = griffe.visit("package", Path("package.py"), DOCSTRINGS)
-    reference.MarkdownDocstrings().on_package(pkg=package)
-    text = package["Mixin"].docstring.value
-    assert "[`MendClassifier`][viewmend.MendClassifier], ``MendClassifier`` and" in text
-    assert "[`viewmend.plot.PALETTE`][viewmend.plot.PALETTE]; not `Nothing`." in text
-    assert "As in:\n\n    code" in text
-    assert "- ``on_fit_begin(fit)``: With a [`Fit`][viewmend.callbacks.Fit]." in text
-    # What a mixin only declares would hide the method of its sister.
-    assert set(package["Mixin"].members) == {"names"}
+def test_names_in_docstrings_become_links(reference):
+    text = reference.linked(DOCSTRING)
+    assert text.startswith(
+        "See :py:obj:`MendClassifier <viewmend.MendClassifier>`, ``MendClassifier`` and "
+        ":py:obj:`plot.PALETTE <viewmend.plot.PALETTE>`; not ``Nothing``."
+    )
+    assert ":py:obj:`MendClassifier.decide <viewmend.MendClassifier.decide>`, ``classes_`` " in text
+    # Code stays as it is, and names of attributes are for numpydoc.
+    assert "    print(`MendClassifier`, classes_)" in text
+    assert "classes_ : array (n_classes\\_,)" in text
+    assert ">>> print(model.classes_)" in text
 
 
 def test_excerpts_are_cut_from_the_source_and_unknown_names_refused():
-    exceptions = pytest.importorskip("mkdocs.exceptions", reason="the site is made by MkDocs")
-    excerpts = load_hook("excerpts")
-    page = excerpts.on_page_markdown(
+    errors = pytest.importorskip("sphinx.errors", reason="the site is made by Sphinx")
+    excerpts = load_extension("excerpts")
+    page = excerpts.written_out(
         "before\n<!-- code: core/common/simplex.py::project_simplex -->\nafter"
     )
-    assert "    def project_simplex(B: Array) -> Array:" in page
-    assert page.startswith("before\n")
+    assert "\ndef project_simplex(B: Array) -> Array:" in page
+    assert page.startswith("before\n:::{dropdown} `project_simplex` in `core/common/simplex.py`\n")
+    assert page.endswith("\n:::\n\nafter")
     method = excerpts.excerpt("data/container.py", "MultiViewData.stacked")
     assert method.splitlines()[0] == "    def stacked(self) -> np.ndarray:"
-    with pytest.raises(exceptions.PluginError, match=r"simplex\.py has no gone; correct"):
-        excerpts.on_page_markdown("<!-- code: core/common/simplex.py::gone -->")
+    with pytest.raises(errors.ExtensionError, match=r"simplex\.py has no gone; correct"):
+        excerpts.written_out("<!-- code: core/common/simplex.py::gone -->")
+
+
+def test_pages_that_load_something_from_elsewhere_are_refused(tmp_path):
+    errors = pytest.importorskip("sphinx.errors", reason="the site is made by Sphinx")
+    offline = load_extension("offline")
+    page = tmp_path / "guide" / "page.html"
+    page.parent.mkdir()
+    page.write_text('<a href="https://example.org">a link</a><img alt="" src="own.png">')
+    offline.check_pages(tmp_path)
+    page.write_text('<link rel="stylesheet" href="https://fonts.example.org/a.css">')
+    with pytest.raises(errors.ExtensionError, match=r"page\.html loads https://fonts\.example"):
+        offline.check_pages(tmp_path)
+
+
+def test_every_page_is_in_the_navigation_once():
+    pages = {page_name(path).removesuffix(".md") for path in PAGES[1:]}
+    listed = [entry for path in PAGES[1:] for entry in toctree_entries(path)]
+    assert pages - set(listed) == {"docs/index"}, "add a line to the toctree of its section"
+    assert len(listed) == len(set(listed))
+
+
+def toctree_entries(path):
+    """Pages that the lists of a page name, from the root of the source, without their suffix."""
+    for block in re.findall(
+        r"^```{toctree}\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL
+    ):
+        for line in block.splitlines():
+            if line and not line.startswith(":"):
+                target = re.sub(r"^.*<(.*)>$", r"\1", line)
+                yield str((path.parent / target).resolve().relative_to(ROOT))
+
+
+def test_pages_link_names_of_the_reference():
+    pytest.importorskip("sphinx", reason="the site is made by Sphinx")
+    excerpts = load_extension("excerpts")
+    assert excerpts.written_out("[`load`][viewmend.load]") == "[`load`](#viewmend.load)"
+
+
+def test_the_first_page_tells_the_accuracies_of_the_record():
+    """The means over all data sets and missing rates of docs/results/honest.csv."""
+    pd = pytest.importorskip("pandas")
+    runs = pd.read_csv(ROOT / "docs" / "results" / "honest.csv")
+    methods = ["Mend", "Poisson-MBO", "union graph", "late fusion", "late trees"]
+    runs = runs[(runs["protocol"] == "honest") & runs["method"].isin(methods)]
+    means = runs.groupby("method")["accuracy"].mean()
+    told = [means["Mend"], means.drop("Mend").max(), means["late fusion"]]
+    home = (ROOT / "docs" / "index.md").read_text()
+    assert re.findall(r"(\d\d\.\d) %", home) == [f"{100 * one:.1f}" for one in told]

@@ -1,6 +1,7 @@
 """The scripts of the gallery run, and the gallery shows what they print and draw."""
 
-import importlib.util
+import importlib
+import json
 import runpy
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # What a script imports beyond the library's own dependencies.
 NEEDS = {
     "agfti_convergence": ["matplotlib"],
+    "agfti_imputation": ["matplotlib"],
     "anndata_obsm": ["anndata"],
     "calibration": ["matplotlib"],
     "csv_folder": ["pandas"],
@@ -19,9 +21,11 @@ NEEDS = {
     "labelling_loop": ["matplotlib"],
     "long_fits": ["pandas"],
     "mudata_modalities": ["mudata"],
+    "multiomics": ["mudata", "matplotlib"],
     "pandas_frames": ["pandas"],
     "polars_frames": ["polars", "pandas", "pyarrow"],
     "sparse_words": ["pandas"],
+    "sub_cluster_problem": ["matplotlib"],
     "torch_tensors": ["torch"],
     "tuning": ["matplotlib"],
 }
@@ -34,15 +38,11 @@ pytestmark = [
 
 
 @pytest.fixture
-def gallery():
-    pytest.importorskip("mkdocs", reason="the gallery is made by MkDocs")
+def gallery(monkeypatch):
+    pytest.importorskip("sphinx", reason="the gallery is an extension of Sphinx")
     pytest.importorskip("matplotlib", reason="the gallery shows pictures")
-    path = ROOT / "scripts" / "site" / "gallery.py"
-    spec = importlib.util.spec_from_file_location("gallery", path)
-    # Data classes look their module up in this table.
-    module = sys.modules["gallery"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    monkeypatch.syspath_prepend(ROOT / "scripts" / "site")
+    return importlib.import_module("gallery")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -59,7 +59,7 @@ def test_scripts_run_and_check_themselves(path, tmp_path, monkeypatch, capsys):
 
 
 def test_the_gallery_shows_every_script_once(gallery):
-    shown = [script for scripts in gallery.SECTIONS.values() for script in scripts]
+    shown = [script for scripts in gallery.sections().values() for script in scripts]
     assert sorted(shown) == [path.stem for path in EXAMPLES]
 
 
@@ -104,9 +104,34 @@ def test_pages_show_code_output_and_pictures_and_are_the_same_every_time(gallery
     first, second = (gallery.run_cells(cells, Path("script.py")) for _ in range(2))
     page = gallery.page_text("script", first)
     assert "```python\nprint(a + 1)  # a comment\n```" in page
-    assert "``` {.text .printed}\n2\n```" in page
+    assert "```{code-block} text\n:class: printed\n\n2\n```" in page
     assert "(script_2_0.png)" in page
     assert list(gallery.pictures(first)) == list(gallery.pictures(second))
+
+
+def test_a_card_has_a_picture_or_else_the_end_of_what_was_printed(gallery):
+    drawn = gallery.run_cells(gallery.read_cells(SCRIPT), Path("script.py"))
+    card = gallery.card("script", drawn)
+    assert "{grid-item-card} Title" in card
+    assert ":img-top: script_2_0.png" in card
+    assert "\nFirst sentence.\n" in card
+    printed = gallery.run_cells(gallery.read_cells(SCRIPT.split("# %%\nimport")[0]), Path("s.py"))
+    assert ":::{card-header}\n```text\n2\n```\n:::" in gallery.card("script", printed)
+
+
+def test_captions_are_one_sentence_that_fits_a_card(gallery):
+    for path in EXAMPLES:
+        cells = gallery.read_cells(path.read_text())
+        title, sentence = gallery.caption([gallery.Shown(cells[0], "", ())])
+        assert title, path.stem
+        assert sentence.endswith("."), path.stem
+        assert 30 <= len(sentence) <= 160, (path.stem, sentence)
+
+
+def test_a_notebook_has_the_cells_of_the_script(gallery):
+    cells = json.loads(gallery.notebook(gallery.read_cells(SCRIPT)))["cells"]
+    assert [cell["cell_type"] for cell in cells] == ["markdown", "code", "markdown", "code", "code"]
+    assert cells[3]["source"] == "print(a + 1)  # a comment"
 
 
 def test_an_error_in_a_cell_names_the_line_of_the_script(gallery):

@@ -272,3 +272,44 @@ def test_names_given_are_used_and_counted():
     assert [view.name for view in data.views] == ["a", "b"]
     with pytest.raises(InvalidViewsError, match=r"names must be one per view, got .* for 2 views"):
         inspect_data(list(views.values()), names=["a"])
+
+
+def test_a_view_that_repeats_another_is_named_and_others_are_not():
+    rng = np.random.default_rng(0)
+    one, wide = rng.normal(size=(40, 5)), rng.normal(size=(40, 500))
+    # The same in other units, another order of the columns, and with some rows missing.
+    copy = (3.0 * one + 1.0)[:, ::-1].copy()
+    copy[5:15] = np.nan
+    other = one + 0.3 * rng.normal(size=one.shape)
+    views = {"one": one, "copy": copy, "near": other, "wide": wide, "also wide": wide[:, ::-1] ** 2}
+    found = inspect_data(views)
+    assert found.repeated_views == (("one", "copy"),)
+    told = [finding for finding in found.findings if "says the same" in finding.message]
+    assert [(one.severity, one.subject) for one in told] == [("warning", "copy")]
+    assert "the view one" in told[0].message
+
+
+def test_views_that_no_common_sample_joins_repeat_nothing():
+    view = np.random.default_rng(0).normal(size=(30, 4))
+    first, second = view.copy(), view.copy()
+    first[15:], second[:15] = np.nan, np.nan
+    assert inspect_data([first, second]).repeated_views == ()
+    assert inspect_data([np.ones((30, 2)), np.ones((30, 2))]).repeated_views == ()
+
+
+def test_a_view_with_hardly_any_label_is_told():
+    view = np.random.default_rng(0).normal(size=(30, 4))
+    rare = view.copy()
+    rare[:18] = np.nan
+    y = np.where(np.arange(30) < 20, np.arange(30) % 2, -1)
+    messages = [one.message for one in inspect_data({"a": view, "rare": rare}, y).findings]
+    assert "2 labelled sample(s) have this view" in messages
+
+
+def test_missing_cells_and_empty_columns_are_counted():
+    view = np.arange(12.0).reshape(4, 3)
+    view[0, 0], view[:, 2], view[3] = np.nan, np.nan, np.nan
+    (summary,) = inspect_data([view]).views
+    # Of the three rows that are there.
+    assert summary.n_missing_cells == 4
+    assert summary.empty_columns == (2,)

@@ -40,6 +40,14 @@ class Task:
         self.ids = np.array([f"<i>{row}" for row in range(90)])
 
 
+@pytest.fixture(scope="module", autouse=True)
+def day():
+    """The day on the pages, 18 November 2026."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1795000000")
+        yield
+
+
 @pytest.fixture(scope="module")
 def task():
     return Task()
@@ -135,9 +143,9 @@ def test_a_model_that_was_kept_has_the_same_report(mend, task, page, tmp_path):
 
 def test_scores_are_those_of_the_unlabelled_samples(mend, task):
     truth, found = task.y_true[task.unlabelled], mend.transduction_[task.unlabelled]
-    text = section("scores", mend, y=task.y, y_true=task.y_true)
-    assert f"accuracy\n\n{accuracy_score(list(truth), list(found)):.2%}" in text
-    assert f"macro F1\n\n{f1_score(list(truth), list(found), average='macro'):.2%}" in text
+    text = section("result", mend, y=task.y, y_true=task.y_true)
+    assert f"accuracy\n\n{accuracy_score(list(truth), list(found)):.1%}" in text
+    assert f"macro F1\n\n{f1_score(list(truth), list(found), average='macro'):.1%}" in text
     assert f"judged samples\n\n{task.unlabelled.sum()}" in text
 
 
@@ -145,7 +153,7 @@ def test_true_labels_of_given_samples_are_not_judged(mend, task):
     """Other answers for labelled samples change nothing."""
     other = np.where(task.unlabelled, task.y_true, np.roll(task.y_true, 1))
     assert (other != task.y_true).any()
-    for name in ("scores", "confidence"):
+    for name in ("result", "classes", "doubt"):
         texts = [section(name, mend, y=task.y, y_true=truth) for truth in (task.y_true, other)]
         assert texts[0] == texts[1]
 
@@ -154,12 +162,12 @@ def test_unknown_answers_are_left_out(mend, task):
     known = np.flatnonzero(task.unlabelled)[:30]
     some = np.full(90, None, dtype=object)
     some[known] = task.y_true[known]
-    text = section("scores", mend, y=task.y, y_true=some)
+    text = section("result", mend, y=task.y, y_true=some)
     assert "judged samples\n\n30" in text
 
 
 def test_without_given_labels_scores_say_that_they_are_too_good(mend, task):
-    text = section("scores", mend, y_true=task.y_true)
+    text = section("result", mend, y_true=task.y_true)
     assert "judged samples\n\n90" in text
     assert "the scores are too good" in text
 
@@ -167,44 +175,43 @@ def test_without_given_labels_scores_say_that_they_are_too_good(mend, task):
 def test_a_class_without_labels_is_a_class_of_the_scores(mend, task):
     strange = task.y_true.copy()
     strange[np.flatnonzero(task.unlabelled)[:3]] = "unheard of"
-    text = section("scores", mend, y=task.y, y_true=strange)
+    text = section("result", mend, y=task.y, y_true=strange)
     assert "unheard of\n\n0.0%\n\n0.0%\n\n0.0%\n\n3" in text
 
 
 def test_sections_without_data_say_how_to_get_them(mend):
     assert "Pass the views of fit as \nX=\n" in section("data", mend)
     assert "Pass the labels of fit as \ny=\n" in section("classes", mend)
-    assert "Pass true labels as \ny_true=\n" in section("scores", mend)
+    assert "Pass true labels as \ny_true=\n" in section("result", mend)
 
 
 def test_a_mask_alone_shows_who_has_which_view(mend, task):
-    text = section("data", mend, mask=task.observed)
+    text = section("views", mend, mask=task.observed)
     assert "most frequent on top" in text
     assert "to see findings about their contents" in text
 
 
 def test_parameters_that_were_set_are_shown_with_their_defaults(mend, task):
-    text = section("model", mend)
+    text = section("internals", mend)
     assert re.search(r"n_rounds\s+2\s+8", text)
     assert "spreading" not in text
-    assert f"viewmend {viewmend.__version__}" in text
     plain = UnionGraphClassifier().fit(task.X, task.y)
-    assert "All parameters have their default values." in section("model", plain)
+    text = section("internals", plain)
+    assert "All parameters have their default values." in text
+    assert "chosen" not in text
 
 
 def test_findings_about_the_data_are_shown(task):
     views = {name: view.copy() for name, view in task.X.items()}
     views["plain"][np.flatnonzero(task.observed.all(axis=1))[:2]] = 0
     model = UnionGraphClassifier().fit(views, task.y)
-    text = section("data", model, views, task.y)
-    assert re.search(r"info\s+plain\s+2 row\(s\) are all zero", text)
+    text = section("doubt", model, views, task.y)
+    assert re.search(r"plain\s+2 row\(s\) are all zero", text)
 
 
 def test_least_certain_samples_come_first_and_have_no_given_label(mend, task):
     case = make_case(mend, task.X, task.y)
-    table = section("confidence", mend, task.X, task.y, ids=task.ids).split(
-        "Least certain samples"
-    )[1]
+    table = section("doubt", mend, task.X, task.y, ids=task.ids).split("Least certain samples")[1]
     shown = [int(row) for row in re.findall(r"<i>(\d+)", table)]
     hidden = np.flatnonzero(task.unlabelled)
     np.testing.assert_array_equal(
@@ -223,7 +230,7 @@ def test_samples_out_of_reach_are_named(task):
         model = UnionGraphClassifier(n_neighbors=3).fit([np.vstack([near, far])], y)
     lost = np.flatnonzero(model.unreachable_)
     assert len(lost)
-    text = section("confidence", model, y=y)
+    text = section("doubt", model, y=y)
     assert f"{len(lost)} samples are unreachable" in text
     assert f"They are: {', '.join(map(str, lost))}." in text
 
@@ -235,29 +242,29 @@ def test_abstained_are_unlabelled_samples_of_low_confidence(mend, task):
 
 
 def test_agfti_draws_before_and_after_imputation(agfti, task, tmp_path):
-    assert "share one place until their rows are imputed" in section("graph", agfti, task.X)
+    assert "share one place until their rows are imputed" in section("internals", agfti, task.X)
     path = write_report(agfti, tmp_path / "report.html", task.X, task.y)
     assert path.read_text(encoding="utf-8").count("before imputation</text>") == 1
 
 
 def test_methods_without_weights_rounds_or_graph_say_so(task):
     model = NaNBoostingClassifier().fit(task.X, task.y)
-    assert "NaNBoostingClassifier has no view weights" in section("weights", model)
-    assert "solved in one go" in section("convergence", model)
-    assert "keeps no graph" in section("graph", model)
+    assert "NaNBoostingClassifier has no view weights" in section("views", model)
+    assert "solved in one go" in section("internals", model)
+    assert "keeps no graph" in section("internals", model)
 
 
 def test_a_search_shows_its_points_and_the_model_it_chose(task):
     search = LabelSearchCV(MendClassifier(n_rounds=0), {"spreading": [0.5, 0.9]}, cv=2)
     search.fit(task.X, task.y)
-    text = section("search", search, task.X, task.y)
+    text = section("internals", search, task.X, task.y)
     assert "Chosen among 3 points" in text
     assert f"spreading {search.best_params_['spreading']}" in text
     table = text.split("Points of the grid")[1]
     for score in search.cv_results_["mean_test_score"]:
         assert f"{score:.1%}" in table
-    assert "MendClassifier" in section("model", search)
-    assert "Parameters were set by hand" in section("search", search.best_estimator_)
+    assert "MendClassifier" in text
+    assert "Chosen among" not in section("internals", search.best_estimator_)
 
 
 def test_stacked_data_is_read_as_in_fit(task):
@@ -315,10 +322,17 @@ const orders = [column()];
 for (const _ of [0, 1]) { header.querySelector("button").click(); orders.push(column()); }
 const found = {
   sections: [...document.querySelectorAll("main > section")].map((one) => one.id),
-  pictures: [...document.querySelectorAll("figure svg")].map((one) => one.clientHeight),
+  pictures: [...document.querySelectorAll("figure svg")].filter(
+    (one) => !one.closest("details")).map((one) => one.clientHeight),
+  folded: Object.fromEntries(["internals", "doubt"].map((id) => [id,
+    document.querySelectorAll(`#${id} details:not([open])`).length])),
+  smallest: Math.min(...[...document.querySelectorAll("figure svg text")].filter(
+    (one) => one.getBoundingClientRect().height > 0).map((one) => parseFloat(
+    getComputedStyle(one).fontSize) * one.ownerSVGElement.clientWidth
+    / one.ownerSVGElement.viewBox.baseVal.width)),
   orders, sort: header.getAttribute("aria-sort"),
   spoken: document.getElementById("spoken").textContent,
-  alerts: document.querySelectorAll("main script, main b, main i").length,
+  alerts: document.querySelectorAll("main script, main b b, main i").length,
   loaded: performance.getEntriesByType("resource").length,
   widths: [document.documentElement.scrollWidth, window.innerWidth],
 };
@@ -339,7 +353,7 @@ def probed(page, tmp_path_factory):
     path.write_text(page.replace("</body>", PROBE), encoding="utf-8")
     flags = (
         "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run "
-        "--enable-logging=stderr --dump-dom --window-size=600,900"
+        "--enable-logging=stderr --dump-dom --window-size=500,900"
     )
     closed = ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder / 'profile'}"]
     command = [program, *flags.split(), *closed, path.as_uri()]
@@ -353,10 +367,15 @@ def test_browser_shows_every_section_and_complains_of_nothing(probed):
     found, complaints = probed
     assert complaints == []
     assert found["sections"] == list(SECTIONS)
-    assert len(found["pictures"]) == 12
+    assert len(found["pictures"]) == 9
     assert min(found["pictures"]) > 100
+    assert found["folded"] == {"internals": 4, "doubt": 2}
     assert found["loaded"] == 0
     assert found["alerts"] == 0
+
+
+def test_text_of_charts_can_be_read_in_a_narrow_window(probed):
+    assert probed[0]["smallest"] >= 9
 
 
 def test_clicking_a_header_sorts_and_says_so(probed):

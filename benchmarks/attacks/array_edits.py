@@ -14,6 +14,7 @@ import numpy as np
 import scipy.io
 
 from attacks.data_seeds import N_SAMPLES, labels, views
+from viewmend.memory import machine_memory as memory
 
 # Types of elements and of matrices in MATLAB files up to version 7.
 MI_INT32, MI_UINT32, MI_DOUBLE, MI_MATRIX, MI_COMPRESSED = 5, 6, 9, 14, 15
@@ -28,10 +29,6 @@ def zeros_bomb(n_bytes: int, head: bytes = b"", wbits: int = 15) -> bytes:
     block = packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
     again = packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
     return begin + block + again * (n_bytes // MIB - 1) + packer.flush()
-
-
-def memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _header(shape: tuple[int, ...], descr: str = "<f8") -> bytes:

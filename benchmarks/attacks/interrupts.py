@@ -43,10 +43,13 @@ class Interrupts:
     time_limit: float = 120.0
     n_samples: int = 1500
 
-    def prepare(self, folder: Path) -> None:
+    def write_data(self, folder: Path) -> None:
         task = make_task(self.n_samples, seed=0, n_features=(15, 18))
         views = {f"view_{v}": view for v, view in enumerate(task.data.views)}
         np.savez(folder / "data.npz", **views, y=task.y)
+
+    def prepare(self, folder: Path) -> None:
+        self.write_data(folder)
         expected = {}
         for method in METHODS:
             # Twice, because the first fit also compiles.

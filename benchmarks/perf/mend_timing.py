@@ -6,7 +6,6 @@ import argparse
 import ctypes
 import gc
 import re
-import resource
 import time
 import warnings
 from collections import Counter
@@ -243,6 +242,9 @@ def _highest() -> Iterator[int]:
     for told in status.read_text().splitlines() if status.exists() else ():
         if told.startswith("VmHWM:"):
             yield 1024 * int(told.split()[1])
+    # Not on Windows.
+    import resource
+
     yield 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_info
 from viewmend.backend.threads import available_threads
 from viewmend.backend.torch_gpu import import_torch
 from viewmend.bench.environment import environment
+from viewmend.memory import machine_memory
 
 from .measuring import DEVICES
 
@@ -68,7 +69,7 @@ def machine(device: str) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "cpu": known["machine"]["processor"],
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-        "memory_gb": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9,
+        "memory_gb": machine_memory() / 1e9,
         "system": platform.system(),
         "load_before": LOAD_BEFORE,
         "blas": sorted({f"{pool['internal_api']} {pool['version']}" for pool in blas}),

@@ -1,7 +1,7 @@
-"""The API reference: one page per public module, made from its ``__all__`` at build time.
+"""The reference: a page per topic, made from ``__all__`` and the docstrings when the site is built.
 
-Docstrings are written for Python's ``help``; `MarkdownDocstrings` makes Markdown of them, in which
-the names of public things are links.
+Everything public stands on one page, under the shortest name it can be imported by. In docstrings,
+a public name in single backquotes is a link to it.
 """
 
 from __future__ import annotations
@@ -10,87 +10,183 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import griffe
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+from generated import write_folder
+from sphinx.application import Sphinx
 
-# Page, and the modules whose public names it shows.
-PAGES: Mapping[str, tuple[str, ...]] = {
-    "viewmend": ("viewmend",),
-    "baselines": (
-        "viewmend.baselines",
-        "viewmend.baselines.base",
-        "viewmend.baselines.registry",
+
+@dataclass(frozen=True)
+class Topic:
+    """A page: its title, a sentence, and the modules whose public names it shows."""
+
+    title: str
+    sentence: str
+    modules: tuple[str, ...]
+
+
+TOPICS: Mapping[str, Topic] = {
+    "mend": Topic(
+        "MendClassifier",
+        "The classifier to use, and what its methods return.",
+        (
+            "viewmend.models.mend",
+            "viewmend.models.calibrated",
+            "viewmend.models.explanation",
+            "viewmend.models.suggestions",
+            "viewmend.models.suspects",
+            "viewmend.models.view_explanation",
+            "viewmend.core.common.calibration",
+        ),
     ),
-    "impute": ("viewmend.impute",),
-    "datasets": ("viewmend.datasets",),
-    "data": ("viewmend.data",),
-    "model_selection": ("viewmend.model_selection",),
-    "comparison": ("viewmend.comparison",),
-    "models": (
-        "viewmend.models.calibrated",
-        "viewmend.models.explanation",
-        "viewmend.models.suggestions",
-        "viewmend.models.suspects",
-        "viewmend.models.view_explanation",
-        "viewmend.core.common.calibration",
+    "data": Topic(
+        "Data",
+        "From tables, files, AnnData and MuData to views, and results back to them.",
+        ("viewmend.data", "viewmend.preprocessing"),
     ),
-    "callbacks": ("viewmend.callbacks",),
-    "plot": ("viewmend.plot",),
-    "report": ("viewmend.report",),
-    "inspection": ("viewmend.inspection",),
-    "persistence": ("viewmend.persistence",),
-    "distributed": ("viewmend.distributed",),
-    "bench": (
-        "viewmend.bench.methods",
-        "viewmend.datasets.catalogue",
-        "viewmend.bench.protocols",
-        "viewmend.bench.experiment",
-        "viewmend.bench.store",
+    "inspection": Topic(
+        "Inspection", "What may spoil a fit, found before it.", ("viewmend.inspection",)
     ),
-    "exceptions": ("viewmend.exceptions",),
+    "comparison": Topic(
+        "Comparing and tuning",
+        "Methods and parameters compared by the labels you have.",
+        ("viewmend.comparison", "viewmend.models.search", "viewmend.model_selection"),
+    ),
+    "plot": Topic(
+        "Plots and reports",
+        "Pictures of data and models, and one page about a fitted model.",
+        ("viewmend.plot", "viewmend.report"),
+    ),
+    "callbacks": Topic(
+        "Long fits", "Progress, time limits and checkpoints.", ("viewmend.callbacks",)
+    ),
+    "persistence": Topic(
+        "Saving and loading", "Models in files, without pickle.", ("viewmend.persistence",)
+    ),
+    "agfti": Topic("AGFTIClassifier", "The method of the paper.", ("viewmend.models.agfti",)),
+    "baselines": Topic(
+        "Other methods",
+        "What the paper compares with, and simpler methods, under one interface.",
+        ("viewmend.baselines", "viewmend.baselines.base", "viewmend.baselines.registry"),
+    ),
+    "impute": Topic("Imputers", "Missing rows filled in.", ("viewmend.impute",)),
+    "datasets": Topic(
+        "Data sets",
+        "Embedded and generated data, and what hides views and labels of it.",
+        ("viewmend.datasets",),
+    ),
+    "distributed": Topic(
+        "Dask", "Fits on data that does not fit into memory.", ("viewmend.distributed",)
+    ),
+    "bench": Topic(
+        "Benchmarks",
+        "Experiments that can be stopped and resumed.",
+        (
+            "viewmend.bench.methods",
+            "viewmend.datasets.catalogue",
+            "viewmend.bench.protocols",
+            "viewmend.bench.experiment",
+            "viewmend.bench.store",
+        ),
+    ),
+    "exceptions": Topic(
+        "Errors and warnings", "What is raised, and when.", ("viewmend.exceptions",)
+    ),
 }
 
 # Of modules that a page shows in part, because the rest is for the library itself.
 ONLY: Mapping[str, tuple[str, ...]] = {
     "viewmend.baselines.base": ("BaselineClassifier", "CompleteViewClassifier"),
+    "viewmend.models.agfti": ("AGFTIClassifier",),
     "viewmend.models.calibrated": ("Decision",),
     "viewmend.models.explanation": ("Explanation",),
+    "viewmend.models.mend": ("MendClassifier",),
+    "viewmend.models.search": ("LabelSearchCV",),
     "viewmend.models.suggestions": ("LabelSuggestions", "ViewSuggestions", "ViewWorth"),
     "viewmend.models.suspects": ("SuspectLabels",),
     "viewmend.models.view_explanation": ("ViewExplanation",),
     "viewmend.core.common.calibration": ("Calibration",),
+    "viewmend.preprocessing": ("PerView",),
 }
 
-# What is said about a module has no place of its own in the table of contents.
-UNLISTED = {"show_root_toc_entry": "false", "show_source": "false"}
-# A paragraph that ends in "::" introduces a block of code; Markdown wants ":".
-LITERAL_BLOCK = re.compile(r"::$", flags=re.MULTILINE)
-# A line of code with indented text below it is an item of a list.
-DEFINITION = re.compile(r"^(``[^`]+``)\n +", flags=re.MULTILINE)
+# Methods of estimators that other parts of the library call, and users do not.
+NOT_FOR_USERS = frozenset(
+    {
+        "build_geometry",
+        "callbacks",
+        "fit_prepared",
+        "keeps_labels",
+        "prepare",
+        "samples_to_fit",
+        "tell_stage",
+        "validate_parameters",
+    }
+)
+# A class with more methods than this begins with a list of them, by what they are for.
+MANY_METHODS = 8
+PURPOSES: Mapping[str, tuple[str, ...]] = {
+    "Fit and predict": ("fit", "fit_predict", "predict", "predict_proba", "score"),
+    "Trust": (
+        *("estimated_accuracy_", "decide", "predict_set"),
+        *("explain", "explain_new", "explain_view"),
+    ),
+    "Doubt": ("suspect_labels", "unknown_score"),
+    "Next steps": ("suggest_labels", "suggest_first_labels", "suggest_views"),
+    "Reports and files": ("report", "for_prediction"),
+}
+# The heading of a section of a docstring.
+SECTION = re.compile(r"^(\w+)\n-+$", flags=re.MULTILINE)
 # A name in single backquotes is one of the library's.
-NAME = re.compile(r"(?<!`)`(?:viewmend\.)?(?P<name>[A-Za-z_][\w.]*)`(?!`)")
+NAME = re.compile(r"(?<![`:])`(?:viewmend\.)?(?P<name>[A-Za-z_][\w.]*)`(?!`)")
+# A fitted attribute outside of backquotes, which reStructuredText would take for a link.
+FITTED = re.compile(r"(?<![\w`.*])([A-Za-z]\w*_)(?![\w`])")
 
 
-def on_config(config: MkDocsConfig) -> None:
-    section = next(item["Reference"] for item in config.nav if "Reference" in item)
-    section += [{_title(page): _uri(page)} for page in PAGES]
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("builder-inited", on_builder_inited)
+    app.connect("autodoc-process-docstring", on_docstring, priority=100)
+    app.connect("autodoc-skip-member", on_member)
+    return {"parallel_read_safe": True}
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    for page in PAGES:
-        files.append(File.generated(config, _uri(page), content=page_text(page)))
-    return files
+def on_builder_inited(app: Sphinx) -> None:
+    contents = {f"{page}.md": page_text(page) for page in TOPICS}
+    write_folder(Path(app.srcdir) / "reference", {"index.md": index_text(), **contents})
+
+
+def on_docstring(*event: Any) -> None:
+    lines = event[-1]
+    lines[:] = linked("\n".join(lines)).splitlines()
+
+
+def on_member(_: Sphinx, __: str, name: str, member: Any, *___: Any) -> bool | None:
+    """Leave out what other libraries define, such as ``get_params``, and what is not for users."""
+    foreign = inspect.isroutine(member) and not _home(member).startswith("viewmend")
+    return True if foreign or name in NOT_FOR_USERS else None
+
+
+def index_text() -> str:
+    rows = [f"| [{topic.title}]({page}.md) | {topic.sentence} |" for page, topic in TOPICS.items()]
+    pages = "\n".join(TOPICS)
+    return (
+        "# Reference\n\nEvery public name, by topic.\n\n"
+        "| topic | |\n|---|---|\n" + "\n".join(rows) + "\n\n"
+        f"```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+    )
 
 
 def page_text(page: str) -> str:
-    """A page in Markdown: for every module its purpose, an index, and every name in full."""
-    title = _title(page)
-    return "\n".join([f"# {title}\n", *(_module_text(name, title) for name in PAGES[page])])
+    """A page in Markdown: for every module an index, and every name in full."""
+    topic = TOPICS[page]
+    parts = [f"# {topic.title}\n", f"{topic.sentence}\n"]
+    for module_name in topic.modules:
+        parts += _module_text(page, module_name)
+    return "\n".join(parts)
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -100,28 +196,85 @@ def public_names(module: ModuleType) -> list[str]:
     return sorted(shown, key=lambda name: (name.isupper(), name.lower()))
 
 
-class MarkdownDocstrings(griffe.Extension):
-    """Rewrites docstrings where Markdown would show them otherwise than they are meant."""
-
-    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        places = _places()
-        for obj in list(_objects(pkg)):
-            if _is_declared_only(obj):
-                obj.parent.del_member(obj.name)
-            if obj.is_attribute and obj.name.isupper():
-                obj.docstring = _comment_above(obj)
-            if obj.docstring is not None:
-                text = LITERAL_BLOCK.sub(":", obj.docstring.value)
-                text = DEFINITION.sub(r"- \1: ", text)
-                obj.docstring.value = NAME.sub(lambda match: _linked(match, places), text)
-
-
-def _title(page: str) -> str:
-    return "viewmend" if page == "viewmend" else f"viewmend.{page}"
+@cache
+def places() -> dict[str, str]:
+    """The one place of every public thing, by all names under which it is public."""
+    root = importlib.import_module("viewmend")
+    by_identity = {id(getattr(root, name)): f"viewmend.{name}" for name in public_names(root)}
+    found = {name: f"viewmend.{name}" for name in public_names(root)}
+    for module_name in (name for topic in TOPICS.values() for name in topic.modules):
+        module = importlib.import_module(module_name)
+        for name in public_names(module):
+            thing, full = getattr(module, name), f"{module_name}.{name}"
+            described = inspect.isclass(thing) or inspect.isroutine(thing)
+            place = by_identity.setdefault(id(thing), full) if described else full
+            found.setdefault(name, place)
+            found.setdefault(full.removeprefix("viewmend."), place)
+    return found
 
 
-def _uri(page: str) -> str:
-    return f"reference/{page}.md"
+def place(name: str) -> str | None:
+    """Where the reference shows a name, or a method of it; None for others."""
+    known = places()
+    if name in known:
+        return known[name]
+    owner, _, member = name.rpartition(".")
+    return f"{known[owner]}.{member}" if owner in known else None
+
+
+def linked(docstring: str) -> str:
+    """A docstring in which public names are links; code in it stays as it is."""
+    lines, session, literal = [], False, None
+    for line in docstring.split("\n"):
+        indent = len(line) - len(line.lstrip())
+        session = line.lstrip().startswith(">>>") or (session and bool(line.strip()))
+        if literal is not None and line.strip() and indent <= literal:
+            literal = None
+        lines.append(line if session or literal is not None else _linked_line(line))
+        if line.endswith("::"):
+            literal = indent
+    return "\n".join(lines)
+
+
+def methods(cls: type) -> list[str]:
+    """Public methods and properties of a class that this library defines.
+
+    Not those that only a loop calls: the hooks of callbacks, which `viewmend.callbacks` explains.
+    """
+    return sorted(
+        name
+        for name, member in inspect.getmembers(cls)
+        if not name.startswith("_")
+        and (inspect.isroutine(member) or isinstance(member, property))
+        and not name.startswith("on_")
+        and name not in NOT_FOR_USERS
+        and _home(member).startswith("viewmend")
+    )
+
+
+def summary(module: ModuleType, name: str) -> str:
+    """What a public name is, in a sentence; the comment above it, of a constant."""
+    thing = getattr(module, name)
+    described = inspect.isclass(thing) or inspect.isroutine(thing)
+    return _first_sentence(thing) if described else _markdown(_comment_above(module, name))
+
+
+def _home(member: Any) -> str:
+    return getattr(inspect.unwrap(getattr(member, "fget", member)), "__module__", None) or ""
+
+
+def _linked_line(line: str) -> str:
+    head, colon, kind = line.partition(" : ")
+    if colon and not line.startswith(" "):
+        # A parameter or attribute, of which numpydoc takes the name.
+        return head + colon + FITTED.sub(lambda match: match[1][:-1] + "\\_", kind)
+    parts = re.split(r"(`+[^`]+`+)", NAME.sub(_role, line))
+    return "".join(part if part.startswith("`") else FITTED.sub(r"``\1``", part) for part in parts)
+
+
+def _role(match: re.Match[str]) -> str:
+    target = place(match["name"])
+    return f"``{match['name']}``" if target is None else f":py:obj:`{match['name']} <{target}>`"
 
 
 def _own_classes(module: ModuleType) -> list[str]:
@@ -129,66 +282,105 @@ def _own_classes(module: ModuleType) -> list[str]:
     return [name for name, cls in members if cls.__module__ == module.__name__]
 
 
-def _module_text(module_name: str, title: str) -> str:
+def _module_text(page: str, module_name: str) -> Iterator[str]:
     module = importlib.import_module(module_name)
-    level = 2 if module_name == title else 3
     names = public_names(module)
-    rows = [f"| [`{name}`][{module_name}.{name}] | {_summary(module, name)} |" for name in names]
-    entries = [_entry(f"{module_name}.{name}", heading_level=level) for name in names]
-    heading = [] if module_name == title else [f"## {module_name}\n"]
-    # Its members are entries of their own.
-    about = _entry(module_name, members="false", show_root_heading="false", **UNLISTED)
-    index = ["| name | what it is |", "|---|---|", *rows, ""]
-    return "\n".join([*heading, about, *index, *entries])
+    first = TOPICS[page].modules[0] == module_name
+    if not first and module_name not in ONLY:
+        yield f"## {module_name}\n"
+    if module_name not in ONLY:
+        yield _index({name: summary(module, name) for name in names}, module_name)
+        yield _rst(SECTION.sub(r".. rubric:: \1\n", linked(inspect.getdoc(module))))
+    here = [name for name in names if _shown_by(module_name, name) == page]
+    for name in here:
+        yield _entry(module, name)
 
 
-def _entry(name: str, **options: object) -> str:
-    """What mkdocstrings replaces by the documentation of ``name``."""
-    lines = [f"      {option}: {value}" for option, value in options.items()]
-    return "\n".join([f"::: {name}", "    options:", *lines, ""])
+def _shown_by(module_name: str, name: str) -> str:
+    """The page that shows a name which several modules may share."""
+    thing = getattr(importlib.import_module(module_name), name)
+    for page, topic in TOPICS.items():
+        for other in map(importlib.import_module, topic.modules):
+            if any(getattr(other, one) is thing for one in public_names(other)):
+                return page
+    raise LookupError(name)
 
 
-def _summary(module: ModuleType, name: str) -> str:
-    thing = getattr(module, name)
-    described = inspect.isclass(thing) or inspect.isroutine(thing)
-    return _first_paragraph(thing).replace("|", "\\|") if described else "constant"
+def _index(summaries: Mapping[str, str], prefix: str) -> str:
+    rows = [
+        f"| [`{name}`](#{place(f'{prefix}.{name}'.removeprefix('viewmend.'))}) | {summary} |"
+        for name, summary in summaries.items()
+    ]
+    return "\n".join(["| name | what it is |", "|---|---|", *rows, ""])
 
 
-def _first_paragraph(thing: Any) -> str:
-    return inspect.getdoc(thing).split("\n\n")[0].replace("\n", " ")
+def _entry(module: ModuleType, name: str) -> str:
+    """What autodoc replaces by the documentation of a thing."""
+    thing, full = getattr(module, name), place(f"{module.__name__}.{name}"[len("viewmend.") :])
+    if inspect.isclass(thing):
+        return _overview(thing, full) + _rst(
+            f".. autoclass:: {full}", "   :members:", "   :inherited-members:"
+        )
+    if inspect.isroutine(thing):
+        return _rst(f".. autofunction:: {full}")
+    text = _comment_above(module, name)
+    return _rst(f".. py:data:: {full}", "", f"   {linked(text)}")
 
 
-def _places() -> dict[str, str]:
-    """Where the reference shows a public thing, by its name alone and with its module."""
-    places: dict[str, str] = {}
-    for module_name in (name for modules in PAGES.values() for name in modules):
-        for name in public_names(importlib.import_module(module_name)):
-            place = f"{module_name}.{name}"
-            places.setdefault(name, place)
-            places.setdefault(place.removeprefix("viewmend."), place)
-    return places
+def _overview(cls: type, full: str) -> str:
+    """A table of the methods of a class, by purpose; nothing if there are few."""
+    names = methods(cls)
+    if len(names) <= MANY_METHODS:
+        return ""
+    parts = [f"**What `{cls.__name__}` can do**\n", "| | |", "|---|---|"]
+    for purpose, group in by_purpose(names).items():
+        parts.append(f"| **{purpose}** | |")
+        for name in group:
+            said = _first_sentence(getattr(cls, name))
+            parts.append(f"| [`{name}`](#{full}.{name}) | {said} |")
+    return "\n".join([*parts, "", ""])
 
 
-def _objects(obj: griffe.Object) -> Iterator[griffe.Object]:
-    yield obj
-    for member in obj.members.values():
-        if not member.is_alias:
-            yield from _objects(member)
+def by_purpose(names: list[str]) -> dict[str, list[str]]:
+    """Names of methods in the order of `PURPOSES`, others last."""
+    named = {name for group in PURPOSES.values() for name in group}
+    groups = {title: [name for name in group if name in names] for title, group in PURPOSES.items()}
+    groups["More"] = [name for name in names if name not in named]
+    return {title: group for title, group in groups.items() if group}
 
 
-def _is_declared_only(obj: griffe.Object) -> bool:
-    """Whether a mixin only says that its sister has this method, which it would hide."""
-    return obj.is_attribute and obj.value is None and str(obj.annotation).startswith("Callable")
+def _rst(*lines: str) -> str:
+    return "\n".join(["```{eval-rst}", *lines, "```", ""])
 
 
-def _comment_above(constant: griffe.Object) -> griffe.Docstring | None:
+def _first_sentence(thing: Any) -> str:
+    """The first paragraph of a docstring as Markdown, for a cell of a table."""
+    text = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+    return _markdown(text).replace("|", "\\|")
+
+
+def _markdown(text: str) -> str:
+    """A sentence of a docstring as Markdown with links to public names."""
+
+    def link(match: re.Match[str]) -> str:
+        target = place(match["name"])
+        return f"`{match['name']}`" if target is None else f"[`{match['name']}`](#{target})"
+
+    return NAME.sub(link, text).removesuffix(":").removesuffix(":")
+
+
+def _comment_above(module: ModuleType, constant: str) -> str:
     """What stands in comments before a constant, which can have no docstring."""
-    before = constant.module.filepath.read_text().splitlines()[: constant.lineno - 1]
-    comment = list(takewhile(lambda line: line.startswith("# "), reversed(before)))
-    text = " ".join(line.removeprefix("# ") for line in reversed(comment))
-    return griffe.Docstring(text, parent=constant) if text else None
+    for owner in [module, *(m for m in _modules() if m.__name__.startswith(module.__name__))]:
+        lines = Path(owner.__file__).read_text().splitlines()
+        at = [i for i, line in enumerate(lines) if re.match(rf"{constant}\b.*=", line)]
+        if at:
+            comment = list(takewhile(lambda line: line.startswith("# "), reversed(lines[: at[0]])))
+            return " ".join(line.removeprefix("# ") for line in reversed(comment))
+    return ""
 
 
-def _linked(match: re.Match[str], places: Mapping[str, str]) -> str:
-    place = places.get(match["name"])
-    return match[0] if place is None else f"[{match[0]}][{place}]"
+def _modules() -> list[ModuleType]:
+    import sys
+
+    return [module for name, module in sorted(sys.modules.items()) if name.startswith("viewmend.")]

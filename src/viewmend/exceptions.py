@@ -1,6 +1,6 @@
-"""Errors and warnings a user can meet.
+"""Errors and warnings of viewmend.
 
-Every message names the thing, what was expected, what came, and the remedy.
+Every message says what was expected, what was given instead, and how to fix it.
 """
 
 
@@ -17,11 +17,11 @@ class InvalidParameterError(ValueError):
 
 
 class UnusableArgumentError(InvalidParameterError, TypeError):
-    """A method was called with an argument that it can make no use of."""
+    """A method was called with an argument that it cannot use."""
 
 
 class CheckpointError(ValueError):
-    """What a checkpoint holds is not of this fit, or cannot be read."""
+    """A checkpoint belongs to another fit, or cannot be read."""
 
 
 class LostFitError(RuntimeError):
@@ -33,7 +33,7 @@ class TooLargeError(MemoryError):
 
 
 class VersionWarning(UserWarning):
-    """A model was saved by another version of viewmend, and may say something else here."""
+    """A model was saved by another version of viewmend, and may predict something else here."""
 
 
 class DataWarning(UserWarning):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
+from collections.abc import Callable
+from typing import Any
 
 from viewmend.backend.torch_gpu import gpu_memory
 from viewmend.exceptions import TooLargeError
@@ -12,8 +16,42 @@ SHARE = 0.8
 
 
 def machine_memory() -> int:
-    """Bytes that this machine has."""
+    """Bytes that this machine has; more than any, where the system does not tell."""
+    for ask in (_posix_memory, _windows_memory):
+        n_bytes = _told(ask)
+        if n_bytes > 0:
+            return n_bytes
+    return sys.maxsize
+
+
+def _told(ask: Callable[[], int]) -> int:
+    """What a system answers, 0 where it is another one."""
+    try:
+        return ask()
+    except (AttributeError, OSError, ValueError):
+        return 0
+
+
+def _posix_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+class _MemoryStatus(ctypes.Structure):
+    """MEMORYSTATUSEX of Windows."""
+
+    _fields_ = (
+        ("length", ctypes.c_uint32),
+        ("load", ctypes.c_uint32),
+        *((name, ctypes.c_uint64) for name in ("physical", "free", "pages", "free_pages")),
+        *((name, ctypes.c_uint64) for name in ("virtual", "free_virtual", "extended")),
+    )
+
+
+def _windows_memory() -> int:
+    kernel: Any = ctypes.windll.kernel32  # type: ignore[attr-defined,unused-ignore]
+    status = _MemoryStatus(length=ctypes.sizeof(_MemoryStatus))
+    answered = kernel.GlobalMemoryStatusEx(ctypes.byref(status))
+    return int(status.physical) if answered else 0
 
 
 def check_memory(

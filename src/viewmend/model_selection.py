@@ -1,13 +1,13 @@
-"""Folds, scores and cross-validation where most samples have no label.
+"""Folds, scorers and cross-validation for data in which most samples have no label.
 
-Plain splitters deal unlabelled samples into test parts, and plain scorers count the mark of an
-unlabelled sample, -1, as one more class. Here only labelled samples are held out and scored. Of
-scikit-learn's own functions, ``cross_val_predict`` alone cannot be used for probabilities: it
-renumbers the classes before the fit, and -1 becomes one of them.
+Plain splitters put unlabelled samples into test parts, and plain scorers count -1, the mark of an
+unlabelled sample, as one more class. Here only labelled samples are held out and scored. Do not use
+scikit-learn's ``cross_val_predict`` for probabilities: it renumbers the classes before the fit, and
+-1 becomes one of them.
 
-What is split must know its rows: a `MultiViewData`, which `viewmend.check_views` makes of lists
-and dicts, or one stacked array with ``view_sizes``. A ``mask`` of a stacked array is split with it
-where metadata routing is enabled and the steps that want it say so::
+The data must be a `MultiViewData`, which `viewmend.check_views` makes from lists and dicts, or one
+stacked array with ``view_sizes``. To split a ``mask`` together with a stacked array, enable
+metadata routing and request it::
 
     model = MendClassifier(view_sizes=(76, 216))
     model = model.set_fit_request(mask=True).set_score_request(mask=True)
@@ -39,18 +39,19 @@ FOLD_COUNT = Integer(2)
 
 
 class LabelledStratifiedKFold(BaseCrossValidator):
-    """Folds of the labelled samples; unlabelled ones are always trained on and never tested.
+    """Folds of the labelled samples; unlabelled samples are always in the training part.
 
-    Labelled samples are dealt into folds class by class, by the rule of `LabelSearchCV`. A class
-    with a single label is in no fold: held out, it would be unknown to the fit.
+    Labelled samples are split into folds class by class, as in `LabelSearchCV`. A class with a
+    single label is never held out, because the fit would not know it.
 
     Parameters
     ----------
     n_splits : int, default=5
+        Number of folds.
     shuffle : bool, default=False
-        Whether samples are dealt in random order instead of that of the rows.
+        Whether to shuffle the samples before they are split.
     random_state : int, numpy Generator or None, default=None
-        Of the order, where ``shuffle`` is set.
+        Seed for shuffling; only with ``shuffle=True``.
 
     Examples
     --------
@@ -111,7 +112,7 @@ class LabelledStratifiedKFold(BaseCrossValidator):
 
 
 class LabelledScorer:
-    """A scorer that looks at the labelled samples only; see `labelled_scorer`.
+    """A scorer that uses the labelled samples only; see `labelled_scorer`.
 
     Parameters
     ----------
@@ -131,15 +132,15 @@ class LabelledScorer:
         return f"labelled_scorer({self.scorer!r})"
 
     def get_metadata_routing(self) -> Any:
-        """What the scorer within asks for, such as ``sample_weight``."""
+        """Metadata that the inner scorer requests, such as ``sample_weight``."""
         return get_routing_for_object(self.scorer)
 
 
 def labelled_scorer(scoring: str | Callable[..., float] = "accuracy") -> LabelledScorer:
-    """A scorer that leaves out the samples without a label, for any splitter and search.
+    """Make a scorer that leaves out unlabelled samples, for any splitter and search.
 
-    Needed for metrics by name and for classifiers of other libraries; ``score`` of the
-    classifiers here, which searches take by default, leaves these samples out by itself.
+    You need it for metrics by name and for classifiers of other libraries. ``score`` of the
+    classifiers here, which searches use by default, already leaves out unlabelled samples.
 
     Parameters
     ----------
@@ -170,27 +171,30 @@ def labelled_scorer(scoring: str | Callable[..., float] = "accuracy") -> Labelle
 def cross_val_transduce(
     estimator: HasParameters, X: Any, y: ArrayLike, *, cv: Any = None, mask: ArrayLike | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Classes that labelled samples get when they are fitted as unlabelled ones, fold by fold.
+    """Classes of labelled samples, fold by fold, from fits that do not see their labels.
 
-    This is cross-validation for methods that label the samples of ``fit`` and no others:
-    held-out samples stay in the fit, their labels do not.
+    This is cross-validation for methods that classify only the samples of ``fit``: held-out samples
+    stay in the fit, their labels do not.
 
     Parameters
     ----------
     estimator : classifier with ``transduction_``
+        The classifier to test; it is cloned for every fold.
     X : views, in any form that ``fit`` takes
+        The views.
     y : array-like (n_samples,)
         -1, None or NaN for unlabelled samples.
     cv : splitter or iterable of (train, test), default=LabelledStratifiedKFold()
         Only the test parts are used.
     mask : array (n_samples, n_views) of bool, optional
+        False where a sample does not have a view; replaces rows of NaN.
 
     Returns
     -------
     rows : array (n_held_out,) of int
         Samples that were held out, fold after fold.
     classes : array (n_held_out,)
-        What they were found to be, to be compared with ``y[rows]``.
+        Their predicted classes; compare them with ``y[rows]``.
     """
     labels = _labels(labels_for(X, y))
     cv = LabelledStratifiedKFold() if cv is None else cv

@@ -1,4 +1,4 @@
-"""Transformers of scikit-learn on incomplete multi-view data, view by view."""
+"""Transformers of scikit-learn, applied to each view of incomplete multi-view data."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ PASSTHROUGH = "passthrough"
 class PerView(  # type: ignore[call-arg]
     HTMLReprMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 ):
-    """Apply a transformer of scikit-learn to every view, on the rows that the view has.
+    """Apply a transformer of scikit-learn to the observed rows of every view.
 
-    A sample that a view misses is no row to learn from, and stays missing: a `SimpleImputer`
-    fills single cells but never a whole row, and the mean of a `StandardScaler` is that of the
-    observed rows.
+    The transformer learns from observed rows only, and missing rows stay missing. So a
+    `SimpleImputer` fills missing cells but never a whole row, and a `StandardScaler` uses the mean
+    of the observed rows.
 
     Parameters
     ----------
     transformer : transformer, "passthrough", or dict or list of them
-        One for all views, of which each gets its own clone; or one per view, by name or in the
-        order of the views. Views that a dict does not name pass through unchanged. Labels are not
-        handed on, because most samples have none: transformers that need them are refused.
+        One transformer, which is cloned for every view; or one per view, as a dict by name or a
+        list in the order of the views. Views that a dict leaves out pass through unchanged. Labels
+        are not passed to the transformers, because most samples have none. Transformers that need
+        labels are refused.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
@@ -56,9 +57,10 @@ class PerView(  # type: ignore[call-arg]
 
     Notes
     -----
-    Inner parameters have the names ``transformer__n_components`` and, by view,
-    ``transformer__image__n_components``. Sparse matrices and frames reach the transformer as they
-    are, so that `TruncatedSVD` takes views of many columns, and `ColumnTransformer` those of text.
+    Inner parameters are called ``transformer__n_components`` or, for one view,
+    ``transformer__image__n_components``. Sparse matrices and frames reach the transformer
+    unchanged, so that you can use `TruncatedSVD` on wide sparse views and `ColumnTransformer` on
+    frames.
 
     Examples
     --------
@@ -117,10 +119,10 @@ class PerView(  # type: ignore[call-arg]
         Parameters
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there.
+            The views. A row of NaN means that the sample does not have this view.
         y : ignored
         mask : array (n_samples, n_views) of bool, optional
-            False where a sample is missing from a view, in place of NaN rows.
+            False where a sample does not have a view; replaces rows of NaN.
 
         Returns
         -------
@@ -140,7 +142,7 @@ class PerView(  # type: ignore[call-arg]
         Returns
         -------
         MultiViewData
-            The rows that ``X`` has, transformed, and NaN for the others.
+            The transformed observed rows of ``X``, and NaN for missing ones.
         """
         with fresh_fit(self):
             given = _given(X, self.view_sizes)
@@ -160,18 +162,19 @@ class PerView(  # type: ignore[call-arg]
             return self._assembled(X, made, observed)
 
     def transform(self, X: Any, mask: ArrayLike | None = None) -> MultiViewData:
-        """Transform new samples, seen through any subset of the views.
+        """Transform new samples, which may have any subset of the views.
 
         Parameters
         ----------
         X : views of the new samples, in any form that ``fit`` takes
-            A view that all of them miss is None, or left out of a dict.
+            Pass None for a view that none of them has, or leave it out of a dict.
         mask : array (n_new, n_views) of bool, optional
+            False where a new sample does not have a view; replaces rows of NaN.
 
         Returns
         -------
         MultiViewData
-            The rows that ``X`` has, transformed, and NaN for the others.
+            The transformed observed rows of ``X``, and NaN for missing ones.
         """
         check_is_fitted(self)
         fit = ViewsOfFit(self.view_names_, self.view_n_features_, self._columns_in)

@@ -87,6 +87,17 @@ class GivesAdvice(Protocol):
 
 
 @runtime_checkable
+class FindsUnknown(Protocol):
+    """One that tells samples of ``fit`` that fit none of the known classes."""
+
+    def unknown_score(self) -> np.ndarray:
+        """Share (n_samples,) of the labelled samples that fit their class better."""
+
+    def decide(self, *, unknown_rate: float) -> Any:
+        """Classes, withheld where samples fit none; see `viewmend.models.calibrated.Decision`."""
+
+
+@runtime_checkable
 class FittedSearch(Protocol):
     """A search over parameters that is over."""
 

@@ -272,7 +272,7 @@ def test_paired_differences_are_from_the_subject(folder, tmp_path):
 )
 def test_records_of_uncommitted_code_stay_out_of_the_documentation(folder, tmp_path, command):
     (tmp_path / "docs").mkdir()
-    (tmp_path / "mkdocs.yml").touch()
+    (tmp_path / "docs" / "conf.py").touch()
     for record in ResultStore(folder / "results").records():
         dirty = {**record.environment, "revision": "abc-dirty"}
         ResultStore(folder / "dirty").write(replace(record, environment=dirty))
@@ -282,7 +282,7 @@ def test_records_of_uncommitted_code_stay_out_of_the_documentation(folder, tmp_p
     assert result.exit_code == 2
     assert "records come from code that cannot be looked up" in message(result)
     assert "commit the code and do these runs again" in message(result)
-    assert not list((tmp_path / "docs").iterdir())
+    assert [path.name for path in (tmp_path / "docs").iterdir()] == ["conf.py"]
 
 
 EVERY_COMMAND = ["run", "resume", "status", "table", "plot", "report", "compare-with-paper"]
@@ -429,3 +429,65 @@ def test_examples_of_the_documentation_run_and_are_short(tmp_path, monkeypatch):
     records = ResultStore(tmp_path / "results").records()
     assert min(r.result["accuracy"] for r in records) > 0.6
     assert {r.key.setting for r in records} == {(), (("power", 1),), (("power", 2),)}
+
+
+def test_a_folder_is_all_its_experiments(folder, tmp_path):
+    """One command for several; those that lack a name of --only are left out."""
+    first = TOML.replace('"nowhere"', '"blobs (copy)"').replace('"paper", ', "")
+    other = 'methods = ["mean + spreading"]'
+    second = first.replace('"small"', '"other"').replace(TOML.split("\n")[7], other)
+    second = second[: second.index("[variants")]
+    (tmp_path / "a.toml").write_text(first)
+    (tmp_path / "b.toml").write_text(second)
+    result = invoke(folder, "run", tmp_path, "--only", "blobs", results="all")
+    assert result.exit_code == 0, result.output
+    assert counts(result) == counts(invoke(folder, "status", tmp_path, results="all"))
+    rows = {record.key.method for record in ResultStore(folder / "all").records()}
+    assert rows == {"union graph", "mean + spreading"}
+    alone = invoke(folder, "status", tmp_path, "--only", "mean + spreading", results="all")
+    assert list(counts(alone)) == ["mean + spreading", "all"]
+    nobody = invoke(folder, "run", tmp_path, "--only", "nobody", results="all")
+    assert (nobody.exit_code, "has no 'nobody'" in message(nobody)) == (2, True)
+    empty = invoke(folder, "run", folder / "results" / "runs", results="all")
+    assert (empty.exit_code, "there is no experiment in the folder" in message(empty)) == (2, True)
+
+
+def test_verify_does_runs_of_a_table_again(folder, tmp_path):
+    """Of the export and of the store; a variant of another name is found by its seed."""
+    table = tmp_path / "small.csv"
+    invoke(folder, "export", table, "--experiment", folder / "small.toml")
+    for source in (table, folder / "small.toml"):
+        result = invoke(folder, "verify", source, "--n", 5, "--seed", 1)
+        assert result.exit_code == 0, result.output
+        assert "5 of 5 runs equal within 1e-09, drawn with seed 1 from 8 of 8" in result.stdout
+    everything = invoke(folder, "verify", table).stdout
+    assert everything.count("union graph (n_neighbors=3) on blobs") == 4
+
+
+def test_verify_finds_a_number_that_was_changed(folder, tmp_path):
+    table = tmp_path / "small.csv"
+    invoke(folder, "export", table, "--experiment", folder / "small.toml")
+    with table.open() as file:
+        rows = list(csv.DictReader(file))
+    changed = next(row for row in rows if row["status"] == "done")
+    was = float(changed["result.macro_f1"])
+    changed["result.macro_f1"] = was - 0.01
+    with table.open("w") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    result = invoke(folder, "verify", table)
+    assert (result.exit_code, "7 of 8 runs equal" in result.stdout) == (1, True)
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("DIFFERS")]
+    assert f"macro_f1 {was - 0.01:g} became {was:g}" in line
+    assert invoke(folder, "verify", table, "--tolerance", 0.02).exit_code == 0
+
+
+def test_verify_refuses_what_it_cannot_do(folder, tmp_path):
+    table = tmp_path / "other.csv"
+    table.write_text("data,accuracy\nblobs,0.5\n")
+    result = invoke(folder, "verify", table)
+    assert (result.exit_code, "no rows with a column 'measure'" in message(result)) == (2, True)
+    invoke(folder, "export", table, "--experiment", folder / "small.toml")
+    result = invoke(folder, "verify", table, VIEWMEND_DATA=str(tmp_path))
+    assert (result.exit_code, "its data is not in" in message(result)) == (2, True)

@@ -149,3 +149,10 @@ def test_it_serves_every_order_of_the_rows(tmp_path):
 def test_a_copy_of_the_fixed_imputer_shares_the_views():
     imputer = FixedCompletion(SOURCE)
     assert clone(imputer).fit_transform(None) is SOURCE
+
+
+def test_a_completion_of_an_older_imputer_is_made_again(tmp_path, calls, monkeypatch):
+    complete(tmp_path)
+    monkeypatch.setattr(module.DeepMatrixFactorization, "version", 99)
+    complete(tmp_path)
+    assert len(calls) == len(list(tmp_path.rglob("*.npz"))) == 2

@@ -19,7 +19,7 @@ def checkout(tmp_path):
     """A folder whose ``docs`` are made into pages."""
     (tmp_path / "docs" / "results").mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "mkdocs.yml").touch()
+    (tmp_path / "docs" / "conf.py").touch()
     return tmp_path
 
 
@@ -58,6 +58,6 @@ def test_exports_and_reports_ask_first(checkout, write):
     left_out = Record(replace(KEY, data="UCI-Digit"), "left_out", message="too slow")
     with pytest.raises(InvalidParameterError, match="1 of 2 records"):
         write([clean, replace(clean, environment=DIRTY), left_out], checkout / "docs")
-    assert not any(path.is_file() for path in (checkout / "docs").iterdir())
+    assert [path.name for path in (checkout / "docs").iterdir() if path.is_file()] == ["conf.py"]
     write([clean, left_out], checkout / "docs")
     assert any(path.is_file() for path in (checkout / "docs").iterdir())

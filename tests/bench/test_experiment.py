@@ -307,6 +307,7 @@ def test_every_table_and_figure_of_the_paper_has_a_file():
         "inner_errors",
         "label_scarcity",
         "main",
+        "paper_text",
         "running_time",
         "sensitivity",
         "sensitivity_anchors",

@@ -209,6 +209,14 @@ def test_a_trace_of_weights_alone_has_no_convergence():
     assert len(FIGURES.build("convergence", both, PLAIN).panels) == 1
 
 
+def test_the_accuracy_of_every_round_stands_beside_its_changes():
+    history = [{**one, "accuracy": 0.5 + i / 10} for i, one in enumerate(rounds(3))]
+    chart = FIGURES.build("convergence", [trace(history), trace(rounds(2), "other")], PLAIN)
+    _, accuracy, _ = chart.panels
+    assert (accuracy.title, accuracy.y_label, chart.columns) == ("Birds: AGF-TI", "ACC (%)", 2)
+    assert only(accuracy, "accuracy").y == pytest.approx((50, 60, 70))
+
+
 def test_footprints_lie_at_their_numbers_of_anchors():
     records = [tensor_step(1000, 2, m, m / 64) for m in (512, 128)]
     seconds, memory = FIGURES.build("footprint", records, LOOK).panels

@@ -252,6 +252,19 @@ def test_the_trace_of_agfti_is_its_history(context):
     assert history[-1]["primal_residual"] < history[0]["primal_residual"]
 
 
+@pytest.mark.parametrize(
+    ("method", "protocol"), [("AGF-TI", "paper"), ("AGF-TI (order-free)", "honest")]
+)
+def test_the_accuracy_of_a_round_is_that_of_a_fit_that_stops_there(context, method, protocol):
+    """Also where labels are spread once more at the end and rows are taken in another order."""
+    key = key_of(method, measure="trace", protocol=protocol, setting={"max_iter": 4, "tol": 0.0})
+    history = done(key, context).result["history"]
+    for n_rounds in (1, 2, 4):
+        setting = setting_of({"max_iter": n_rounds, "tol": 0.0})
+        stopped = done(replace(key, measure="fit", setting=setting), context)
+        assert history[n_rounds - 1]["accuracy"] == stopped.result["accuracy"]
+
+
 def test_the_trace_of_cfmsc_is_that_of_shorter_fits(context):
     key = key_of("CFMSC", measure="trace", setting={"max_iter": 4, "tol": 0.0})
     history = done(key, context).result["history"]
@@ -263,6 +276,7 @@ def test_the_trace_of_cfmsc_is_that_of_shorter_fits(context):
         assert min(entry["alpha"]) >= 0
     stopped = done(replace(key, setting=setting_of({"max_iter": 2, "tol": 0.0})), context)
     assert stopped.result["history"] == history[:2]
+    assert stopped.result["accuracy"] == history[1]["accuracy"]
 
 
 def test_the_tensor_step_is_measured_at_its_sizes(context):

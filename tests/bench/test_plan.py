@@ -12,6 +12,7 @@ from viewmend.bench.methods import CONTESTANTS, Contestant
 from viewmend.bench.plan import Count, Plan
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, derived_seed
+from viewmend.impute import DeepMatrixFactorization
 
 GRID = {"a": (1, 2, 3), "b": (0.5, 0.25)}
 N_GRID = 6
@@ -120,6 +121,20 @@ def test_runs_say_what_their_protocol_meant(monkeypatch):
     monkeypatch.setitem(PROTOCOLS, "honest", other)
     records = [Record(key, "done", {"accuracy": 1.0, "macro_f1": 1.0}) for key in before]
     # Runs under the old meaning do not count.
+    assert Plan(experiment, records).final_records() == []
+
+
+def test_runs_of_older_code_do_not_count(monkeypatch):
+    """Neither those of another version of the method nor of the imputer it depends on."""
+    experiment = replace(EXPERIMENT, protocols=("honest",), rows=(Row("AMGL", "AMGL"),))
+    before = Plan(experiment, []).final_runs()
+    assert {key.implementation for key in before} == {"DeepMatrixFactorization 2"}
+    records = [Record(key, "done", {"accuracy": 1.0, "macro_f1": 1.0}) for key in before]
+    assert Plan(experiment, records).final_records() == records
+    with monkeypatch.context() as patch:
+        patch.setattr(DeepMatrixFactorization, "version", 3)
+        assert Plan(experiment, records).final_records() == []
+    monkeypatch.setitem(CONTESTANTS, "AMGL", replace(CONTESTANTS["AMGL"], version=2))
     assert Plan(experiment, records).final_records() == []
 
 

@@ -116,7 +116,7 @@ def test_the_order_of_the_paper_tells_the_classes_and_a_shuffled_one_does_not():
     assert equal_neighbours("paper") >= 1 - 5 / 149
     chance = np.sum((np.bincount(COMPLETE.y) / 150) ** 2)
     for name in SHARES:
-        if name != "paper" and "imbalanced" not in name:
+        if name not in ("paper", "paper-text") and "imbalanced" not in name:
             assert equal_neighbours(name) == pytest.approx(chance, abs=0.12)
 
 
@@ -146,6 +146,25 @@ def test_an_emptied_sample_gets_any_of_its_own_views_back_alike():
     # 6000 draws of which nearly all keep one view: half of them, give or take four deviations.
     assert kept[1] == 0
     assert abs(kept[0] - kept[2]) < 4 * math.sqrt(6000)
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.7])
+def test_the_papers_text_hides_whole_shares_of_samples_and_draws_labels(rate):
+    text, shuffled = (pose(COMPLETE, f"paper-text{end}", rate, 0.1, 3) for end in ("", "-shuffled"))
+    n_views = text.data.observed.sum(axis=1)
+    assert np.mean(n_views < COMPLETE.n_views) == pytest.approx(rate, abs=1 / len(n_views))
+    assert set(n_views) == set(range(1, COMPLETE.n_views + 1))
+    # Labelled samples are as incomplete as the others, which those of the released code are not.
+    released = pose(COMPLETE, "paper", rate, 0.1, 3)
+    assert np.any(n_views[text.labelled] < COMPLETE.n_views)
+    assert (
+        released.data.observed[released.labelled].mean() > text.data.observed[text.labelled].mean()
+    )
+    # Labelled rows first, then by class; the twin has the same rows in another order.
+    assert np.all(np.diff(text.y_true[text.unlabelled]) >= 0)
+    assert_array_equal(back(shuffled)[0], back(text)[0])
+    assert_array_equal(back(shuffled)[1], back(text)[1])
+    assert not np.array_equal(shuffled.order, text.order)
 
 
 def test_unknown_protocols_are_refused_by_name():

@@ -1,6 +1,5 @@
 """The report is one file that holds everything, and a browser makes it alive."""
 
-import fcntl
 import json
 import os
 import re
@@ -12,7 +11,13 @@ from itertools import count
 import pytest
 
 from viewmend.bench.paper_values import Look, PaperTables, PaperValue
-from viewmend.bench.report import ReportContents, report_html, write_report
+from viewmend.bench.report import (
+    ReportContents,
+    best_methods,
+    for_page,
+    report_html,
+    write_report,
+)
 from viewmend.bench.runs import Record, RunKey, setting_of
 from viewmend.bench.tables.table import Entry, Line, Table, to_html
 
@@ -115,19 +120,61 @@ def test_page_tells_protocols_failures_and_where_it_ran(text):
 
 def test_metrics_that_mean_the_same_are_shown_once(text):
     honest, paper = text.split("<h2>Protocol: ")[1:]
-    assert "scores, REC" in honest
+    assert "scores, recall" in honest
     # Under the paper's protocol PREC is recall already.
-    assert "scores, PREC" in paper
-    assert "scores, REC" not in paper
+    assert "scores, precision" in paper
+    assert "scores, recall" not in paper
     assert "PREC is macro recall, not macro precision" in paper
+
+
+def test_the_summary_names_the_best_method_and_the_next(records):
+    """Of those that have all conditions: on Scenes there is no run of Baker."""
+    runs = [one for one in records if one.key.protocol == "honest"]
+    told = best_methods(runs, "ACC")
+    # Means over the repetitions, whose scores are one apart: 61, 96 and 10.
+    assert "Able has the highest mean accuracy, 55.7%, over 3 conditions on 3 data sets." in told
+    both = [one for one in runs if one.key.data != "Scenes"]
+    told = best_methods(both, "ACC")
+    assert "Able has the highest mean accuracy, 78.5%, over 2 conditions on 2 data sets" in told
+    assert told.endswith("; Baker follows with 78.5%.")
+
+
+def test_words_are_explained_and_letters_of_the_paper_are_words(text):
+    summary = text.split("<h2>Summary</h2>")[1].split("</section>")[0]
+    for term in ("missing rate, VMR", "label rate, LAR", "condition, cell", "accuracy, ACC"):
+        assert f"<dt>{term}</dt>" in summary
+    table = text.split("<caption>Accuracy (%)")[1].split("</table>")[0]
+    assert "missing rate" in table
+    assert "VMR" not in table
+
+
+def test_scores_have_one_decimal_and_p_values_keep_theirs():
+    lines = (
+        Line(("a",), (Entry("0.188", 0.188), Entry("86.66 ± 0.46", 86.66))),
+        Line(("mean",), (Entry("-"), Entry("81.47", 81.47)), summary=True),
+    )
+    table = for_page(Table("t", ("VMR",), ("p", "all data sets"), lines))
+    assert table.heads == ("missing rate",)
+    assert table.columns == ("behind by (points)", "p")
+    texts = [[entry.text for entry in line.entries] for line in table.lines]
+    assert texts == [["86.7 ± 0.5", "0.188"], ["81.5", "-"]]
+
+
+def test_what_answers_the_question_comes_first_and_is_open(text):
+    honest = text.split("<h2>Protocol: ")[1]
+    folds = re.findall(r"<details( open=\"open\")?><summary>([^<]*)</summary>", honest)
+    opened = [title for state, title in folds if state]
+    assert opened == [title for _, title in folds][: len(opened)]
+    assert opened[0] == "Table: rivals, accuracy"
+    assert "Table: scores, accuracy" in opened
 
 
 def test_only_what_is_asked_for_is_shown(records):
     page = report_html(records, ReportContents("t", Look(), ("times",), ("scores",), ("F1",)))
-    assert "<summary>times</summary>" in page
-    assert "<summary>scores, F1</summary>" in page
-    assert "<summary>ranks" not in page
-    assert "ACC" not in re.findall(r"<summary>([^<]*)</summary>", page)
+    assert "<summary>Table: times</summary>" in page
+    assert "<summary>Figure: scores, F1</summary>" in page
+    assert ": ranks" not in page
+    assert "accuracy" not in "".join(re.findall(r"<summary>([^<]*)</summary>", page))
 
 
 def test_same_records_give_the_same_bytes(records, contents, text, tmp_path):
@@ -145,6 +192,7 @@ class Browser:
     """Headless Chromium, spoken to over its debugging pipe: no driver, no port, no package."""
 
     def __init__(self, program, profile):
+        fcntl = pytest.importorskip("fcntl", reason="the browser is driven over inherited pipes")
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
         flags = (
@@ -295,6 +343,7 @@ def test_keys_hide_their_series_and_marks_tell_what_they_are(page):
         "'g[data-series]')].filter(g => g.dataset.series === k.dataset.series"
         " && getComputedStyle(g).display !== 'none').length; })()"
     )
+    page.value("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     before = page.value(count_shown)
     assert before > 0
     page.click(shown)

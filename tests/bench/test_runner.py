@@ -216,6 +216,7 @@ def test_a_measure_that_leaves_what_cannot_be_is_an_error_and_not_done_for_ever(
     assert "accuracy of result must be a number in [0, 1], got nan" in records[0].message
 
 
+@pytest.mark.posix
 def test_a_killed_worker_is_an_error_that_names_the_run_and_what_was_done_stays(tmp_path):
     def die(key):
         if key.missing_rate == 0.5:

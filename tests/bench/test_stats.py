@@ -59,13 +59,16 @@ def test_least_p_is_reached_by_complete_separation():
     assert rank_sum_p([7, 8, 9], [1, 2, 3, 4]) == least_p(3, 4) == 1 / 35
 
 
-def test_three_runs_are_the_fewest_equal_numbers_that_can_decide():
-    assert not can_decide(2, 2)
-    assert can_decide(3, 3)
-    assert verdict([8, 9], [1, 2]) == "untested"
-    assert verdict([7, 8, 9], [1, 2, 3]) == "better"
-    # One run out of order, and three runs no longer do.
-    assert verdict([2.5, 8, 9], [1, 2, 3]) == "tied"
+def test_four_runs_are_the_fewest_equal_numbers_that_can_decide():
+    """Three of each reach the level of 0.05 and never pass it."""
+    assert least_p(3, 3) == 0.05
+    assert not can_decide(3, 3)
+    assert can_decide(4, 4)
+    assert can_decide(3, 4)
+    assert verdict([7, 8, 9], [1, 2, 3]) == "untested"
+    assert verdict([7, 8, 9, 9], [1, 2, 3, 4]) == "better"
+    # One run out of order, and four runs no longer do.
+    assert verdict([2.5, 7, 8, 9], [1, 2, 3, 4]) == "tied"
 
 
 @given(RUNS, RUNS)

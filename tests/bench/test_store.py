@@ -212,19 +212,19 @@ def test_a_claim_on_a_lock_that_was_removed_meanwhile_does_not_count(store, monk
     """Between opening a lock file and locking it, its owner may remove it and others open anew."""
     from viewmend.bench import store as module
 
-    lock = module._lock
+    lock = module.try_lock
 
     def lock_late(handle):
         (store.claims / f"{KEY.digest}.lock").unlink()
         return lock(handle)
 
-    monkeypatch.setattr(module, "_lock", lock_late)
+    monkeypatch.setattr(module, "try_lock", lock_late)
     with store.claim(KEY) as mine:
         assert not mine
 
 
 CLAIM_AND_WAIT = """
-import json, signal, sys
+import json, sys, time
 from viewmend.bench.runs import RunKey
 from viewmend.bench.store import ResultStore
 
@@ -233,7 +233,7 @@ with store.claim(key):
     store.drafts.mkdir(parents=True)
     (store.drafts / f"{key.digest}-half.json").write_text('{"key": ')
     print("claimed", flush=True)
-    signal.pause()
+    time.sleep(600)
 """
 
 

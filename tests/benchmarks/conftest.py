@@ -4,8 +4,6 @@ import sys
 from pathlib import Path
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-# A source distribution has the tests but not the scripts.
-collect_ignore_glob = [] if BENCHMARKS.is_dir() else ["*"]
 
 if str(BENCHMARKS) not in sys.path:
     sys.path.append(str(BENCHMARKS))

@@ -126,7 +126,8 @@ def test_a_page_without_its_main_table_or_of_several_revisions_is_refused(tmp_pa
 
 def test_docs_show_committed_code_alone(tmp_path):
     dirty = fill(tmp_path, ALL[:1], lambda _: "abc-dirty")
-    (tmp_path / "mkdocs.yml").touch()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "conf.py").touch()
     out = tmp_path / "docs" / "results"
     with pytest.raises(InvalidParameterError, match="cannot be looked up"):
         pages.main(["--results", str(dirty), "--out", str(out), "--repetitions", "2"])

@@ -261,14 +261,15 @@ def test_the_page_shows_every_figure(folder, tmp_path):
 
 def test_figures_of_uncommitted_code_stay_out_of_the_documentation(folder, tmp_path):
     out = tmp_path / "docs" / "speed.md"
-    (tmp_path / "mkdocs.yml").touch()
+    out.parent.mkdir()
+    (out.parent / "conf.py").touch()
     for path in folder.glob("*.json"):
         figures = json.loads(path.read_text())
         figures["machine"]["revision"] = "abc-dirty" if path.stem == "tnn" else "abc"
         path.write_text(json.dumps(figures))
     with pytest.raises(InvalidParameterError, match="1 of 5 records"):
         page.main(["--data", str(folder), "--out", str(out)])
-    assert not out.parent.exists()
+    assert [path.name for path in out.parent.iterdir()] == ["conf.py"]
 
 
 def test_no_folder_of_this_machine_is_recorded(folder, tmp_path):

@@ -105,7 +105,8 @@ def test_fits_on_graph_samples_are_told_apart_from_those_on_all_samples():
 
 
 def test_figures_of_uncommitted_code_stay_out_of_the_documentation(tmp_path):
-    (tmp_path / "mkdocs.yml").touch()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "conf.py").touch()
     found = record(row(5000, 1.0), revision="abc-dirty")
     folder = tmp_path / "records"
     mend.save(found, SimpleNamespace(out=folder, name=None))

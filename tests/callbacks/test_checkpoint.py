@@ -329,7 +329,7 @@ def test_only_fits_with_rounds_worth_keeping_are_kept(path):
 
 
 def test_rounds_outside_a_fit_are_refused(path, make_problem):
-    with pytest.raises(InvalidParameterError, match="does not know the problem; leave it out"):
+    with pytest.raises(InvalidParameterError, match="outside such a fit; leave Checkpoint out"):
         solve(make_problem(), max_iter=1, callbacks=[Checkpoint(path)])
 
 

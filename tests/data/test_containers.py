@@ -416,7 +416,7 @@ FITS = {
 
 @pytest.mark.parametrize("make", FITS.values(), ids=FITS)
 def test_weights_of_samples_are_refused_with_a_remedy(make):
-    message = "sample_weight must be left out of fit of .*; leave doubtful ones out with -1"
+    message = "sample_weight must be left out of fit of .*; set doubtful ones to -1"
     for kind in (TypeError, InvalidParameterError):
         with pytest.raises(kind, match=message):
             make().fit(VIEWS, Y, sample_weight=np.ones(60))

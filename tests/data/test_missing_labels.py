@@ -49,7 +49,7 @@ def test_text_that_looks_like_a_missing_label_is_refused_with_its_count_and_the_
 
 @pytest.mark.parametrize("word", ["unknown", "Unknown", "none", "-", "missing", "Na"])
 def test_words_that_may_be_a_class_are_one_with_a_warning(word):
-    with pytest.warns(DataWarning, match=rf"'{word}' \(2 samples\) is taken for a class"):
+    with pytest.warns(DataWarning, match=rf"'{word}' \(2 samples\) is treated as a class"):
         labels = check_labels(["b", word, "a", word], 4)
     assert word in labels.classes.tolist()
 

@@ -118,7 +118,7 @@ def test_a_wide_sparse_view_agrees():
     views = [BLOBS.views[0][:600], csr_array(words.astype(float))]
     y = np.where(np.arange(600) < 40, BLOBS.y[:600], -1)
     settings = {"n_rounds": 2, "n_landmarks": 100}
-    with pytest.warns(DataWarning, match="components stand for it"):
+    with pytest.warns(DataWarning, match="replaced by its 256 leading components"):
         numpy, on_device = (
             MendClassifier(device=device, **settings).fit(views, y) for device in (None, "cpu")
         )

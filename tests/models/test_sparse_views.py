@@ -15,7 +15,7 @@ from viewmend.exceptions import DataWarning, InvalidViewsError, TooLargeError
 from viewmend.persistence import load, save
 
 N, WIDE, N_CLASSES = 150, DENSE_COLUMNS + 904, 3
-TOLD = f"view 'text' has {WIDE} sparse columns; its 256 leading components stand for it"
+TOLD = f"view 'text' has {WIDE} sparse columns; it is replaced by its 256 leading components"
 
 
 def words(y, rng, n_words=40):

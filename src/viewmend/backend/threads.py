@@ -51,9 +51,10 @@ _serial_uses: set[object] = set()
 _threads_before: list[tuple[LibController, int]] = []
 _lock = threading.Lock()
 # A fork in the middle of a change would leave its child with a lock that nobody opens.
-os.register_at_fork(
-    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-)
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Methods to compare with, under the interface of `viewmend.AGFTIClassifier`.
+"""Methods to compare with, with the same interface as `viewmend.AGFTIClassifier`.
 
 `viewmend.baselines.registry` lists them with their papers and grids.
 """

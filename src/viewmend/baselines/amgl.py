@@ -1,4 +1,4 @@
-"""AMGL: harmonic labels on a sum of graphs that weighs itself.
+"""AMGL: harmonic labels on a sum of graphs with automatic weights.
 
 F. Nie, J. Li, X. Li, "Parameter-free auto-weighted multiple graph learning: a framework for
 multiview clustering and semi-supervised classification", IJCAI 2016.
@@ -25,18 +25,18 @@ from viewmend.parameters import Rule
 
 @dataclass(eq=False, repr=False)
 class AMGLClassifier(CompleteViewClassifier):
-    """Auto-weighted multiple graph learning; needs complete views, and so an imputer.
+    """Auto-weighted multiple graph learning; needs complete views or an imputer.
 
     Minimises ``sum_v sqrt(tr(F^T L_v F))`` with ``F = Y`` on labelled rows, where ``L_v`` is the
-    normalised Laplacian of the symmetric neighbour graph of view v. The root weighs view v by
-    ``1 / (2 sqrt(tr(F^T L_v F)))``: no parameter to tune.
+    normalised Laplacian of the symmetric neighbour graph of view v. Because of the root, view v has
+    the weight ``1 / (2 sqrt(tr(F^T L_v F)))``, without any parameter to tune.
 
     Parameters
     ----------
     n_neighbors : int, default=7
-        The authors take 5, the AGF-TI paper 7.
+        Number of neighbours in each view. The authors use 5, the AGF-TI paper 7.
     tol : float, default=1e-8
-        Relative decrease of the objective that ends the rounds.
+        Relative decrease of the objective below which the rounds end.
     max_iter, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 
@@ -45,7 +45,7 @@ class AMGLClassifier(CompleteViewClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
         As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
-        Sum to one; only their ratios matter.
+        Weights of the views; they sum to one, and only their ratios matter.
     """
 
     n_neighbors: int = 7

@@ -39,20 +39,22 @@ class AMMSSClassifier(CompleteViewClassifier):
     first. The graphs between samples are never formed: ``F_u`` comes from a Cholesky
     factorisation as large as the anchors of all views together.
 
-    Re-derived: the paper's program is not public. The weights and the shared ``F`` are its own;
-    that ``lam`` draws unlabelled rows to zero is our reading of its call.
+    Re-derived: the paper's code is not public. The weights and the shared ``F`` follow the paper.
+    That ``lam`` pulls unlabelled rows to zero is our interpretation of how the method is called.
 
     Parameters
     ----------
     r : float > 1, default=2
-        The larger, the more even the view weights. Near 1 with ``lam=0`` one view takes all.
+        The larger, the more even the view weights. Near 1 with ``lam=0``, one view gets all the
+        weight.
     lam : float >= 0, default=0.2
-        Pull of unlabelled rows to zero; the weights ``a_v^r`` it competes with shrink with ``r``.
+        How strongly unlabelled rows are pulled to zero, relative to the weights ``a_v^r``, which
+        shrink with ``r``.
     n_anchors : int or "auto", default="auto"
-        Anchors per view, by k-means. "auto" takes the largest power of two that is at most 256
-        and at most a quarter of the samples. A number beyond the samples is lowered.
+        Number of anchors per view, found by k-means. "auto" is the largest power of two that is at
+        most 256 and at most a quarter of the samples. At most the number of samples is used.
     n_neighbors : int, default=7
-        Anchors joined to a sample.
+        Number of anchors that a sample is joined to.
     max_iter, tol, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 
@@ -61,8 +63,9 @@ class AMMSSClassifier(CompleteViewClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
         As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
-        On the simplex.
+        Weights of the views, on the simplex.
     n_anchors_ : int
+        Number of anchors that were used.
     """
 
     r: float = 2.0

@@ -1,4 +1,4 @@
-"""AMSC: soft labels of every view, agreed on through shared class probabilities.
+"""AMSC: soft labels of every view, tied together by shared class probabilities.
 
 W. Zhuge, T. Luo, R. Fan, H. Tao, C. Hou, D. Yi, "Absent multiview semisupervised classification",
 IEEE Transactions on Cybernetics, 2024.
@@ -34,10 +34,10 @@ class AMSCClassifier(BaselineClassifier):
         J_v = tr(F_v^T L_v F_v) + sum_{i in view v} sum_j y_ij^gamma |f_i^v - e_j|^2
 
     where ``L_v = I - Z_v Lambda_v^{-1} Z_v^T`` comes from the anchors of view ``v`` and is never
-    formed. Missing views need no imputation: a sample enters the views it has.
+    formed. Missing views need no imputation: a sample takes part in the views it has.
 
-    Re-derived: the paper's program is not public. The objective follows its text, the rounds are
-    block coordinate descent on it.
+    Re-derived: the paper's code is not public. The objective follows its text; the rounds are block
+    coordinate descent on it.
 
     Parameters
     ----------
@@ -47,13 +47,13 @@ class AMSCClassifier(BaselineClassifier):
     power : float in (0, 1], default=0.5
         Exponent ``p`` over the views; the smaller, the more the best view counts.
     n_anchors : int or "auto", default="auto"
-        Anchors per view, by k-means on its observed rows. "auto" takes the largest power of two
-        that is at most 256 and at most a quarter of the observed rows of every view. A number
-        beyond the rows of the poorest view is lowered.
+        Number of anchors per view, found by k-means on its observed rows. "auto" is the largest
+        power of two that is at most 256 and at most a quarter of the observed rows of every view.
+        At most the number of rows of the smallest view is used.
     n_neighbors : int, default=7
-        Anchors joined to a sample.
+        Number of anchors that a sample is joined to.
     tol : float, default=1e-4
-        Relative decrease of the objective at which to stop.
+        Relative decrease of the objective below which the rounds end.
     max_iter, random_state, view_sizes
         As in `BaselineClassifier`.
 
@@ -64,6 +64,7 @@ class AMSCClassifier(BaselineClassifier):
     view_weights_ : array (n_views,)
         ``J_v^{p-1}``, scaled to sum one.
     n_anchors_ : int
+        Number of anchors that were used.
     """
 
     gamma: float = 3.1

@@ -1,4 +1,4 @@
-"""AMUSE: a graph near a weighted sum of the views' graphs, learnt with the labels.
+"""AMUSE: a graph close to a weighted sum of the views' graphs, learned together with the labels.
 
 F. Nie, L. Tian, R. Wang, X. Li, "Multiview semi-supervised learning model for image
 classification", IEEE Transactions on Knowledge and Data Engineering, 2020.
@@ -27,20 +27,21 @@ from viewmend.parameters import Real, Rule
 
 @dataclass(eq=False, repr=False)
 class AMUSEClassifier(CompleteViewClassifier):
-    """Graph learning with adaptive view weights; needs complete views, and so an imputer.
+    """Graph learning with adaptive view weights; needs complete views or an imputer.
 
     Minimises ``tr(F^T L_W F) + lam |S - sum_v alpha_v A_v|^2``, ``W = (S + S^T) / 2``, with
     ``F = Y`` on labelled rows, the rows of ``S`` and ``alpha`` on the simplex, and ``A_v`` the
     directed neighbour graph of view v. ``S`` lives on the union of the views' edges.
 
-    Re-derived: the objective is put together from the abstract and from how the AGF-TI paper's
-    script calls the method. That ``lam`` multiplies the structure term rather than the smoothness
-    is deduced from the values tried there, which are ruinous in the other reading.
+    Re-derived: the objective follows the abstract and the way the AGF-TI paper's script calls the
+    method. We conclude that ``lam`` multiplies the structure term and not the smoothness from the
+    values tried there, which fail in the other interpretation.
 
     Parameters
     ----------
     lam : float, default=10
-        Nearness of ``S`` to the views' graphs. Below about 1 the first labels rewrite the graph.
+        How close ``S`` stays to the views' graphs. Below about 1, the first labels dominate the
+        graph.
     n_neighbors, max_iter, tol, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 

@@ -1,4 +1,4 @@
-"""What the methods of the paper's tables share.
+"""What all baselines share.
 
 Every method is one file: a class whose ``_solve`` reads as its algorithm, over free functions.
 """
@@ -42,14 +42,14 @@ ROUND_RULES: dict[str, Rule] = {"n_neighbors": Integer(1), "max_iter": Integer(1
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a method found.
+    """The result of a method.
 
     Attributes
     ----------
     F : array (n_samples, n_classes)
-        Scores; larger is likelier. Negative entries count as zero.
+        Scores; larger means more likely. Negative entries count as zero.
     reachable : array (n_samples,) of bool or None
-        Samples that some label reaches; None where a method reaches all without a graph.
+        Samples that some label reaches; None for methods without a graph, which reach all samples.
     history, weights : tuple of float, array (n_views,) or None
         Stored as ``history_`` and ``view_weights_``.
     extras : dict
@@ -64,31 +64,31 @@ class Solution:
 
 
 class BaselineClassifier(MultiViewClassifier):
-    """Base of the methods that take missing views as they are; every row is scaled to unit length.
+    """Base of the methods that can use missing views; every row is scaled to unit length.
 
     Subclasses are data classes whose fields are their parameters, and define `_rules`, `grid` and
-    ``_solve(data, labels, rng)``. A parameter or attribute that several methods have means, unless
-    a method says otherwise:
+    ``_solve(data, labels, rng)``. Parameters and attributes that several methods have mean the
+    following, unless a method says otherwise:
 
     Parameters
     ----------
     n_neighbors : int
-        Nearest neighbours that a graph joins a sample to.
+        Number of nearest neighbours that a sample is joined to in a graph.
     max_iter : int
-        Most rounds.
+        Largest number of rounds.
     tol : float
-        Relative change of the objective at which the rounds end.
+        Relative change of the objective below which the rounds end.
     random_state : int, Generator or None
-        For all that is drawn at random.
+        Seed for everything that is random.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
     classes_, transduction_, label_distributions_, unreachable_
         As in `viewmend.AGFTIClassifier`.
     history_ : tuple of float
-        Objective after each round; empty for a method that is solved in one go.
+        Objective after each round; empty for methods without rounds.
     n_iter_ : int
         Number of rounds.
     """
@@ -102,7 +102,7 @@ class BaselineClassifier(MultiViewClassifier):
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`.
 
-        After an error, or Ctrl-C, the estimator is not fitted, also if it was before.
+        After an error, or Ctrl-C, the estimator is not fitted, even if it was fitted before.
         """
         with fresh_fit(self):
             check_parameters(self, self._rules)
@@ -135,24 +135,24 @@ class BaselineClassifier(MultiViewClassifier):
 
 
 class CompleteViewClassifier(BaselineClassifier):
-    """Base of the methods that need every view of every sample, and so an imputer first.
+    """Base of the methods that need every view of every sample; missing views are imputed first.
 
     Parameters
     ----------
     n_neighbors, max_iter, tol, view_sizes
         As in `BaselineClassifier`.
     imputer : transformer of `viewmend.impute` or None
-        Completes the views; complete data is not touched. None stands for
-        `DeepMatrixFactorization` of the sizes used in the AGF-TI paper.
+        Fills missing views; complete data is not changed. None uses `DeepMatrixFactorization` with
+        the sizes of the AGF-TI paper.
     random_state : int, Generator or None
-        For that imputer, and for what the method itself draws at random.
+        Seed for that imputer, and for the method itself.
 
     Attributes
     ----------
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
         As in `BaselineClassifier`.
     imputer_ : transformer or None
-        As fitted; None where the data was complete.
+        The fitted imputer; None if the data was complete.
     """
 
     imputer: ViewImputer | None

@@ -1,4 +1,4 @@
-"""Gradient boosting that takes missing views as missing values.
+"""Gradient boosting in which missing views are missing values.
 
 G. Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NeurIPS 2017, as
 implemented by scikit-learn.
@@ -24,18 +24,19 @@ from viewmend.parameters import Integer, Real, Rule
 class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
     """Histogram gradient boosting on the stacked views, with NaN where a view is missing.
 
-    Every split sends missing values to the side that fits the labels better. Learns from labelled
-    samples alone. scikit-learn's default of 20 samples in a leaf leaves fewer than 40 labelled
-    samples without any split, so that one class is predicted for all; hence the small
-    ``min_samples_leaf`` here.
+    Every split sends missing values to the side that fits the labels better. It learns from
+    labelled samples only. With scikit-learn's default of 20 samples in a leaf, fewer than 40
+    labelled samples could not be split at all, and one class would be predicted for all. So
+    ``min_samples_leaf`` is smaller here.
 
     Parameters
     ----------
     max_iter : int, default=100
-        Rounds; each grows a tree per class.
+        Number of rounds; each adds a tree per class.
     learning_rate : float, default=0.1
+        Weight of every new tree.
     min_samples_leaf : int, default=2
-        Least labelled samples in a leaf.
+        Least number of labelled samples in a leaf.
     random_state, view_sizes
         As in `BaselineClassifier`.
 
@@ -44,6 +45,7 @@ class NaNBoostingClassifier(InductiveMixin, BaselineClassifier):
     classes_, transduction_, label_distributions_
         As in `viewmend.AGFTIClassifier`.
     estimator_ : HistGradientBoostingClassifier
+        The fitted model of scikit-learn.
     """
 
     max_iter: int = 100

@@ -1,4 +1,4 @@
-"""CFMSC: projections of the views and their graphs, fused to label together.
+"""CFMSC: classification by projections of the views and their graphs, fused.
 
 B. Jiang, C. Zhang, Y. Zhong, Y. Liu, Y. Zhang, X. Wu, W. Sheng, "Adaptive collaborative fusion for
 multi-view semi-supervised classification", Information Fusion 96, 2023.
@@ -43,17 +43,18 @@ class CFMSCClassifier(CompleteViewClassifier):
     ``alpha`` in the simplex. ``A_v`` are the views' neighbour graphs; ``U`` is 1e4 for labelled
     samples and 1e-4 for others.
 
-    Re-derived: neither the paper's text nor its code is open, so the objective follows its summary
-    and the parameters of its call in the experiments of AGF-TI. Trust it less than the others.
+    Re-derived: neither the paper's text nor its code is public, so the objective follows its
+    summary and the parameters of its call in the experiments of AGF-TI. It may differ from the
+    original more than the other methods.
 
     Parameters
     ----------
     lam : float, default=1
-        Ridge of the projections.
+        Ridge penalty of the projections.
     beta : float, default=1
-        Smoothness of the labels on the graph.
+        Weight of the smoothness of the labels on the graph.
     gamma : float, default=1
-        Nearness of the graph to the fused ones. Below ``beta``, labels rewrite the graph.
+        How close the graph stays to the fused graphs. Below ``beta``, labels dominate the graph.
     n_neighbors, max_iter, tol, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 
@@ -62,6 +63,7 @@ class CFMSCClassifier(CompleteViewClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
         As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
+        Weights of the views.
     graph_ : sparse array (n_samples, n_samples)
         The learned ``S``.
     """

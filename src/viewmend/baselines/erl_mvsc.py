@@ -1,4 +1,4 @@
-"""ERL-MVSC: an embedding regulariser learnt near the views' Laplacians.
+"""ERL-MVSC: an embedding regulariser that is learned close to the views' Laplacians.
 
 A. Huang, Z. Wang, Y. Zheng, T. Zhao, C.-W. Lin, "Embedding regularizer learning for multi-view
 semi-supervised classification", IEEE Transactions on Image Processing, 2021.
@@ -36,7 +36,7 @@ VARIANTS: dict[str, Callable[[float, float], tuple[float, float]]] = {
 
 @dataclass(eq=False, repr=False)
 class ERLMVSCClassifier(CompleteViewClassifier):
-    """Embedding regulariser learning; needs complete views, and so an imputer.
+    """Embedding regulariser learning; needs complete views or an imputer.
 
     States the objective ``1/2 sum_v omega_v^alpha |M - S_v|^2 + beta/2 tr(Y^T M Y)
     + gamma |M|_{2,1} + delta/2 |Y - L|^2`` over ``M`` (n_samples, n_samples), scores ``Y`` and
@@ -51,15 +51,16 @@ class ERLMVSCClassifier(CompleteViewClassifier):
     alpha : float > 1, default=2
         The larger, the more even the view weights.
     beta, gamma, delta : float, default=1, 1, 10
+        Weights of the terms of the objective.
     variant : {"coded", "derived"}, default="coded"
-        "derived" takes the stationary points of the stated objective, which is unbounded below:
-        where ``beta`` is large for the data, it finds no minimum. The released code differs in a
-        factor (``beta delta / 2`` for ``beta / (2 delta)`` in the step of ``Y``) and in a sign
-        (plus ``beta / 2 Y Y^T`` for minus in that of ``M``), and classifies better.
+        "derived" uses the stationary points of the stated objective, which is unbounded below: if
+        ``beta`` is large for the data, it finds no minimum. The released code differs in a factor
+        (``beta delta / 2`` for ``beta / (2 delta)`` in the step of ``Y``) and in a sign (plus
+        ``beta / 2 Y Y^T`` for minus in that of ``M``), and classifies better.
     tol : float, default=1e-4
-        Change of the objective that ends the rounds. Those of the released code need not come to
-        an end: with many labels in a class they run away. Where ``max_iter`` ends them, the
-        scores are those of the round with the smallest objective.
+        Change of the objective below which the rounds end. Those of the released code may not
+        converge: with many labels in a class they diverge. If ``max_iter`` ends them, the scores
+        are those of the round with the smallest objective.
     n_neighbors, max_iter, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 
@@ -234,6 +235,6 @@ def regularisers(
 
 
 def lift_rows(Y: np.ndarray) -> np.ndarray:
-    """Rows without a positive score, raised by their least: the largest still tells the class."""
+    """Rows without a positive score, less their smallest entry; the largest stays the largest."""
     hopeless = Y.max(axis=1, keepdims=True) <= 0
     return np.where(hopeless, Y - Y.min(axis=1, keepdims=True), Y)

@@ -1,4 +1,4 @@
-"""FMSEL: one graph learned from the views, and labels that a linear model can follow.
+"""FMSEL: one graph learned from the views, and labels that fit a linear model.
 
 Z. Li, Q. Qiang, B. Zhang, F. Wang, F. Nie, "Flexible multi-view semi-supervised learning with
 unified graph", Neural Networks 142, 2021.
@@ -41,19 +41,20 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
     + lam2 [|X B + 1 b^T - F|^2 + xi |B|^2]`` over labels ``F``, a graph ``S`` with rows in the
     simplex and Laplacian ``L``, view weights ``alpha`` in the simplex and a linear model ``B, b``
     of the concatenated views ``X``. ``A_v`` are the views' neighbour graphs; ``U`` is 1e6 for
-    labelled samples and 0 for others. The linear model labels new samples.
+    labelled samples and 0 for others. The linear model classifies new samples.
 
-    Re-derived: the paper's text is not open, so the objective follows its abstract and the
+    Re-derived: the paper's text is not public, so the objective follows its abstract and the
     parameters of its call in the experiments of AGF-TI.
 
     Parameters
     ----------
     lam1 : float, default=0.1
-        Smoothness of the labels on the graph. From about 100 on, labels rewrite the graph.
+        Weight of the smoothness of the labels on the graph. From about 100 on, labels dominate the
+        graph.
     lam2 : float, default=0.1
         Weight of the linear model.
     xi : float, default=0.1
-        Ridge of the linear model.
+        Ridge penalty of the linear model.
     n_neighbors, max_iter, tol, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 
@@ -62,10 +63,13 @@ class FMSELClassifier(InductiveMixin, CompleteViewClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
         As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
+        Weights of the views.
     graph_ : sparse array (n_samples, n_samples)
         The learned ``S``.
     coef_ : array (n_features, n_classes)
+        Coefficients ``B`` of the linear model.
     intercept_ : array (n_classes,)
+        Intercepts ``b`` of the linear model.
     """
 
     lam1: float = 0.1

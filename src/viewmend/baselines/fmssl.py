@@ -48,22 +48,23 @@ class FMSSLClassifier(CompleteViewClassifier):
     correspond across views: they are centres of the concatenated features, of which every view
     takes its columns. Needs complete views, so missing ones are imputed first.
 
-    The paper starts from random ``F`` and ``G``, which ruins ``P`` for good where ``alpha`` is
-    large; here they start at zero, so that the first graph is the mean of the views'.
+    The paper starts from random ``F`` and ``G``; with a large ``alpha``, ``P`` never recovers from
+    that. Here they start at zero, so that the first graph is the mean of the views' graphs.
 
     Parameters
     ----------
     alpha : float > 0, default=0.01
         How much the labels shape the graph.
     label_strength : float > 0, default=999
-        ``u``, the pull of the given labels.
+        ``u``, how strongly given labels are kept.
     n_anchors : int or "auto", default="auto"
-        A power of two. "auto" takes the largest that is at most a quarter of the samples and at
-        most 256, or 1024 from 10 000 samples on. A number beyond the samples is lowered.
+        Number of anchors, a power of two. "auto" is the largest one that is at most a quarter of
+        the samples and at most 256, or 1024 from 10 000 samples on. At most the number of samples
+        is used.
     n_neighbors : int, default=7
-        Anchors joined to a sample in each view.
+        Number of anchors that a sample is joined to in each view.
     tol : float, default=1e-5
-        Change of the objective at which to stop.
+        Change of the objective below which the rounds end.
     max_iter, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 
@@ -76,6 +77,7 @@ class FMSSLClassifier(CompleteViewClassifier):
     fused_graph_ : sparse array (n_samples, n_anchors)
         ``P``.
     n_anchors_ : int
+        Number of anchors that were used.
     """
 
     alpha: float = 0.01

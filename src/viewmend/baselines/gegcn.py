@@ -51,26 +51,28 @@ class GEGCNClassifier(CompleteViewClassifier):
     Parameters
     ----------
     n_neighbors : int, default=15
-        Neighbours in each view, before edges whose ends share fewer than two others are dropped.
+        Number of neighbours in each view, before edges whose ends have fewer than two common
+        neighbours are dropped.
     n_components : int, default=128
-        Coordinates of the embedding.
+        Number of coordinates of the embedding.
     n_hidden : int, default=64
-        Units between the two graph convolutions.
+        Number of units between the two graph convolutions.
     n_edge_hidden : int, default=32
-        Units between the two layers of the generator.
+        Number of units between the two layers of the generator.
     dropout : float in [0, 1), default=0.3
-        Share of the hidden units left out at each step.
+        Share of the hidden units that are dropped at each step.
     embedding_rate, generator_rate : float, default=1e-3
         Learning rates.
     evaluator_rate, classifier_rate : float, default=1e-2
+        Learning rates.
     pretrain_iter : int, default=1000
-        Epochs of the embedding alone.
+        Number of epochs of the embedding alone.
     max_iter : int, default=700
-        Epochs of all networks; the last one counts.
+        Number of epochs of all networks; there is no early stopping.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        "auto" is the GPU where PyTorch finds one.
+        Where to compute. "auto" uses a GPU if PyTorch finds one.
     random_state : int or None, default=None
-        On the CPU, fits with the same seed and number of threads agree to the last bit.
+        Seed. On the CPU, fits with the same seed and number of threads give the same result.
     imputer, view_sizes
         As in `CompleteViewClassifier`.
 
@@ -84,6 +86,7 @@ class GEGCNClassifier(CompleteViewClassifier):
     pretraining_history_ : tuple of float
         ``R`` of every epoch of pre-training.
     embedding_ : array (n_samples, n_components)
+        The coordinates ``Z``.
     graph_ : sparse array (n_samples, n_samples)
         The generated graph.
     threshold_ : float

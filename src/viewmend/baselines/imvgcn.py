@@ -49,23 +49,24 @@ class IMvGCNClassifier(InductiveMixin, CompleteViewClassifier):
     Parameters
     ----------
     n_neighbors : int, default=30
-        Neighbours in each view, the sample itself among them.
+        Number of neighbours in each view, including the sample itself.
     lam : float in [0, 1], default=0.5
-        Share of the neighbours in the filters.
+        Weight of the neighbours in the filters.
     alpha : float, default=1e-5
         Weight of reconstruction and smoothness.
     width_divisors : pair of int, default=(8, 32)
         The hidden layers of a view have its number of columns divided by these, at least one unit
         per class.
     dropout : float in [0, 1), default=0.3
-        Share of the hidden units left out at each step of training, none at prediction.
+        Share of the hidden units that are dropped at each step of training.
     learning_rate : float, default=0.01
+        Learning rate of Adam.
     max_iter : int, default=300
-        Epochs. There is no other stop: the last epoch counts.
+        Number of epochs; there is no early stopping.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        "auto" is the GPU where PyTorch finds one.
+        Where to compute. "auto" uses a GPU if PyTorch finds one.
     random_state : int or None, default=None
-        On the CPU, fits with the same seed and number of threads agree to the last bit.
+        Seed. On the CPU, fits with the same seed and number of threads give the same result.
     imputer, view_sizes
         As in `CompleteViewClassifier`.
 

@@ -1,4 +1,4 @@
-"""What most people try first: fill missing views with means, join the columns, spread labels."""
+"""A common first attempt: fill missing views with means, join the columns, spread labels."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from viewmend.parameters import Integer, Real, Rule
 class MeanImputedLabelSpreading(BaselineClassifier):
     """scikit-learn's label spreading on mean-imputed, concatenated views.
 
-    Samples with the same missing views look alike after imputation, so its graph falls apart by
-    missing pattern: ``unreachable_`` shows how many samples no label reaches.
+    Samples with the same missing views look alike after imputation, so that its graph splits into
+    parts by missing views. ``unreachable_`` shows which samples no label reaches.
 
     Parameters
     ----------
@@ -35,6 +35,7 @@ class MeanImputedLabelSpreading(BaselineClassifier):
     classes_, transduction_, label_distributions_, unreachable_
         As in `viewmend.AGFTIClassifier`.
     n_iter_ : int
+        Number of iterations of label spreading.
     """
 
     n_neighbors: int = 7

@@ -1,4 +1,4 @@
-"""MLAN: one graph learnt with the labels, over neighbours chosen from all views together.
+"""MLAN: one graph learned together with the labels; neighbours come from all views together.
 
 F. Nie, G. Cai, X. Li, "Multi-view clustering and semi-supervised classification with adaptive
 neighbours", AAAI 2017.
@@ -38,23 +38,23 @@ WEIGHTINGS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 @dataclass(eq=False, repr=False)
 class MLANClassifier(CompleteViewClassifier):
-    """Multi-view learning with adaptive neighbours; needs complete views, and so an imputer.
+    """Multi-view learning with adaptive neighbours; needs complete views or an imputer.
 
     Minimises ``sum_v sqrt(sum_ij |x_i^v - x_j^v|^2 s_ij) + alpha |S|^2 + 2 lam tr(F^T L_S F)``
     with ``F = Y`` on labelled rows and the rows of ``S`` on the simplex of each sample's nearest
     neighbours under the mean distance of the views. ``alpha`` follows from the distances, as the
     value for which those neighbours are the support. Rows of every view are centred and scaled to
-    unit deviation first, without which the method loses ten points and more.
+    unit deviation first; without this the method loses ten points of accuracy or more.
 
     Parameters
     ----------
     lam : float or "random", default="random"
         Weight of the labels in the graph; "random" draws an integer from 1 to 30 as its authors do.
     n_neighbors : int, default=7
-        The authors take 9, the AGF-TI paper 7.
+        Number of neighbours. The authors use 9, the AGF-TI paper 7.
     weighting : {"paper", "code"}, default="paper"
-        View weights ``1 / (2 sqrt(<D_v, S>))``, or those of the released code, which punish poor
-        views harder. The objective descends under "paper" only.
+        View weights ``1 / (2 sqrt(<D_v, S>))``, or those of the released code, which give poor
+        views even less weight. The objective descends under "paper" only.
     max_iter, tol, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 
@@ -65,8 +65,9 @@ class MLANClassifier(CompleteViewClassifier):
     graph_ : sparse array (n_samples, n_samples)
         ``S`` before it is made symmetric.
     lam_ : float
+        The value of ``lam`` that was used.
     view_weights_ : array (n_views,)
-        Sum to one.
+        Weights of the views; they sum to one.
     """
 
     lam: float | Literal["random"] = "random"

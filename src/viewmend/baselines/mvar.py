@@ -31,20 +31,21 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
 
     Minimises ``sum_v alpha_v^r (sum_i s_i |x_i^v W_v + b_v - f_i| + lam |[W_v; b_v]|^2)`` over
     linear models ``W_v, b_v``, view weights ``alpha`` in the simplex, and classes ``f_i`` (one-hot)
-    of the unlabelled samples. The norms are not squared, so that single samples far off do not
-    decide; ``s_i`` is ``label_weight`` for labelled samples and 1 for others. New samples are
-    labelled by ``sum_v alpha_v^r (x^v W_v + b_v)``.
+    of the unlabelled samples. The norms are not squared, so that single outliers count less;
+    ``s_i`` is ``label_weight`` for labelled samples and 1 for others. New samples are classified by
+    ``sum_v alpha_v^r (x^v W_v + b_v)``.
 
     Parameters
     ----------
     label_weight : float, default=1e4
-        Too small, with a large ``lam``, and all samples end up in one class.
+        Weight of labelled samples. If it is too small and ``lam`` is large, all samples end up in
+        one class.
     lam : float, default=100
-        Ridge, on the intercepts too.
+        Ridge penalty, also on the intercepts.
     r : float > 1, default=2
         The nearer to 1, the more the best view counts.
     tol : float, default=1e-6
-        Relative spread of the last six objectives at which to stop.
+        Relative spread of the last six objectives below which the rounds end.
     max_iter, imputer, random_state, view_sizes
         As in `CompleteViewClassifier`.
 
@@ -53,8 +54,11 @@ class MVARClassifier(InductiveMixin, CompleteViewClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_, imputer_
         As in `CompleteViewClassifier`.
     view_weights_ : array (n_views,)
+        Weights of the views.
     coefs_ : list of array (n_features_v, n_classes)
+        Coefficients of the linear model of every view.
     intercepts_ : list of array (n_classes,)
+        Intercepts of the linear model of every view.
     """
 
     label_weight: float = 1e4

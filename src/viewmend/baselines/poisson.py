@@ -32,8 +32,8 @@ class PoissonClassifier(BaselineClassifier):
     """Poisson learning: labels are sources and sinks of a potential on the graph.
 
     Solves ``L u = sum_j (y_j - ybar) delta_j`` on the sum of the views' neighbour graphs, each
-    among the samples the view has; the class is ``argmax_c s_c u_c``. Unlike a label that holds
-    its own sample only, a source shapes ``u`` everywhere, so a few labels suffice.
+    among the samples the view has; the class is ``argmax_c s_c u_c``. A source changes ``u``
+    everywhere and not only near its own sample, so that a few labels suffice.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class PoissonClassifier(BaselineClassifier):
         Edge weights: ``exp(-4 d^2 / d_k^2)`` with ``d_k`` the distance to the farthest of the
         neighbours, those of AGF-TI, or one.
     class_prior : None, "labeled", "uniform", array (n_classes,) or dict, default=None
-        Shares of the classes; the potential of class ``c`` is scaled by ``s_c``, its share over
-        its share of the labels. None leaves it unscaled.
+        Class shares. The potential of class ``c`` is scaled by ``s_c``, its share divided by its
+        share of the labels. None does not scale.
     tol : float, default=1e-6
         Relative residual of the conjugate gradients.
     n_neighbors, view_sizes
@@ -54,6 +54,7 @@ class PoissonClassifier(BaselineClassifier):
         As in `viewmend.AGFTIClassifier`. A component of the graph without a label is unreachable;
         one with labels of a single class gets that class.
     graph_ : sparse array (n_samples, n_samples)
+        The sum of the neighbour graphs of the views.
     """
 
     n_neighbors: int = 10
@@ -85,32 +86,34 @@ class PoissonMBOClassifier(BaselineClassifier):
     whose classes come in given shares. Starts from `PoissonClassifier` and alternates heat steps
     with thresholding under the volume constraint.
 
-    Re-derived: the paper meets the class sizes by scaling the columns of ``u`` until the counts
-    agree; here they are met by offsets, the dual variables of the sizes, after which no labelling
-    of these sizes has a larger ``<u, heat>`` and the rounds descend.
+    Re-derived: the paper scales the columns of ``u`` until the class sizes agree. Here offsets are
+    added, the dual variables of the sizes. Then no labelling of these sizes has a larger ``<u,
+    heat>``, and the objective falls in every round.
 
     Parameters
     ----------
     n_neighbors, weights, view_sizes
         As in `PoissonClassifier`.
     class_prior : "labeled", "uniform", array (n_classes,), dict or None, default="labeled"
-        Shares of the classes among the samples that a label reaches. "labeled", which None stands
-        for too, is right where the labels are a fair sample of the classes.
+        Class shares among the samples that a label reaches. "labeled", or None, takes those of the
+        labels: right if labels were drawn within each class.
     fidelity : float, default=1.0
         Strength of the sources, ``mu``.
     n_inner : int, default=40
-        Heat steps per round; the energy is sure to fall where it is even.
+        Heat steps per round. With an even number the energy always falls.
     n_outer : int, default=20
-        Most rounds; it ends earlier where no class changes.
+        Largest number of rounds; the fit ends earlier when no class changes.
 
     Attributes
     ----------
     classes_, transduction_, label_distributions_, unreachable_
         As in `viewmend.AGFTIClassifier`.
     graph_ : sparse array (n_samples, n_samples)
+        The sum of the neighbour graphs of the views.
     history_ : tuple of float
         Energy of the classes that each round starts from; the first need not have the class sizes.
     n_iter_ : int
+        Number of rounds.
     """
 
     n_neighbors: int = 10

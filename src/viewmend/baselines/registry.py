@@ -26,7 +26,7 @@ class Method:
     paper : str
         Short reference.
     extra : str or None
-        Extra to install, as in ``pip install '.[torch]'``.
+        Optional dependency to install, as in ``pip install '.[torch]'``.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Method:
 
     @property
     def inductive(self) -> bool:
-        """Whether it can label unseen samples."""
+        """Whether it can classify new samples."""
         return hasattr(self.estimator, "predict")
 
 
@@ -132,11 +132,12 @@ SIMPLER_FIRST: Sequence[str] = (
 
 
 def get_method(name: str) -> Method:
-    """A row of `METHODS`; an unknown name is an error that lists the known ones.
+    """Look up a method by name; an unknown name is an error that lists the known ones.
 
     Parameters
     ----------
     name : str
+        Name of the method, a key of `METHODS`.
     """
     if name not in METHODS:
         msg = f"there is no method {name!r}; choose one of {', '.join(METHODS)}"

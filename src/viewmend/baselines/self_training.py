@@ -25,20 +25,21 @@ from viewmend.parameters import Integer, Real, Rule
 
 @dataclass(eq=False, repr=False)
 class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
-    """Logistic regression that labels the samples it is sure of and learns from them again.
+    """Logistic regression that labels confident samples and learns from them again.
 
-    Rows of every view have unit length, missing ones are the mean of those seen, and the views
-    are joined. With few labels per class logistic regression is seldom sure, so that at the usual
-    ``threshold`` no sample may be added: ``n_pseudo_labels_`` tells.
+    Rows of every view are scaled to unit length, missing rows are filled with the mean of the
+    observed ones, and the views are joined. With few labels per class, logistic regression is
+    seldom confident, so that often no sample is added at the usual ``threshold``; see
+    ``n_pseudo_labels_``.
 
     Parameters
     ----------
     C : float, default=1.0
         Inverse strength of the ridge penalty.
     threshold : float in [0, 1), default=0.75
-        Least probability at which a prediction becomes a label.
+        Least probability for a prediction to become a label.
     max_iter : int, default=10
-        Most rounds of self-training.
+        Largest number of rounds of self-training.
     view_sizes
         As in `BaselineClassifier`.
 
@@ -47,9 +48,9 @@ class SelfTrainingLogistic(InductiveMixin, BaselineClassifier):
     classes_, transduction_, label_distributions_
         As in `viewmend.AGFTIClassifier`.
     estimator_ : LogisticRegression
-        Of the last round.
+        The model of the last round.
     n_pseudo_labels_ : int
-        Samples that self-training labelled.
+        Number of samples that self-training labelled.
     """
 
     C: float = 1.0

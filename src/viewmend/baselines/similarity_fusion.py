@@ -29,24 +29,25 @@ class SimilarityFusionClassifier(BaselineClassifier):
     sparse one ``S_v`` that keeps the nearest neighbours. The full ones are replaced
     ``n_diffusions`` times by ``S_v mean_{u != v}(P_u) S_v^T``; labels spread over their mean.
 
-    Re-derived: the paper needs every view of every sample. Here ``P_v`` and ``S_v`` live among the
-    samples that view ``v`` has, and a mean at a pair of samples runs over the views that have
-    both. A pair that no other view has keeps its own ``P_v``; one that no view has stays apart.
+    Re-derived: the paper needs every view of every sample. Here ``P_v`` and ``S_v`` cover the
+    samples that have view ``v``, and the mean for a pair of samples is over the views that both
+    have. A pair without any other common view keeps its own ``P_v``; a pair without any common view
+    is not joined.
 
-    Several dense n x n arrays are needed, so this is for thousands of samples, not for more.
+    It needs several dense n x n arrays, so use it for at most some thousand samples.
 
     Parameters
     ----------
     n_neighbors : int, default=20
-        Neighbours in ``S_v`` and in the width of the kernel, ``K``.
+        Number of neighbours in ``S_v`` and in the width of the kernel, ``K``.
     kernel_width : float, default=0.5
         Factor of the width, ``mu``; the paper advises 0.3 to 0.8.
     n_diffusions : int, default=20
-        ``t`` in the paper.
+        Number of diffusion steps, ``t`` in the paper.
     spreading : float in [0, 1), default=0.9
-        The larger, the further labels travel.
+        How far labels spread over the graph; the larger, the further.
     class_prior : None, "labeled", "uniform", array (n_classes,) or dict, default=None
-        Mass of the classes after spreading; None gives all the same.
+        Total score of every class after spreading; None gives all classes the same.
     view_sizes
         As in `BaselineClassifier`.
 

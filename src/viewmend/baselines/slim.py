@@ -1,4 +1,4 @@
-"""SLIM: one sparse linear classifier per view, and shared labels whose products are similarities.
+"""SLIM: a sparse linear classifier per view, and shared labels that reproduce similarities.
 
 Y. Yang, D.-C. Zhan, X.-R. Sheng, Y. Jiang, "Semi-supervised multi-modal learning with incomplete
 modalities", IJCAI 2018.
@@ -32,7 +32,7 @@ N_STEPS = 10
 
 @dataclass(eq=False, repr=False)
 class SLIMClassifier(BaselineClassifier):
-    """Semi-supervised learning with incomplete modalities; takes missing views as they are.
+    """Semi-supervised learning with incomplete modalities; needs no imputation.
 
     Minimises over the views ``v``, each with the ``n_v`` samples that it has,
     ``sum_v (1/n_v) |X_v W_v + 1 b_v^T - F_v|^2 + lam1 |W_v|_{2,1}
@@ -40,16 +40,16 @@ class SLIMClassifier(BaselineClassifier):
     the labels ``F`` of the unlabelled samples, ``F_v`` its rows of view ``v``. ``S_v`` is the
     normalised neighbour graph of the view.
 
-    Re-derived: the paper's code is not open, so the form of the similarity term and of the norm
-    follow its description and the parameters of its call in the experiments of AGF-TI.
+    Re-derived: the paper's code is not public, so the similarity term and the norm follow its
+    description and the parameters of its call in the experiments of AGF-TI.
 
     Parameters
     ----------
     lam1 : float, default=1
-        Row sparsity of the classifiers.
+        Weight of the penalty that makes the classifiers use few features.
     lam2 : float, default=1
-        Weight of the similarities. Small, with ``lam1`` above 0.01, and the labels drift to one
-        class.
+        Weight of the similarities. If it is small and ``lam1`` is above 0.01, all labels drift to
+        one class.
     n_neighbors, max_iter, tol, view_sizes
         As in `BaselineClassifier`.
 
@@ -58,7 +58,9 @@ class SLIMClassifier(BaselineClassifier):
     classes_, transduction_, label_distributions_, unreachable_, history_, n_iter_
         As in `BaselineClassifier`.
     coefs_ : list of array (n_features_v, n_classes)
+        Coefficients of the linear model of every view.
     intercepts_ : list of array (n_classes,)
+        Intercepts of the linear model of every view.
     """
 
     lam1: float = 1.0

@@ -1,8 +1,8 @@
-"""What most people try first with labelled samples alone: one classifier per view, or one for all.
+"""Common classifiers that use labelled samples only: one per view, or one for all views.
 
-Late fusion lets every view judge the samples that it has and takes the mean of the judgements. On
-views that are joined after missing rows became means, it is the classifier itself: both kinds are
-one class here, over the learners of scikit-learn.
+Late fusion fits a classifier to each view and averages their predictions over the views that a
+sample has. The other kind fills missing rows with means, joins the views and fits one classifier.
+Both kinds share a class here, on top of the classifiers of scikit-learn.
 
 J. Kittler et al., "On combining classifiers", IEEE TPAMI 1998: the product rule, which on the log
 scale is a mean.
@@ -80,28 +80,28 @@ class _SupervisedClassifier(InductiveMixin, BaselineClassifier):
 
 @dataclass(eq=False, repr=False)
 class LateFusionClassifier(_SupervisedClassifier):
-    """A logistic regression per view, and the mean of their log probabilities; nothing is imputed.
+    """A logistic regression per view; the log probabilities are averaged. Nothing is imputed.
 
-    Columns are standardised. Learns from labelled samples alone. A view that no labelled sample of
-    a class has says nothing for or against that class.
+    Columns are standardised. It learns from labelled samples only. A view in which no sample of a
+    class is labelled does not change the probability of that class.
 
     Parameters
     ----------
     C : float, default=1.0
         Inverse strength of the ridge penalty.
     class_weight : {None, "balanced"}, default=None
-        As in scikit-learn: "balanced" lets all classes weigh the same, however few labels they
-        have.
+        As in scikit-learn: "balanced" gives all classes the same total weight, however few labels
+        they have.
     view_sizes
         As in `BaselineClassifier`.
 
     Attributes
     ----------
     classes_, transduction_, label_distributions_, unreachable_
-        As in `viewmend.AGFTIClassifier`; unreachable are samples all of whose views lack labels of
+        As in `viewmend.AGFTIClassifier`; a sample is unreachable if none of its views has labels of
         two classes.
     estimators_ : tuple of Pipeline or None
-        One per view; None where labelled samples of two classes are lacking.
+        One per view; None for views without labelled samples of two classes.
     """
 
     C: float = 1.0
@@ -120,13 +120,13 @@ class LateFusionClassifier(_SupervisedClassifier):
 class LateTreesClassifier(_SupervisedClassifier):
     """Extremely randomised trees per view, fused as in `LateFusionClassifier`.
 
-    A class that no tree votes for has the share of half a tree, so that one view cannot overrule
-    all others. P. Geurts et al., "Extremely randomized trees", Machine Learning 2006.
+    A class without any vote gets the share of half a tree, so that one view cannot overrule all
+    others. P. Geurts et al., "Extremely randomized trees", Machine Learning 2006.
 
     Parameters
     ----------
     n_estimators : int, default=300
-        Trees per view.
+        Number of trees per view.
     class_weight
         As in `LateFusionClassifier`.
     random_state, view_sizes
@@ -184,6 +184,7 @@ class MeanImputedLogistic(_JoinedViewsMixin, LateFusionClassifier):
     classes_, transduction_, label_distributions_
         As in `viewmend.AGFTIClassifier`.
     estimators_ : tuple of one Pipeline
+        The fitted model of scikit-learn.
     """
 
 
@@ -191,7 +192,7 @@ class MeanImputedLogistic(_JoinedViewsMixin, LateFusionClassifier):
 class MeanImputedSVM(_JoinedViewsMixin, _SupervisedClassifier):
     """Support vector machine with a Gaussian kernel, on the columns of `MeanImputedLogistic`.
 
-    Its ``label_distributions_`` rank classes as the machine does, but are no probabilities.
+    Its ``label_distributions_`` rank the classes, but are not probabilities.
 
     Parameters
     ----------
@@ -205,6 +206,7 @@ class MeanImputedSVM(_JoinedViewsMixin, _SupervisedClassifier):
     classes_, transduction_, label_distributions_
         As in `viewmend.AGFTIClassifier`.
     estimators_ : tuple of one Pipeline
+        The fitted model of scikit-learn.
     """
 
     C: float = 1.0
@@ -234,8 +236,8 @@ def fitted_on_view(
 def class_shares(estimator: Any, X: np.ndarray, n_classes: int) -> np.ndarray:
     """Shares (n_samples, n_classes) by a learner that may know some of the classes only.
 
-    A class it does not know has the share ``1 / n_classes``, which speaks neither for nor against
-    it; the known ones divide the rest.
+    A class it does not know has the neutral share ``1 / n_classes``; the known ones divide the
+    rest.
     """
     known = estimator.classes_
     if hasattr(estimator, "predict_proba"):

@@ -21,7 +21,7 @@ from viewmend.exceptions import InvalidParameterError
 # Of PyTorch, whose classes cannot be named where it need not be installed.
 Tensor: TypeAlias = Any
 
-# What the parameter `device` may be; "auto" is the GPU where PyTorch finds one.
+# What the parameter `device` may be; Where to compute. "auto" uses a GPU if PyTorch finds one.
 DEVICES = ("auto", "cpu", "cuda")
 
 

@@ -20,28 +20,32 @@ from viewmend.parameters import Integer, OneOf, Real, Rule, check_parameters, fr
 
 @dataclass(eq=False, repr=False)
 class UnionGraphClassifier(MultiViewClassifier):
-    """Sum the views' neighbour graphs, spread the labels: no imputation, no order, hard to beat.
+    """Label spreading over the sum of the views' neighbour graphs: a simple and strong baseline.
 
-    Each view joins the samples it has to their nearest neighbours; the sum of these graphs joins
-    samples that share no view through those that have both.
+    In each view, samples are joined to their nearest neighbours. In the sum of these graphs,
+    samples without a common view are connected through samples that have both views. Nothing is
+    imputed.
 
     Parameters
     ----------
     n_neighbors : int, default=7
+        Number of neighbours of a sample in each view.
     spreading : float in [0, 1), default=0.99
-        The larger, the further labels travel.
+        How far labels spread over the graph; the larger, the further.
     class_prior : None, "labeled", array (n_classes,) or dict, default=None
-        Mass of the classes after spreading; None gives all the same (class-mass normalisation).
+        Total score of every class after spreading; None gives all classes the same (class-mass
+        normalisation).
     normalize : {"l2", None}, default="l2"
-        Scaling of the rows of every view.
+        How the rows of every view are scaled.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
     classes_, transduction_, label_distributions_, unreachable_
         As in `viewmend.AGFTIClassifier`.
     graph_ : sparse array (n_samples, n_samples)
+        The sum of the neighbour graphs of the views.
     """
 
     n_neighbors: int = 7

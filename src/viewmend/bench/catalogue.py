@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
@@ -13,6 +13,7 @@ from viewmend.bench.charts.chart import Chart
 from viewmend.bench.paper_values import PRINTED, Look, is_printed
 from viewmend.bench.runs import Record
 from viewmend.bench.summaries import done, settings_vary
+from viewmend.bench.tables import costs_beside_paper as costs
 from viewmend.bench.tables import paired, scores
 from viewmend.bench.tables import runs as run_tables
 from viewmend.bench.tables.table import Table
@@ -84,6 +85,13 @@ def _printed(metrics: Sequence[str], records: Runs, look: Look) -> bool:
     return is_printed(records, look.paper, metrics or (look.metric,))
 
 
+def _beside(
+    comparable: Callable[[Runs, Look], Mapping[object, Runs]], records: Runs, look: Look
+) -> bool:
+    """Whether there is something that the paper prints the cost of."""
+    return look.paper is not None and bool(comparable(records, look))
+
+
 def _measured(measure: str, records: Runs, _look: Look) -> bool:
     return bool(done(records, measure))
 
@@ -118,6 +126,9 @@ def _traced(field: str, records: Runs, _look: Look) -> bool:
     return any(history[0].get(field) for history in histories)
 
 
+# Tables that put our figures beside printed ones.
+BESIDE_PAPER = ("paper", "paper_seconds", "paper_footprint")
+
 _per_metric = partial(Kind, by_metric=True)
 
 TABLES: Catalogue[Table] = Catalogue(
@@ -131,6 +142,16 @@ TABLES: Catalogue[Table] = Catalogue(
         "times": Kind(run_tables.times_table, _one_setting),
         "paper": Kind(
             scores.differences_table, partial(_printed, PRINTED), title="beside the paper"
+        ),
+        "paper_seconds": Kind(
+            costs.seconds_table,
+            partial(_beside, costs.timed_runs),
+            title="seconds beside the paper",
+        ),
+        "paper_footprint": Kind(
+            costs.footprint_beside_paper_table,
+            partial(_beside, costs.step_runs),
+            title="footprint beside the paper",
         ),
         "settings": Kind(run_tables.settings_table, _tuned),
         "inner_errors": Kind(run_tables.inner_errors_table, partial(_measured, "trace")),

@@ -3,28 +3,55 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from viewmend.bench.catalogue import FIGURES, TABLES
+from viewmend.bench.catalogue import BESIDE_PAPER, FIGURES, TABLES
 from viewmend.bench.charts.drawing import draw_chart
-from viewmend.bench.environment import check_publishable
-from viewmend.bench.experiment import InvalidExperimentError
+from viewmend.bench.environment import check_publishable, environment
+from viewmend.bench.experiment import InvalidExperimentError, NotInExperimentError
+from viewmend.bench.options import (
+    Dask,
+    Data,
+    ExperimentFile,
+    ExperimentFiles,
+    FirstRepetition,
+    Jobs,
+    Kind,
+    Metric,
+    Only,
+    Paper,
+    Repetitions,
+    Results,
+    Subject,
+    TimeLimit,
+    Trust,
+)
 from viewmend.bench.paper_values import Look, read_paper_tables
 from viewmend.bench.plan import Count
-from viewmend.bench.printing import not_loaded, print_status, shown_progress
+from viewmend.bench.printing import not_loaded, print_status, print_verdict, shown_progress
 from viewmend.bench.report import ReportContents, write_report
-from viewmend.bench.runner import Session, WorkerLostError, open_experiment, spread_over
-from viewmend.bench.runs import InvalidRecordError, Record, environments_of
+from viewmend.bench.runner import (
+    WITHOUT_DATA,
+    Session,
+    WorkerLostError,
+    done_again,
+    experiment_files,
+    open_experiment,
+    spread_over,
+)
+from viewmend.bench.runs import InvalidRecordError, Record, RunKey, environments_of
 from viewmend.bench.store import ResultStore, export_records
-from viewmend.bench.summaries import METRICS, by_protocol
+from viewmend.bench.summaries import by_protocol
 from viewmend.bench.tables.table import FORMATS, write_table
-from viewmend.datasets.catalogue import DATA_VARIABLE, EMBEDDED
+from viewmend.bench.verifying import claims_of, drawn, read_claims
+from viewmend.datasets.catalogue import DATA_VARIABLE, EMBEDDED, absent
 from viewmend.exceptions import InvalidParameterError
 from viewmend.storage.atomic import replacing, write_text
 from viewmend.text import printable
@@ -34,41 +61,11 @@ USER_ERRORS = (InvalidExperimentError, InvalidParameterError, InvalidRecordError
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments, and make tables of the results.")
 
-ExperimentFile = Annotated[Path, typer.Argument(help="TOML file, as in benchmarks/paper.")]
-Results = Annotated[Path, typer.Option(help="Folder of the records.")]
-Data = Annotated[Path, typer.Option(envvar="VIEWMEND_DATA", help="Folder of the data sets.")]
-Only = Annotated[
-    list[str] | None,
-    typer.Option(help="Protocol, data set or method to keep; may be given several times."),
-]
-Repetitions = Annotated[
-    int | None, typer.Option(min=1, help="Runs per cell, instead of the experiment's.")
-]
-FirstRepetition = Annotated[
-    int | None,
-    typer.Option(min=0, help="Number of the first run of a cell, instead of the experiment's."),
-]
-Jobs = Annotated[int, typer.Option(help="Processes of one thread each; -1 for every core.")]
-Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on.")]
-Paper = Annotated[
-    Path | None, typer.Option(help="Folder with the paper's printed tables as CSV files.")
-]
-Metric = Annotated[str, typer.Option(help=f"One of {', '.join(METRICS)}.")]
-Subject = Annotated[str, typer.Option(help="Method that the others are compared with.")]
-TimeLimit = Annotated[float, typer.Option(min=0, help="Seconds after which no run is begun.")]
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust", help="Let plugins and classes run that the file names and viewmend lacks."
-    ),
-]
-Kind = Annotated[str | None, typer.Option(help="Which one; all that the results hold by default.")]
-
 
 @app.command("resume", help="Go on with an experiment that was stopped: the same as run.")
 @app.command()
 def run(  # noqa: PLR0913 - one argument per option of the command line
-    experiment: ExperimentFile,
+    experiment: ExperimentFiles,
     results: Results = Path("results"),
     data: Data = Path("data"),
     only: Only = None,
@@ -82,28 +79,35 @@ def run(  # noqa: PLR0913 - one argument per option of the command line
         bool, typer.Option("--retry-failed", help="Do runs that failed once more.")
     ] = False,
 ) -> None:
-    """Do all runs of an experiment that are not done yet. Stop it at any time, and run it again."""
+    """Do all runs of an experiment that are not done yet. Stop it at any time, and run it again.
+
+    Of a folder, all its experiments; one that lacks a name of --only is left out.
+    """
     with _short_errors():
-        session = open_experiment(
-            experiment, results, data, only or (), repetitions, trust, first_repetition
+        sessions = _sessions(
+            experiment, (results, data, only or (), repetitions, trust, first_repetition)
         )
-        session.experiment.check_trusted()
-        if retry_failed:
-            session.forget_failures()
-        console = Console()
-        before = sum(session.counts().values(), Count())
-        if session.absent and before == Count():
-            msg = f"no run of {session.experiment.name!r} can be done. {_absent(session)}"
+        for session in sessions:
+            session.experiment.check_trusted()
+            if retry_failed:
+                session.forget_failures()
+        possible = [one for one in sessions if not one.absent or _counted(one) != Count()]
+        if not possible:
+            names = ", ".join(repr(one.experiment.name) for one in sessions)
+            msg = f"no run of {names} can be done. {_absent(sessions[0])}"
             raise InvalidParameterError(msg)
-        with shown_progress(console, before) as watch:
-            session.carry_out(spread_over(jobs, dask), watch, time_limit)
-        if print_status(console, session).failed:
+        console, deadline, failed = Console(), time.time() + time_limit, 0
+        for session in possible:
+            with shown_progress(console, _counted(session)) as watch:
+                session.carry_out(spread_over(jobs, dask), watch, deadline - time.time())
+            failed += print_status(console, session).failed
+        if failed:
             raise typer.Exit(1)
 
 
 @app.command()
 def status(
-    experiment: ExperimentFile,
+    experiment: ExperimentFiles,
     results: Results = Path("results"),
     data: Data = Path("data"),
     only: Only = None,
@@ -113,10 +117,11 @@ def status(
 ) -> None:
     """Tell what is done, what failed, what is left out, what is to do, and what data is absent."""
     with _short_errors():
-        session = open_experiment(
-            experiment, results, data, only or (), repetitions, trust, first_repetition
-        )
-        print_status(Console(), session)
+        console = Console()
+        for session in _sessions(
+            experiment, (results, data, only or (), repetitions, trust, first_repetition)
+        ):
+            print_status(console, session)
 
 
 @app.command()
@@ -220,13 +225,20 @@ def compare_with_paper(
     results: Results = Path("results"),
     data: Data = Path("data"),
     only: Only = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help=f"One of {', '.join(BESIDE_PAPER)}; all that there are by default."),
+    ] = None,
     trust: Trust = False,
 ) -> None:
-    """Put the results beside those that the paper prints."""
+    """Put scores, seconds and the footprint of the tensor step beside the printed ones."""
     with _short_errors():
         look = _look("ACC", paper, Look.subject)
         for records in _by_protocol(_session(experiment, results, data, only, trust)):
-            typer.echo(write_table(TABLES.build("paper", records, look), "markdown"))
+            suitable = [name for name in TABLES.suitable(records, look) if name in BESIDE_PAPER]
+            # Where there is none, the first says what is lacking.
+            for name in [kind] if kind else suitable or BESIDE_PAPER[:1]:
+                typer.echo(write_table(TABLES.build(name, records, look), "markdown"))
 
 
 @app.command()
@@ -247,6 +259,71 @@ def export(
             records = _session(experiment, results, data, None, trust).final_records()
         export_records(records, output)
         typer.echo(f"{len(records)} records: {output}")
+
+
+@app.command()
+def verify(  # noqa: PLR0913 - one argument per option of the command line
+    source: Annotated[
+        Path, typer.Argument(help="CSV file that export wrote, or TOML file of an experiment.")
+    ],
+    results: Results = Path("results"),
+    data: Data = Path("data"),
+    n: Annotated[int, typer.Option("--n", min=1, help="Runs to do again.")] = 30,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+    tolerance: Annotated[
+        float, typer.Option(min=0, help="Largest difference of a share that counts as equal.")
+    ] = 1e-9,
+    jobs: Jobs = 1,
+    trust: Trust = False,
+) -> None:
+    """Do runs of a table again, drawn at random, and tell whether they give the same numbers.
+
+    Nothing is read but the table and the data, nothing is kept. Exits with 1 if a number differs.
+    """
+    with _short_errors():
+        if source.suffix == ".csv":
+            claims = read_claims(source)
+        else:
+            claims = claims_of(_final(_session(source, results, data, None, trust)))
+        console = Console()
+        possible = [one for one in claims if not _lacks_data(one.key, data)]
+        if not possible:
+            msg = f"no run of {source} can be done again: its data is not in {data}"
+            raise InvalidParameterError(msg)
+        chosen = drawn(possible, n, seed)
+        verdicts = []
+        for verdict in done_again(chosen, data, spread_over(jobs, None), tolerance):
+            print_verdict(console, verdict)
+            verdicts.append(verdict)
+        equal = sum(one.equal for one in verdicts)
+        typer.echo(
+            f"{equal} of {len(verdicts)} runs equal within {tolerance:g}, drawn with seed {seed} "
+            f"from {len(possible)} of {len(claims)} whose data is there; revision "
+            f"{environment()['revision']}"
+        )
+        if equal < len(verdicts):
+            raise typer.Exit(1)
+
+
+def _lacks_data(key: RunKey, data: Path) -> bool:
+    return key.measure not in WITHOUT_DATA and bool(absent((key.data,), data))
+
+
+def _sessions(experiment: Path, options: tuple[Any, ...]) -> list[Session]:
+    """An experiment, or those of a folder that have all the names that were asked for."""
+    sessions, lacking = [], []
+    for file in experiment_files(experiment):
+        try:
+            sessions.append(open_experiment(file, *options))
+        except NotInExperimentError as error:
+            lacking.append(error)
+    if not sessions:
+        raise lacking[0]
+    return sessions
+
+
+def _counted(session: Session) -> Count:
+    return sum(session.counts().values(), Count())
 
 
 def _session(

@@ -7,7 +7,6 @@ protocols share it too.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import time
@@ -29,6 +28,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.datasets.catalogue import digest
 from viewmend.impute import DeepMatrixFactorization
 from viewmend.storage.atomic import replacing
+from viewmend.storage.locks import wait_for_lock
 
 Made = TypeVar("Made")
 
@@ -120,7 +120,9 @@ def timed(work: Callable[[], Made]) -> tuple[Made, float, set[str]]:
 def _digest(source: MultiViewData, observed: np.ndarray, imputer: DeepMatrixFactorization) -> str:
     """Stands for all that the completion depends on."""
     settings = json.dumps(imputer.get_params(), sort_keys=True)
-    found = hashlib.blake2b(f"{digest(source)} {settings}".encode(), digest_size=8)
+    # Parameters do not tell one implementation from the next.
+    made_by = f"{type(imputer).__name__} {imputer.version}"
+    found = hashlib.blake2b(f"{digest(source)} {made_by} {settings}".encode(), digest_size=8)
     found.update(np.packbits(observed).data)
     return found.hexdigest()
 
@@ -151,5 +153,5 @@ def _read(path: Path, given: MultiViewData) -> Completion:
 def _locked(path: Path) -> Iterator[None]:
     """Hold a lock that the end of the process frees, however it ends."""
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        wait_for_lock(file.fileno())
         yield

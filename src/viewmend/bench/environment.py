@@ -47,11 +47,11 @@ def check_publishable(environments: Iterable[Mapping[str, Any]], path: str | Pat
 
     ``environments`` are what `environment` gave when the figures were made, ``path`` is where a
     page, table or picture of them is to be written. Nothing is refused unless it lies in a folder
-    ``docs`` beside a file ``mkdocs.yml``. Refused are revisions that are not known, or are those of
+    ``docs`` with a file ``conf.py``. Refused are revisions that are not known, or are those of
     code with changes that were not committed.
     """
     folders = (Path(path).resolve(), *Path(path).resolve().parents)
-    if not any(one.name == "docs" and (one.parent / "mkdocs.yml").is_file() for one in folders):
+    if not any(one.name == "docs" and (one / "conf.py").is_file() for one in folders):
         return
     revisions = [str(one.get("revision", UNKNOWN)) for one in environments]
     refused = Counter(one for one in revisions if one == UNKNOWN or one.endswith(DIRTY))

@@ -32,6 +32,7 @@ __all__ = [
     "Experiment",
     "InvalidExperimentError",
     "LeftOut",
+    "NotInExperimentError",
     "Row",
     "UntrustedExperimentError",
     "load_plugins",
@@ -42,6 +43,10 @@ __all__ = [
 
 class UntrustedExperimentError(InvalidExperimentError):
     """The file of an experiment names code of others, and nobody said that it may run."""
+
+
+class NotInExperimentError(InvalidExperimentError):
+    """An experiment has no protocol, data set or row of a name."""
 
 
 # Runs of one experiment, trials of settings not counted: the plan is held in memory.
@@ -252,7 +257,7 @@ def narrowed(
     if unknown:
         listed = ", ".join(dict.fromkeys(itertools.chain(*kinds)))
         msg = f"{experiment.name} has no {unknown[0]!r}; choose of {listed}"
-        raise InvalidExperimentError(msg)
+        raise NotInExperimentError(msg)
     protocols, data, names = (
         tuple(name for name in kind if name in only) or tuple(kind) for kind in kinds
     )

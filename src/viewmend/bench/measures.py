@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from viewmend.backend.threads import limited_threads
 from viewmend.bench.completion import Completion, FixedCompletion, completed, timed
@@ -21,7 +19,8 @@ from viewmend.bench.environment import environment
 from viewmend.bench.methods import contestant
 from viewmend.bench.metrics import scores
 from viewmend.bench.protocols import PROTOCOLS, altered, pose
-from viewmend.bench.runs import Record, RunKey, derived_seed, plain
+from viewmend.bench.runs import Record, RunKey, derived_seed
+from viewmend.bench.tracing import SoftLabelsWatch, rounds, watched
 from viewmend.core.agfti.tensor_nuclear import prox_tnn
 from viewmend.core.common.scaling import unit_rows
 from viewmend.data.container import MultiViewData
@@ -65,8 +64,11 @@ def measure_fit(key: RunKey, folders: RunFolders) -> Measured:
 
 def measure_trace(key: RunKey, folders: RunFolders) -> Measured:
     """As `measure_fit`, with what the method did in every round under ``history``."""
-    model, task, (result, timings) = _fitted(key, folders)
-    return {**result, "history": rounds(model, task.data, task.y)}, timings
+    watches: list[SoftLabelsWatch] = []
+    model, task, (result, timings) = _fitted(
+        key, folders, lambda model: watches.append(watched(model))
+    )
+    return {**result, "history": rounds(model, task, watches[0])}, timings
 
 
 def measure_completion(key: RunKey, folders: RunFolders) -> Measured:
@@ -109,8 +111,13 @@ MEASURES: dict[str, Measure] = {
 }
 
 
-def _fitted(key: RunKey, folders: RunFolders) -> tuple[Any, Task, Measured]:
-    """A fitted model, the task it was judged on, and what there is to say."""
+def _fitted(
+    key: RunKey, folders: RunFolders, prepare: Callable[[Any], None] = lambda _: None
+) -> tuple[Any, Task, Measured]:
+    """A fitted model, the task it was judged on, and what there is to say.
+
+    ``prepare`` is given the model before its fit.
+    """
     task = _task(key, folders)
     row, completion, imputer = contestant(key.method), None, None
     if row.needs_imputation:
@@ -120,6 +127,7 @@ def _fitted(key: RunKey, folders: RunFolders) -> tuple[Any, Task, Measured]:
     data = key.data if PROTOCOLS[key.protocol].tuned else None
     model = row.build(data, dict(key.setting), derived_seed(key, "method"), imputer)
     warm_up(key.method)
+    prepare(model)
     _, seconds, warned = timed(lambda: model.fit(task.data, task.y))
     judged, n_iter = task.unlabelled, getattr(model, "n_iter_", None)
     result = {
@@ -130,25 +138,6 @@ def _fitted(key: RunKey, folders: RunFolders) -> tuple[Any, Task, Measured]:
     }
     timings = {"fit": seconds, "imputation": completion.seconds if completion else 0.0}
     return model, task, (result, timings)
-
-
-def rounds(model: Any, data: MultiViewData, y: np.ndarray) -> list[dict[str, Any]]:
-    """What a fitted model did in each round, as dicts of plain values.
-
-    AGF-TI and Mend keep records of their rounds. The other methods keep their objective; their
-    view weights after round ``t`` are those of a fit that stops there. ``iteration`` counts from 1;
-    methods with view weights have ``alpha``.
-    """
-    history = getattr(model, "history_", ())
-    if all(map(is_dataclass, history)):
-        # As they come back from the file of the record.
-        return [json.loads(json.dumps(asdict(one), default=plain)) for one in history]
-    weighted = hasattr(model, "view_weights_")
-    return [
-        {"iteration": t, "objective": {"total": float(value)}}
-        | ({"alpha": _weights_after(t, model, data, y)} if weighted else {})
-        for t, value in enumerate(history, start=1)
-    ]
 
 
 def hidden_error(complete: MultiViewData, hidden: np.ndarray, filled: MultiViewData) -> float:
@@ -212,11 +201,3 @@ def _description(key: RunKey, task: Task) -> dict[str, Any]:
         **asdict(realised_completeness(task.data.observed)),
         "seeds": {concern: derived_seed(key, concern) for concern in ("mask", "method")},
     }
-
-
-def _weights_after(n_rounds: int, model: Any, data: MultiViewData, y: np.ndarray) -> list[float]:
-    if n_rounds == len(model.history_):
-        return [float(weight) for weight in model.view_weights_]
-    shorter = clone(model).set_params(max_iter=n_rounds)
-    timed(lambda: shorter.fit(data, y))
-    return [float(weight) for weight in shorter.view_weights_]

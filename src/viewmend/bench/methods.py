@@ -10,9 +10,13 @@ from typing import Any
 from sklearn.model_selection import ParameterGrid
 
 from viewmend.baselines.registry import METHODS
+from viewmend.impute import DeepMatrixFactorization
 from viewmend.parameters import choose
 
-__all__ = ["CONTESTANTS", "Contestant", "contestant"]
+__all__ = ["CONTESTANTS", "Contestant", "contestant", "implementation_of"]
+
+# What completes the views for methods that need all of them.
+_COMPLETION = DeepMatrixFactorization
 
 Grid = Mapping[str, Sequence[Any]]
 
@@ -75,6 +79,8 @@ class Contestant:
         Module that it needs besides those of the package.
     thinned : dict or None
         Thinner grid; None stands for that of the released script.
+    version : int
+        Raised with every change of the method that gives other results; see `implementation_of`.
     """
 
     path: str | Callable[..., Any]
@@ -83,6 +89,14 @@ class Contestant:
     needs_imputation: bool = False
     extra: str | None = None
     thinned: Grid | None = None
+    version: int = 1
+
+    @property
+    def implementation(self) -> str:
+        """Versions of the method and of the completion it is given, empty where they are first."""
+        own = [f"version {self.version}"] if self.version > 1 else []
+        given = [f"{_COMPLETION.__name__} {_COMPLETION.version}"] if self.needs_imputation else []
+        return ", ".join([*own, *given])
 
     @property
     def grid(self) -> list[dict[str, Any]]:
@@ -150,6 +164,16 @@ def contestant(name: str) -> Contestant:
     return choose(CONTESTANTS, name, "method")
 
 
+def implementation_of(method: str, measure: str) -> str:
+    """The part of a run's key that tells the code of a method from older code of the same name.
+
+    Empty for methods that plugins bring: what they are is not known where they are not loaded. The
+    measure "tnn_step" runs no method.
+    """
+    known = method in BUILT_IN and measure != "tnn_step"
+    return CONTESTANTS[method].implementation if known else ""
+
+
 def _settings(grid: Grid) -> list[dict[str, Any]]:
     return list(ParameterGrid({name: list(values) for name, values in grid.items()}))
 
@@ -177,14 +201,22 @@ def _baselines() -> dict[str, Contestant]:
     }
 
 
+# 2: rounds go on until Z has come to G.
+_AGFTI_VERSION = 2
 _AGFTI = "viewmend.models.agfti:AGFTIClassifier"
-_PUBLISHED = Contestant(f"{_AGFTI}.from_paper", by_data=ANCHORS, thinned=THINNED["AGF-TI"])
+_PUBLISHED = Contestant(
+    f"{_AGFTI}.from_paper",
+    by_data=ANCHORS,
+    thinned=THINNED["AGF-TI"],
+    version=_AGFTI_VERSION,
+)
 
 # Add a row to take part with a method of your own.
 CONTESTANTS: dict[str, Contestant] = {
     "AGF-TI": _PUBLISHED,
-    "AGF-TI (released code)": replace(_PUBLISHED, defaults={"compat": "released"}),
-    "AGF-TI (order-free)": Contestant(_AGFTI, thinned=UNTUNED),
+    "AGF-TI (released code)": replace(_PUBLISHED, defaults={"compat": "released"}, version=1),
+    "AGF-TI (order-free)": Contestant(_AGFTI, thinned=UNTUNED, version=_AGFTI_VERSION),
     "Mend": Contestant("viewmend.models.mend:MendClassifier", thinned=UNTUNED),
     **_baselines(),
 }
+BUILT_IN = frozenset(CONTESTANTS)

@@ -237,6 +237,11 @@ def _footprint_row(row: CsvRow) -> tuple[tuple[int, int, int], Footprint]:
 
 # Our names of what the paper prints under another name.
 ALIASES = {
+    # What the printed figures were made with.
+    "AGF-TI (released code)": "AGF-TI",
+    "AGF-TI (released code) without alignment": "AGF-TI w/o T",
+    "AGF-TI (released code) without weights": "AGF-TI w/o alpha",
+    "AGF-TI (released code) without imputation": "AGF-TI w/o TI",
     "AGF-TI without alignment": "AGF-TI w/o T",
     "AGF-TI without weights": "AGF-TI w/o alpha",
     "AGF-TI without imputation": "AGF-TI w/o TI",

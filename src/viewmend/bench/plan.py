@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from viewmend.bench.experiment import Experiment, Row
-from viewmend.bench.methods import CONTESTANTS, Contestant, contestant
+from viewmend.bench.methods import CONTESTANTS, Contestant, contestant, implementation_of
 from viewmend.bench.protocols import PROTOCOLS
 from viewmend.bench.runs import Record, RunKey, Setting, setting_of
 
@@ -49,8 +49,8 @@ class RunGroup:
     def run(self, measure: str, setting: Setting, repetition: int) -> RunKey:
         """One run of this group."""
         problem = (self.protocol, self.data, self.missing_rate, self.label_rate)
-        rules = PROTOCOLS[self.protocol].rules
-        return RunKey(measure, *problem, self.row.method, setting, repetition, rules)
+        made = PROTOCOLS[self.protocol].rules, implementation_of(self.row.method, measure)
+        return RunKey(measure, *problem, self.row.method, setting, repetition, *made)
 
 
 @dataclass(frozen=True)

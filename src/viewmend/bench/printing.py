@@ -22,6 +22,7 @@ from viewmend.bench.experiment import Experiment
 from viewmend.bench.plan import Count
 from viewmend.bench.runner import RunOutcome, Session
 from viewmend.bench.runs import RunKey
+from viewmend.bench.verifying import Verdict
 
 # Failures that are printed one by one.
 SHOWN = 5
@@ -94,6 +95,18 @@ def shown_progress(console: Console, count: Count) -> Iterator[Callable[[RunOutc
             progress.update(bar, advance=1, failed=failed, last=last)
 
         yield watch
+
+
+def print_verdict(console: Console, verdict: Verdict) -> None:
+    """One line on a run that was done again."""
+    run = _run_text(verdict.claim.key)
+    if verdict.equal:
+        accuracy = verdict.claim.values.get("accuracy")
+        told = "" if accuracy is None else f": accuracy {100 * accuracy:.2f} %"
+        console.print(_text(f"equal: {run}{told}"), soft_wrap=True)
+        return
+    numbers = [f"{name} {was:g} became {now:g}" for name, (was, now) in verdict.differences.items()]
+    _note(console, f"DIFFERS: {run}: {verdict.message or ', '.join(numbers)}")
 
 
 def _run_text(key: RunKey) -> str:

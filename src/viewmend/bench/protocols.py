@@ -155,6 +155,16 @@ _PAPER = Protocol(
         "labels, PREC is macro recall."
     ),
 )
+_PAPER_TEXT = replace(
+    _PAPER,
+    missing="samples",
+    labels="random",
+    summary=(
+        "As the paper's text says, and unlike its released code: a share of the samples loses 1 "
+        "to V - 1 views, the others are complete, and labels are drawn at random within classes. "
+        "Rows, settings and PREC as paper."
+    ),
+)
 _HONEST = Protocol(
     missing="independent",
     labels="random",
@@ -200,6 +210,12 @@ PROTOCOLS: dict[str, Protocol] = {
         _PAPER,
         order="shuffled",
         summary="As paper, with the same missing pairs and labels, but the rows are shuffled.",
+    ),
+    "paper-text": _PAPER_TEXT,
+    "paper-text-shuffled": replace(
+        _PAPER_TEXT,
+        order="shuffled",
+        summary="As paper-text, with the same missing pairs and labels, but rows are shuffled.",
     ),
     **_BASES,
     "random-labels": replace(

@@ -36,7 +36,7 @@ RECORD: Mapping[str, Rule] = {
     "message": TEXT,
 }
 KEY: Mapping[str, Rule] = {
-    **dict.fromkeys(("measure", "protocol", "data", "method", "rules"), TEXT),
+    **dict.fromkeys(("measure", "protocol", "data", "method", "rules", "implementation"), TEXT),
     **dict.fromkeys(("missing_rate", "label_rate"), SHARE),
     "setting": SETTING,
     "repetition": Integer(0),
@@ -93,7 +93,7 @@ def read_key(text: str | bytes) -> RunKey:
 
 
 def _key(fields: Mapping[str, Any]) -> RunKey:
-    _check(fields, KEY, "key", KEY.keys() - {"rules"})
+    _check(fields, KEY, "key", KEY.keys() - {"rules", "implementation"})
     if fields.keys() - KEY.keys():
         msg = f"key must have no entries but {', '.join(KEY)}, got {short(sorted(fields))}"
         raise InvalidRecordError(msg)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from viewmend.bench.experiment import Experiment, narrowed, read_experiment
@@ -19,6 +20,7 @@ from viewmend.bench.plugins import load_plugins
 from viewmend.bench.processes import end_with_parent
 from viewmend.bench.runs import STATUSES, InvalidRecordError, Record, RunKey
 from viewmend.bench.store import ResultStore
+from viewmend.bench.verifying import Claim, Verdict, verdict_on
 from viewmend.datasets.catalogue import absent
 from viewmend.exceptions import InvalidParameterError
 from viewmend.extras import how_to_install
@@ -220,6 +222,27 @@ def open_experiment(
     names = () if experiment.measure in WITHOUT_DATA else experiment.data
     folders = RunFolders(data.resolve(), (results / "cache").resolve())
     return Session(experiment, ResultStore(results.resolve()), folders, absent(names, data))
+
+
+def done_again(
+    claims: Sequence[Claim], data: Path, spread: Spread, tolerance: float
+) -> Iterator[Verdict]:
+    """Do the runs of claims once more, in a store and with a cache of their own, and compare."""
+    with TemporaryDirectory() as folder:
+        store = ResultStore(folder)
+        worker = Worker(store, RunFolders(data.resolve(), Path(folder) / "cache"))
+        by_key = {claim.key: claim for claim in claims}
+        for outcome in spread(worker, list(by_key)):
+            yield verdict_on(by_key[outcome.key], store.get(outcome.key), tolerance)
+
+
+def experiment_files(path: Path) -> list[Path]:
+    """The file of an experiment, or all of a folder in the order of their names."""
+    files = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+    if not files:
+        msg = f"there is no experiment in the folder {path}; expected files that end in .toml"
+        raise InvalidParameterError(msg)
+    return files
 
 
 def _lost(store: ResultStore) -> WorkerLostError:

@@ -11,7 +11,8 @@ from typing import Any
 # Parameters of a method by name, in the order of their names.
 Setting = tuple[tuple[str, Any], ...]
 
-_NO_RULES = ("rules", "")
+# Parts of a key that came later: where they are empty, a run has the key it had before them.
+_LATER = ("rules", "implementation")
 
 # All that can become of a run.
 STATUSES = ("done", "error", "left_out")
@@ -63,6 +64,9 @@ class RunKey:
     # record made under the same name with another meaning is that of another run. Empty in
     # records from before it was kept, which are therefore never taken for new ones.
     rules: str = ""
+    # Which code made it, where results of older code differ: see `implementation_of` in
+    # `viewmend.bench.methods`. Records of older code are thereby those of other runs.
+    implementation: str = ""
 
     @property
     def condition(self) -> Condition:
@@ -72,8 +76,8 @@ class RunKey:
     @property
     def text(self) -> str:
         """The key as one line of JSON, the same on every machine."""
-        # Without empty rules, so that a record from before them is still the run it was.
-        parts = {name: value for name, value in asdict(self).items() if (name, value) != _NO_RULES}
+        parts = asdict(self)
+        parts = {name: parts[name] for name in parts if name not in _LATER or parts[name]}
         return json.dumps(parts, sort_keys=True, separators=(",", ":"))
 
     @property

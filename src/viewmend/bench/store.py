@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from viewmend.bench.environment import check_publishable
 from viewmend.bench.record_files import read_key, read_record
@@ -17,6 +16,7 @@ from viewmend.bench.runs import InvalidRecordError, Record, RunKey, environments
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.extras import how_to_install
 from viewmend.storage.atomic import replacing
+from viewmend.storage.locks import try_lock
 from viewmend.text import without_formulas
 
 __all__ = ["ResultStore", "export_records", "flat_record"]
@@ -82,21 +82,30 @@ class ResultStore:
         """
         self.claims.mkdir(parents=True, exist_ok=True)
         path = self.claims / f"{key.digest}.lock"
-        with path.open("a+") as lock:
-            if not (_lock(lock.fileno()) and _is_at(lock.fileno(), path)):
-                yield False
-                return
-            # Drafts of a claimed run were left by a process that was killed.
-            for draft in self.drafts.glob(f"{key.digest}*"):
-                draft.unlink(missing_ok=True)
-            lock.truncate(0)
-            lock.write(key.text)
-            lock.flush()
-            try:
-                yield True
-            finally:
-                # While it is still locked: whoever opened it meanwhile sees that it is gone.
-                path.unlink(missing_ok=True)
+        gone = True
+        try:
+            with path.open("a+", encoding="utf-8") as lock:
+                if not (try_lock(lock.fileno()) and _is_at(lock.fileno(), path)):
+                    yield False
+                    return
+                self._begin(key, lock)
+                try:
+                    yield True
+                finally:
+                    # While it is still locked: whoever opened it meanwhile sees that it is gone.
+                    gone = _removed(path)
+        finally:
+            if not gone:
+                _removed(path)
+
+    def _begin(self, key: RunKey, lock: TextIO) -> None:
+        """Write into a locked file what it is the claim of."""
+        # Drafts of a claimed run were left by a process that was killed.
+        for draft in self.drafts.glob(f"{key.digest}*"):
+            draft.unlink(missing_ok=True)
+        lock.truncate(0)
+        lock.write(key.text)
+        lock.flush()
 
     def running(self) -> list[RunKey]:
         """Runs that some process is at."""
@@ -116,7 +125,7 @@ class ResultStore:
         for path in sorted(self.claims.glob("*.lock")):
             try:
                 with path.open("rb") as lock:
-                    held = not _lock(lock.fileno())
+                    held = not try_lock(lock.fileno())
                     key = read_key(lock.read())
             except (OSError, InvalidRecordError):  # released, or claimed this very moment
                 continue
@@ -136,13 +145,16 @@ def _read(path: Path) -> Record | None:
     return None
 
 
-def _lock(handle: int) -> bool:
-    """Whether the lock could be had without waiting."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _removed(path: Path) -> bool:
+    """Whether a lock file is gone: Windows removes none that somebody has open.
+
+    There it is removed once it is closed, unless another process has opened it meanwhile, whose
+    claim it then is.
+    """
+    with suppress(PermissionError):
+        path.unlink(missing_ok=True)
+        return True
+    return False
 
 
 def _is_at(handle: int, path: Path) -> bool:

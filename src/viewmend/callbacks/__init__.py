@@ -1,45 +1,45 @@
-"""What can watch a fit: progress, logs, time limits, checkpoints.
+"""Callbacks: show the progress of a fit, log it, limit its time, save it, or stop it.
 
 A callback is a callable. After every round of `AGFTIClassifier`, and every stage of
 `MendClassifier`, it is called as ``callback(round, state)``: with a `viewmend.core.Round` and the
 live `viewmend.core.State`, or a `viewmend.core.mend.StageRecord` and its
-`viewmend.core.mend.Stage`. It must not change them. A true answer stops the fit, and the model is
-usable as it then is; its ``status_`` is "stopped", or the answer itself where this is a string.
+`viewmend.core.mend.Stage`. It must not change them. If it returns a true value, the fit stops and
+the model is usable; its ``status_`` is "stopped", or the returned value if that is a string.
 
-A callback may have any of these methods too:
+A callback may also have any of these methods:
 
 ``on_fit_begin(fit)``
-    With a `Fit`: the estimator, and the number of its rounds at most.
+    Called with a `Fit`: the estimator, and the largest number of its rounds.
 ``on_fit_end(fit, error)``
-    In any case, with what was raised or None; in the reverse order of the callbacks.
+    Always called at the end, with the exception or None; in reverse order of the callbacks.
 ``on_stage(name, done, total)``
-    When a part of the fit begins: what it is, such as "neighbours of view 2 of 3", and how many
-    pieces of that kind of work are done, of how many; ``total`` is None where nobody can tell.
-    Rounds are not told so, but by the call after each.
+    Called when a step of the fit begins, with its name, such as "neighbours of view 2 of 3", and
+    how many of such steps are done, of how many; ``total`` is None if it is not known. Not called
+    for rounds, which have the call after each round.
 ``kept_geometry(problem)``
-    Answers with a `viewmend.core.mend.geometry.MendGeometry` for Mend to use, or None.
+    Returns a `viewmend.core.mend.geometry.MendGeometry` for Mend to use, or None.
 ``on_geometry(problem, geometry)``
-    What Mend has computed before its first stage, or was answered.
+    Called with what Mend has computed before its first stage, or got from ``kept_geometry``.
 ``starting_point(problem)``
-    Answers with a `viewmend.core.agfti.state.Progress` for AGF-TI to go on from, or a
+    Returns a `viewmend.core.agfti.state.Progress` for AGF-TI to resume from, or a
     `viewmend.core.mend.recipe.MendProgress` for Mend, or None.
 ``on_rounds_begin()``
-    Rounds begin, from the first one.
+    Called when rounds begin with the first one.
 ``on_resume(history)``
-    They go on instead after these, which a callback knew.
+    Called instead if rounds resume after those in ``history``.
 
-Callbacks are attached by ``set_callbacks`` of an estimator, are not parameters, are not copied by
-``clone`` and not saved. Those of `LabelSearchCV` watch the comparisons of its points, those of its
-estimator the final fit. Without any, Ctrl-C raises KeyboardInterrupt and leaves the estimator
-unfitted, as any error does; see `StopOnInterrupt`.
+Attach callbacks with ``set_callbacks`` of an estimator. They are not parameters; ``clone`` does not
+copy them, and they are not saved. Callbacks of a `LabelSearchCV` follow its comparisons, those of
+its estimator the final fit. Without any callback, Ctrl-C raises KeyboardInterrupt and leaves the
+estimator unfitted, as any error does; see `StopOnInterrupt`.
 
 Callbacks of scikit-learn (1.9 or later), such as its ``ProgressBar``, can be attached as well, also
-through its searches; they see a fit as a task, and its rounds as tasks in it. They get no
+through its searches. They see a fit as a task, and its rounds as subtasks. They get no
 ``fitted_estimator``, because there is none between two rounds.
 
 Examples
 --------
-A callback of one's own, which counts the rounds in which the first view was the heaviest:
+A callback that counts the rounds in which the first view had the largest weight:
 
 >>> from viewmend import AGFTIClassifier
 >>> from viewmend.datasets import hide, make_multiview_blobs

@@ -1,4 +1,4 @@
-"""Rounds that outlive the process, and fits that go on from them."""
+"""Save the rounds of a fit, and resume from them."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ _EVERY = Integer(1)
 
 
 class Checkpoint:
-    """Keep the rounds of a fit in a file, and go on from there.
+    """Save the rounds of a fit in a file, and resume from it.
 
-    A fit that finds the file goes on after the last round that it holds, to the same result, bit
-    for bit on the same machine, as if nothing had happened; also when the last one had ended, so
-    that a larger ``max_iter`` or ``n_rounds``, or a smaller ``tol``, add rounds. A fit of other
-    data, or with other parameters that matter to the rounds, is refused. The file is replaced as a
-    whole: kill the process at any time. It holds no code, and it stays when the fit has ended.
+    A fit that finds the file resumes after the last round in it. On the same machine, the result is
+    the same, bit for bit, as without interruption. The file can also extend a fit that had ended: a
+    larger ``max_iter`` or ``n_rounds``, or a smaller ``tol``, add rounds. A fit on other data, or
+    with other parameters that change the rounds, is refused. The file is replaced as a whole, so
+    you can kill the process at any time. It contains no code, and it stays after the fit.
 
-    Of `MendClassifier`, a second file, ``path`` with the ending ``.geometry``, keeps what is
-    computed before the first round: neighbours and kernel features, most of the time of a fit. It
-    is written once and serves all fits of the same views. Of `AGFTIClassifier`, anchors and graphs
-    are computed again. Give the estimator a ``random_state``.
+    For `MendClassifier`, a second file, ``path`` with the ending ``.geometry``, keeps what is
+    computed before the first round: neighbours and kernel features, which take most of the time. It
+    is written once and used by all fits on the same views. For `AGFTIClassifier`, anchors and
+    graphs are computed again. Give the estimator a ``random_state``.
 
     Parameters
     ----------
     path : path
+        File to write and to resume from.
     every : int, default=1
-        Rounds between two files; the last round is always saved.
+        Save after every this many rounds; the last round is always saved.
     """
 
     def __init__(self, path: str | os.PathLike[str], every: int = 1) -> None:
@@ -96,8 +97,8 @@ class Checkpoint:
     def __call__(self, round_: RoundRecord, state: Any) -> None:
         if self._rounds is None:
             msg = (
-                "Checkpoint keeps the rounds of a fit on data in memory, got others, of which it "
-                "does not know the problem; leave it out here"
+                "Checkpoint keeps the rounds of a fit on data in memory, got rounds outside such a "
+                "fit; leave Checkpoint out"
             )
             raise InvalidParameterError(msg)
         self._history.append(round_)

@@ -1,4 +1,4 @@
-"""How loops and estimators tell their callbacks what happens."""
+"""How loops and estimators call their callbacks."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class WatchedMixin(CallbackSupportMixin):
         return self._callbacks
 
     def set_callbacks(self, *callbacks: Any) -> Self:
-        """Attach what watches the next fits, in place of what did; see `viewmend.callbacks`.
+        """Set the callbacks of the next fits, replacing earlier ones; see `viewmend.callbacks`.
 
         Parameters
         ----------
         *callbacks : callables, or callbacks of scikit-learn
-            ``clone`` does not copy the former, and keeps the latter, as it always does.
+            The callbacks. ``clone`` copies callbacks of scikit-learn only.
 
         Returns
         -------
@@ -85,15 +85,16 @@ class WatchedMixin(CallbackSupportMixin):
         return None
 
     def tell_stage(self, name: str, done: int = 0, total: int | None = None) -> None:
-        """Tell all callbacks what begins now, as ``on_stage(name, done, total)``.
+        """Call ``on_stage(name, done, total)`` of all callbacks when a step begins.
 
         Parameters
         ----------
         name : str
-            In words that follow the name of the estimator, such as "calibration 1 of 3".
+            What begins, in words that follow the name of the estimator, such as "calibration 1 of
+            3".
         done, total : int
-            Pieces of this part of the fit that are behind it, and that it has; ``total`` is None
-            where they cannot be counted.
+            Number of such steps that are done, and their total; ``total`` is None if it is not
+            known.
         """
         for callback in self._all_callbacks():
             _tell(callback, "on_stage", name, done, total)

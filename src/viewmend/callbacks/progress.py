@@ -1,4 +1,4 @@
-"""Callbacks that show or write down what rounds do."""
+"""Callbacks that show or log the rounds."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class LogRounds:
-    """Write one line per round, and one when another part of the fit begins.
+    """Log one line per round, and one when another step of the fit begins.
 
-    Every line begins with the seconds since the fit did.
+    Every line starts with the seconds since the fit began.
 
     Parameters
     ----------
     stream : text stream, optional
-        Standard error by default.
+        Where to write; standard error by default.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -57,25 +57,25 @@ class LogRounds:
 
 
 class ProgressBar:
-    """What a fit is doing, how much of that is done, and the time since it began, on a terminal.
+    """Show the current step of a fit, a bar and the elapsed time in a terminal.
 
-    Elsewhere nothing is shown. The bar is that of the part of the fit under way: the neighbour
-    searches, the rounds, the calibration.
+    Nothing is shown if the output is not a terminal. The bar belongs to the current step: the
+    neighbour searches, the rounds, or the calibration.
 
     Parameters
     ----------
     console : rich.console.Console, optional
-        Standard error by default.
+        Where to show it; standard error by default.
 
     Attributes
     ----------
     stage : str
-        What the last fit was doing when it was last heard of, such as "round 3 of 10".
+        The latest step of the last fit, such as "round 3 of 10".
 
     Raises
     ------
     ImportError
-        Where Rich is not installed.
+        If Rich is not installed.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -133,16 +133,17 @@ class ProgressBar:
 
 
 class HistoryCSV:
-    """Keep the history of a fit in a CSV file, which is whole and up to date after every round.
+    """Write the history of a fit to a CSV file, which is complete after every round.
 
-    One row per round and one column per number: those of ``objective`` and of weights have the
-    name of the field and of the term, or position, as in ``objective.fusion`` and ``alpha.0``.
-    ``inner`` is a number of steps. A fit that continues from a `Checkpoint` has the rows of all
-    its rounds. An earlier file is replaced at the first round.
+    The file has one row per round and one column per number. Terms of ``objective`` and weights
+    have names such as ``objective.fusion`` and ``alpha.0``. ``inner`` is a number of steps. A fit
+    that resumes from a `Checkpoint` writes the rows of all its rounds. An existing file is replaced
+    at the first round.
 
     Parameters
     ----------
     path : path
+        The file to write.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""What loops tell those who watch them, and what they may be told in return."""
+"""The interface between loops and their callbacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Callback = Callable[..., bool | str | None]
 
 
 class StepRecord(Protocol):
-    """What is told after one step of something long: a round, a stage, a comparison."""
+    """The record of one step: a round, a stage or a comparison."""
 
     @property
     def iteration(self) -> int:
@@ -31,7 +31,7 @@ class RoundRecord(StepRecord, Protocol):
 
 
 class LoopProgress(Protocol):
-    """How far a loop has come: a data class with all it needs to go on as if it had not been left.
+    """The progress of a loop: a data class with everything it needs to resume.
 
     That is ``state``, a data class of arrays and numbers after the last round, and the rounds.
     """
@@ -47,7 +47,7 @@ class LoopProgress(Protocol):
 
 
 class ResumableProblem(Protocol):
-    """A data class of all that something long follows from, of which a checkpoint keeps a result.
+    """A data class of everything that a result in a checkpoint depends on.
 
     The result of a loop is how far it has come, a `LoopProgress`.
     """
@@ -73,16 +73,16 @@ class ResumableProblem(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What is known of a fit when it begins.
+    """Information about a fit when it begins.
 
     Attributes
     ----------
     estimator : estimator
         The one that is being fitted.
     max_rounds : int
-        Rounds, or stages, after which it ends at the latest.
+        Largest number of rounds or stages.
     round_parameters : dict of str, or None
-        Parameters that the rounds depend on, as text; None where a fit cannot be resumed.
+        Parameters that the rounds depend on, as text; None if a fit cannot be resumed.
     """
 
     estimator: object

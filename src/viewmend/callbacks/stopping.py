@@ -17,13 +17,14 @@ from viewmend.callbacks.protocol import Fit, RoundRecord
 class TimeLimit:
     """Stop after the first round that ends ``seconds`` or more after the fit began.
 
-    Anchors, graphs and input checks count; a fit that continues an earlier one has the time anew.
-    Where there is no fit around the rounds, as in `viewmend.core.solve`, the first round that is
-    seen begins it.
+    Input checks, anchors and graphs count. A fit that resumes an earlier one has the whole time
+    again. In `viewmend.core.solve`, where there is no fit around the rounds, the time starts with
+    the first round.
 
     Parameters
     ----------
     seconds : float
+        Time limit in seconds.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -49,9 +50,11 @@ class EarlyStop:
     Parameters
     ----------
     patience : int, default=2
+        Number of such rounds in a row.
     min_change : float, default=1e-3
-        Of ``round.change``: the largest change of a soft label or weight in a round of AGF-TI, the
-        share of samples that changed their class in a stage of `MendClassifier`.
+        Least ``round.change`` that counts as a change: the largest change of a soft label or weight
+        in a round of AGF-TI, or the share of samples that changed their class in a stage of
+        `MendClassifier`.
     """
 
     def __init__(self, patience: int = 2, min_change: float = 1e-3) -> None:
@@ -72,15 +75,15 @@ class EarlyStop:
 
 
 class StopOnInterrupt:
-    """Make the first Ctrl-C (SIGINT) end the fit after the round under way, with a usable model.
+    """Let the first Ctrl-C (SIGINT) end the fit after the current round, with a usable model.
 
-    Its ``status_`` is "interrupted", and a warning tells how far it came. A second Ctrl-C raises
-    KeyboardInterrupt at once. So does the first while no round has ended, for there is nothing to
-    keep; and one that comes too late to shorten the fit raises KeyboardInterrupt when it has
-    ended. Without this callback, and in threads other than the main one, which get no signals,
-    KeyboardInterrupt is raised as usual and the estimator is left unfitted.
+    Its ``status_`` is "interrupted", and a warning says how many rounds were done. A second Ctrl-C
+    raises KeyboardInterrupt at once. So does the first one before any round has ended, because
+    there is nothing to keep. A Ctrl-C that comes after the last round raises KeyboardInterrupt at
+    the end of the fit. Without this callback, and in threads other than the main one, which get no
+    signals, KeyboardInterrupt is raised as usual and the estimator is left unfitted.
 
-    Ctrl-C then ends one fit, and not the loop around it.
+    In a loop over fits, Ctrl-C then ends the current fit and not the loop.
     """
 
     def __init__(self) -> None:
@@ -107,7 +110,7 @@ class StopOnInterrupt:
         if self._heeded:
             msg = (
                 f"{fit.name} was interrupted after {self._n_rounds} of at most {fit.max_rounds} "
-                f"rounds, and is as they left it; fit again for the others"
+                f"rounds; the model is usable, fit again for the other rounds"
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=2)
         elif self._pressed:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DataOfFit = Annotated[
     Path | None,
     typer.Argument(
-        help="Data of the fit. Needed to name the samples of a model that Python saved.",
+        help="Data of the fit. Needed for the identifiers of a model that Python saved.",
         show_default=False,
         metavar="DATA",
     ),
@@ -33,7 +33,11 @@ DataOfFit = Annotated[
 Table = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", dir_okay=False, help="CSV file of the whole table.", show_default=False
+        "--output",
+        "-o",
+        dir_okay=False,
+        help="Write the whole table to this CSV file.",
+        show_default=False,
     ),
 ]
 
@@ -53,7 +57,7 @@ class Names:
 
 
 def load_advisor(path: Path) -> Any:
-    """A model that can tell what to do next, and what to doubt."""
+    """Load a model that can suggest labels and views, and find suspect labels."""
     model = load(path)
     if not hasattr(model, "suggest_labels"):
         msg = (
@@ -93,15 +97,15 @@ def _ids_in_order_of_fit(model: Any, aligned: MultiViewData) -> np.ndarray:
         msg = (
             f"the data must be what the model was fitted on, {len(model.observed_)} samples in "
             f"{len(model.view_names_)} views, but it is {len(aligned)} samples in "
-            f"{aligned.n_views}, or other samples miss other views; pass that data"
+            f"{aligned.n_views}, or its samples have other missing views; pass that data"
         )
         raise InvalidViewsError(msg)
     # The model knows the order of its samples by their content.
     hashes = fingerprints(aligned)[model.fitted_state_.order]
     if np.any(hashes[1:] < hashes[:-1]):
         msg = (
-            "nothing tells whether the samples stand in the order of the fit, because they were "
-            "read otherwise there or have changed; names are right only if they do"
+            "cannot check that the samples are in the order of the fit, because the data was read "
+            "in another way there or has changed; the identifiers are right only if they are"
         )
         warnings.warn(msg, DataWarning, stacklevel=2)
     return aligned.sample_ids

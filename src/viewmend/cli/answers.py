@@ -1,4 +1,4 @@
-"""What a model says of samples, whether it was fitted on them or not."""
+"""Predictions of a model for samples of its fit and for new samples."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Answers:
 
 
 def origin_for(model: Any, path: Path) -> Origin:
-    """The origin of a model, without which nothing tells the samples of its fit from others."""
+    """The origin of a model, which is needed to recognise the samples of its fit."""
     origin: Origin | None = model.fitted_state_.origin
     if origin is None or len(origin.ids) == 0:
         msg = (
-            f"{path} does not tell the samples that the model was fitted on, as it was saved by "
-            "Python; fit again with viewmend fit"
+            f"{path} does not name the samples that the model was fitted on, because it was saved "
+            "by Python; fit again with viewmend fit"
         )
         raise ModelFileError(msg)
     return origin
@@ -51,8 +51,8 @@ def read_for(model: Any, data: Path, request: Request) -> MultiViewData:
     origin: Origin | None = model.fitted_state_.origin
     if origin is None:
         msg = (
-            "nothing tells which columns the model was fitted on, because it was saved by Python; "
-            "columns of numbers are taken in the order of the files"
+            "the model has no column names, because it was saved by Python; numeric columns are "
+            "matched by position, in the order of the files"
         )
         warnings.warn(msg, DataWarning, stacklevel=2)
         return read_view_tables(data, request).numbers_only().aligned()
@@ -82,7 +82,7 @@ def rows_of_fit(origin: Origin, aligned: MultiViewData) -> np.ndarray:
 
 
 def answer(model: Any, aligned: MultiViewData) -> Answers:
-    """What the model says of every sample."""
+    """Predictions for every sample."""
     import pandas as pd
 
     state = model.fitted_state_

@@ -82,7 +82,7 @@ def watch(
 def telling_interrupts(
     bar: ProgressBar, checkpoint: Path | None, written: list[Path]
 ) -> Iterator[None]:
-    """Let Ctrl-C tell where it met the fit, what is kept of it, and how to go on.
+    """After Ctrl-C, print where the fit was, what was saved, and how to resume.
 
     ``written`` is filled by the caller with the files that are whole.
     """

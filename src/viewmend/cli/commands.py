@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from viewmend.bench.commands import app as bench
 from viewmend.cli.compare import compare
 from viewmend.cli.demo import demo
 from viewmend.cli.doubt import doubt
@@ -15,6 +15,7 @@ from viewmend.cli.evaluate import evaluate
 from viewmend.cli.explain import explain
 from viewmend.cli.fit import fit
 from viewmend.cli.inspect import inspect
+from viewmend.cli.interrupts import heard_interrupts
 from viewmend.cli.methods import methods
 from viewmend.cli.predict import predict
 from viewmend.cli.report import report
@@ -31,7 +32,8 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with heard_interrupts():
+                return super().invoke(ctx)
         except KeyboardInterrupt as error:
             command = f"{ctx.info_name} {ctx.invoked_subcommand}"
             # What was kept, and how to go on, is told by whoever knew.
@@ -61,8 +63,4 @@ app.command()(doubt)
 app.add_typer(suggest, name="suggest")
 app.add_typer(explain, name="explain")
 
-# The locks of its store are those of POSIX.
-if importlib.util.find_spec("fcntl"):
-    from viewmend.bench.commands import app as bench
-
-    app.add_typer(bench, name="bench")
+app.add_typer(bench, name="bench")

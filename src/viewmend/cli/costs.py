@@ -110,5 +110,5 @@ def _view_cost(text: str) -> tuple[str, float]:
             return view, float(cost)
     except ValueError:
         pass
-    msg = f"--cost must be VIEW=COST with a number, as in scan=3, got {text!r}; name it so"
+    msg = f"--cost must be VIEW=COST with a number, as in scan=3, got {text!r}; write it like that"
     raise InvalidParameterError(msg)

@@ -1,4 +1,4 @@
-"""``viewmend evaluate``: how right a model is, and how right to be as sure as it is."""
+"""``viewmend evaluate``: how accurate and how well calibrated a model is."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def evaluate(
     unreadable_as_missing: options.UnreadableAsMissing = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Compare the classes that a model finds with true labels.
+    """Compare the predictions of a model with true labels.
 
-    Samples whose labels the model was given are never counted: they are told by what they hold and
-    by their identifiers. Other samples of the fit are judged by the class that the fit found, new
-    samples by the prediction.
+    Samples whose labels the model was given never count; they are recognised by their content and
+    by their identifiers. Other samples of the fit are scored by the class that the fit found, new
+    samples by their prediction.
 
     `viewmend evaluate model.vm data/ --labels truth.csv`
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,7 +39,9 @@ from viewmend.distributed.session import fitting_on
 from viewmend.exceptions import InvalidLabelsError
 from viewmend.inspection import inspect_data
 from viewmend.persistence import save
-from viewmend.report import write_report
+from viewmend.report import report_html
+from viewmend.report.context import Provenance, make_case
+from viewmend.report.html import write_page
 
 
 def fit(
@@ -47,14 +49,22 @@ def fit(
     labels: options.Labels = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", dir_okay=False, help="File of the model."),
+        typer.Option(
+            "--output",
+            "-o",
+            dir_okay=False,
+            help="Save the model to this file, which other commands read.",
+        ),
     ] = None,
     predictions: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="CSV file of the class of every sample."),
+        typer.Option(dir_okay=False, help="Write the class of every sample to this CSV file."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="HTML page about the model and the data.")
+        Path | None,
+        typer.Option(
+            dir_okay=False, help="Write a report on the model and the data to this HTML file."
+        ),
     ] = None,
     id_column: options.IdColumn = None,
     unlabelled: options.Unlabelled = None,
@@ -62,7 +72,7 @@ def fit(
     leave_out: options.LeaveOut = None,
     unreadable_as_missing: options.UnreadableAsMissing = False,
     method: Annotated[
-        str, typer.Option(help="Name of a method, as `viewmend methods` lists them.")
+        str, typer.Option(help="Name of a method from the list of `viewmend methods`.")
     ] = "Mend",
     settings: Annotated[
         list[str] | None,
@@ -73,35 +83,37 @@ def fit(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of methods that draw random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of methods that use random numbers.")] = 0,
     time_limit: Annotated[
         float | None,
-        typer.Option(min=0, metavar="SECONDS", help="Stop after the round that exceeds it."),
+        typer.Option(min=0, metavar="SECONDS", help="Stop after the round that exceeds this time."),
     ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            dir_okay=False, help="Keep every round in this file, and go on from it if it exists."
+            dir_okay=False, help="Save every round in this file, and resume from it if it exists."
         ),
     ] = None,
     dask: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Fit over the workers of this Dask scheduler; local starts processes here.",
+            help="Fit on the workers of this Dask scheduler; local starts processes here.",
             show_default=False,
         ),
     ] = None,
     memory_limit: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Of each process of --dask local, as in 2GiB."),
+        typer.Option(
+            metavar="SIZE", help="Memory limit of each process of --dask local, as in 2GiB."
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Fit a model on labelled and unlabelled samples together, and say the class of every sample.
+    """Fit a model on labelled and unlabelled samples together, and find the class of every sample.
 
-    Samples may miss some of the views, and most may miss a label. Categories become columns of 0
-    and 1, and single empty cells are filled from the other cells of their rows; notes say so.
+    Samples may lack some of the views, and most may have no label. Categories become columns of 0
+    and 1, and missing cells are filled from the other cells of their rows; notes report this.
 
     `viewmend fit data/ --labels stage -o model.vm --predictions classes.csv`
     """
@@ -118,6 +130,7 @@ def fit(
         with telling_interrupts(bar, checkpoint, written):
             with fitting_on(dask, memory_limit) as fit_model:
                 fitted = _fit(model, read_view_tables(data, request), fit_model)
+            fitted = replace(fitted, provenance=Provenance(data.name, tuple(notes)))
             for kind, path in files.items():
                 if path is not None:
                     WRITERS[kind](fitted, path)
@@ -132,13 +145,14 @@ def fit(
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted model, its data, and how long the fit took."""
+    """A fitted model, its data, how long the fit took, and what was said on the way."""
 
     model: Any
     source: ViewTables
     aligned: MultiViewData
     labels: np.ndarray
     seconds: float
+    provenance: Provenance = field(default_factory=Provenance)
 
     @property
     def labelled(self) -> np.ndarray:
@@ -190,8 +204,9 @@ def _write_predictions(fitted: Fitted, path: Path) -> None:
 
 
 def _write_report(fitted: Fitted, path: Path) -> None:
-    aligned = fitted.aligned
-    write_report(fitted.model, path, aligned, fitted.labels, ids=aligned.ids)
+    aligned, about = fitted.aligned, fitted.provenance
+    case = make_case(fitted.model, aligned, fitted.labels, ids=aligned.ids, provenance=about)
+    write_page(path, report_html(case))
 
 
 NOT_ESTIMATED = "accuracy not estimated: that takes Mend, and two labels of a class"
@@ -232,7 +247,7 @@ def _summary(fitted: Fitted, method: str) -> dict[str, Any]:
 
 
 def _estimate(estimate: AccuracyEstimate | None) -> dict[str, Any] | None:
-    """What held-out labels tell of the accuracy."""
+    """The accuracy estimated from held-out labels."""
     if estimate is None:
         return None
     low, high = estimate.interval

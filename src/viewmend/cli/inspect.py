@@ -1,4 +1,4 @@
-"""``viewmend inspect``: what data looks like, and what about it may spoil a fit."""
+"""``viewmend inspect``: a summary of the data, and problems that may harm a fit."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def inspect(
     leave_out: options.LeaveOut = None,
     unreadable_as_missing: options.UnreadableAsMissing = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if there is a finding of kind error.")
+        bool, typer.Option("--strict", help="Exit with code 1 if some finding is an error.")
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show which samples have which views and labels, and what may spoil a fit.
+    """Show which samples have which views and labels, and problems that may harm a fit.
 
-    Empty cells, zero rows, copies, classes with one label, rows sorted by class, ... each with what
-    to do about it. Nothing is changed.
+    It finds missing cells, rows of zeros, copies, classes with one label, rows sorted by class and
+    more, each with a remedy. It changes nothing.
 
     `viewmend inspect data/ --labels stage`
     """
@@ -110,4 +110,4 @@ def _show(console: Console, summary: Mapping[str, Any]) -> None:
         remedy = Text(printable(finding["remedy"]), style="dim")
         console.print(Padding(remedy, (0, 0, 0, 2)))
     if not summary["findings"]:
-        console.print("Nothing found that could spoil a fit.")
+        console.print("No problems found.")

@@ -21,8 +21,8 @@ ABILITIES = {"imputes": "imputes", "predicts": "predicts new", "saved": "saved"}
 def methods(as_json: options.AsJson = False) -> None:
     """List every method: what it needs, what it can do, and its paper.
 
-    Any name can be given to `viewmend fit --method`. Methods that impute fill missing views before
-    they learn; a grid is a number of settings that the AGF-TI paper tries.
+    Pass any of these names to `viewmend fit --method`. Methods that impute fill missing views
+    before they learn. The grid is the number of settings that the AGF-TI paper tries.
     """
     rows = [_row(method) for method in METHODS.values()]
     if as_json:

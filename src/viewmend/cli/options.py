@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have, worded once."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Labels = Annotated[
         "-l",
         metavar="COLUMN",
         help="Column of labels in one or more of the tables; or a file of labels, as in truth.csv "
-        "or truth.csv:stage. Empty cells are samples without label.",
+        "or truth.csv:stage. Samples with an empty cell are unlabelled.",
         show_default="label; y in .npz and .mat",
     ),
 ]
@@ -38,7 +38,7 @@ IdColumn = Annotated[
     typer.Option(
         "--id",
         metavar="COLUMN",
-        help="Column that tells which sample a row is.",
+        help="Column of identifiers of the samples.",
         show_default="id, or the column that the tables share",
     ),
 ]
@@ -52,7 +52,7 @@ def _repeated(flag: str, metavar: str, text: str, default: str | bool = False) -
 
 Unlabelled = Annotated[
     list[str] | None,
-    _repeated("--unlabelled", "VALUE", "Value of the labels that means no label, such as unknown"),
+    _repeated("--unlabelled", "VALUE", "Label that means unlabelled, such as unknown"),
 ]
 Views = Annotated[
     list[str] | None,
@@ -66,14 +66,14 @@ Views = Annotated[
 LeaveOut = Annotated[
     list[str] | None,
     _repeated(
-        "--leave-out", "COLUMN", "Column that is no feature, such as a remark or another outcome"
+        "--leave-out", "COLUMN", "Column not to use as a feature, such as a remark or an outcome"
     ),
 ]
 UnreadableAsMissing = Annotated[
     bool,
     typer.Option(
         "--unreadable-as-missing",
-        help="Take cells such as <0.05 or n.d. in columns of numbers for missing.",
+        help="Treat cells such as <0.05 or n.d. in columns of numbers as missing.",
     ),
 ]
 AsJson = Annotated[

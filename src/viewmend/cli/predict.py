@@ -21,11 +21,12 @@ def predict(
     model: options.ModelFile,
     data: options.Data,
     output: Annotated[
-        Path, typer.Option("--output", "-o", dir_okay=False, help="CSV file of the classes.")
+        Path,
+        typer.Option("--output", "-o", dir_okay=False, help="Write the classes to this CSV file."),
     ],
     threshold: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Leave the class empty where confidence is below this."),
+        typer.Option(min=0, max=1, help="Leave the class empty if confidence is below this."),
     ] = 0.0,
     unknown_rate: Annotated[
         float | None,
@@ -42,10 +43,10 @@ def predict(
     unreadable_as_missing: options.UnreadableAsMissing = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say the class of new samples, which may miss some views, or whole views.
+    """Predict the class of new samples, which may have any of the views.
 
     The file has the columns: identifier, class, confidence, and the probability of every class.
-    Samples that the model was fitted on keep the classes that the fit found.
+    Samples of the fit keep the classes that the fit found.
 
     `viewmend predict model.vm new_data/ -o classes.csv --threshold 0.8`
     """

@@ -13,21 +13,25 @@ from viewmend.cli import options
 from viewmend.cli.answers import origin_for, read_for, rows_of_fit
 from viewmend.cli.console import check_writable, refusals, say, short_warnings
 from viewmend.persistence import load
-from viewmend.report import write_report
+from viewmend.report import report_html
+from viewmend.report.context import Provenance, make_case
+from viewmend.report.html import write_page
 
 
 def report(
     model: options.ModelFile,
     data: options.Data,
-    output: Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="HTML file.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", dir_okay=False, help="HTML file to write.")
+    ],
     labels: options.Labels = None,
     id_column: options.IdColumn = None,
     unlabelled: options.Unlabelled = None,
 ) -> None:
-    """Write a page about a model: one file that needs nothing but a browser.
+    """Write a report on a model: one HTML file that opens in any browser.
 
-    DATA is what the model was fitted on. Labels that it was not given, as in a file of true
-    classes, add a section of scores.
+    DATA is the data that the model was fitted on. Pass labels that the model was not given, such as
+    a file of true classes, to add a section of scores.
 
     `viewmend report model.vm data/ -o report.html --labels truth.csv`
     """
@@ -41,5 +45,7 @@ def report(
         given = np.where(labelled, known.transduction_.astype(object), None)
         truth = None if labels is None or aligned.y is None else aligned.y[rows]
         views = aligned[rows]
-        write_report(known, output, views, given, y_true=truth, ids=views.ids)
+        about = Provenance(data.name)
+        case = make_case(known, views, given, y_true=truth, ids=views.ids, provenance=about)
+        write_page(output, report_html(case))
     say(Console(), f"report: {output}")

@@ -1,7 +1,7 @@
-"""Messages of the library, which speaks to people who write Python, in words of the command line.
+"""Messages of the library, reworded for users of the command line.
 
-The library says what is wrong and what to do about it in its own terms. Here the remedy becomes
-that of somebody who types a command: options in the place of parameters, calls and arrays.
+Messages of the library name Python parameters, calls and arrays. Here the remedies become options
+of the command line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r", a NumPy random Generator or None", ""),
     (
         r"view_sizes=.* leave view_sizes out or pass one array",
-        "view_sizes is for views that stand side by side in one array of Python; leave it out",
+        "view_sizes is for views side by side in one Python array; leave it out",
     ),
     (
         r"and pass a dict to name the classes",
@@ -37,7 +37,7 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "--unreadable-as-missing",
     ),
     (
-        r"missing_cells, or PerView with an imputer, fills them\s+otherwise",
+        r"missing_cells, or PerView with an imputer, fills them\s+in\s+another\s+way",
         "--set missing_cells=median takes medians",
     ),
     (r"missing_cells chooses how", "--set missing_cells=median takes medians"),
@@ -84,7 +84,7 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"pass one label per sample", "name the column of labels with --labels"),
     (r"n_splits=(\d+) must be", r"--splits \1 must be"),
     (r"lower n_splits", "lower --splits"),
-    (r"mask must be", "what tells observed samples must be"),
+    (r"mask must be", "the record of observed samples must be"),
     (r"\bX has\b", "the data has"),
     (r"\by has\b", "the column of labels has"),
 )

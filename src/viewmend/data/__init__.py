@@ -1,8 +1,8 @@
-"""Views from the containers and files people keep them in, and results back into them.
+"""Read views from frames, arrays, AnnData, MuData and files, and write results back.
 
-Whatever the views come from, they become one `MultiViewData`. Every ``from_*`` and ``read_*``
-function joins them by the identifiers of their rows: a sample is any identifier that some view
-holds, and it misses the views that do not hold it.
+All of these become one `MultiViewData`. Every ``from_*`` and ``read_*`` function joins the views by
+the identifiers of their rows: every identifier that occurs in some view is a sample, and it does
+not have the views in which it does not occur.
 """
 
 from viewmend.data.arrays import from_arrays

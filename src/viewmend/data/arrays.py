@@ -25,25 +25,26 @@ def from_arrays(
 ) -> MultiViewData:
     """Join one array per view, of any array library, by the identifiers of their rows.
 
-    Sparse matrices become dense, since rows are compared in full, and are refused with a
-    `TooLargeError` before they fill the memory. Tensors may lie on a GPU or need a gradient.
+    Sparse matrices become dense; a `TooLargeError` is raised if they would fill the memory. Tensors
+    may be on a GPU or require a gradient.
 
     Parameters
     ----------
     arrays : dict of arrays (n_observed_v, n_features_v)
         NumPy arrays, SciPy sparse matrices, torch tensors.
     labels : Series or dict by identifier, or sequence (n_samples,), optional
-        A sequence only where all views have the same rows. None, NaN and -1 mean unlabelled.
+        The labels; a sequence only if all views have the same rows. None, NaN and -1 mean
+        unlabelled.
     ids : dict of sequences (n_observed_v,), optional
-        Identifiers of the rows of every view; without it all views have the same rows, and NaN
-        rows where a sample is missing.
+        Identifiers of the rows of every view. Without them, all views must have the same rows, with
+        rows of NaN for missing views.
     like : MultiViewData, optional
-        Data a model was fitted on, whose layout the views must have.
+        Data that a model was fitted on; the views must have the same columns.
 
     Returns
     -------
     MultiViewData
-        Without ``ids``, samples are identified by row number.
+        Without ``ids``, row numbers are the identifiers.
     """
     if not isinstance(arrays, Mapping) or not arrays:
         msg = (

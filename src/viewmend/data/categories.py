@@ -1,13 +1,13 @@
 """Columns of tables as numbers: which ones are numbers, which are categories, which are neither.
 
-A column of numbers or booleans is taken as it is. Of any other column, cells are read as text:
+Columns of numbers or booleans stay as they are. In any other column, cells are read as text:
 
 - dates and durations are a fault, and so are complex numbers;
 - where at least half of the cells that are not empty are numbers, it is a column of numbers, and
   the other cells are a fault;
 - else its values are categories, and it becomes a column of 0 and 1 for each of them. Categories
-  of few cells share one column. A column of which nearly all cells differ, as identifiers and free
-  text do, is left out.
+  of few cells share one column. A column in which nearly all cells differ, such as identifiers and
+  free text, is left out.
 
 A fault is refused by a fit and reported by an inspection, in the same words.
 """
@@ -129,7 +129,7 @@ class NumericTable:
 
 
 def read_columns(table: pd.DataFrame, view: str) -> NumericTable:
-    """Find out what every column is; what is left out or encoded is told."""
+    """Find out the kind of every column; warn about columns that are left out or encoded."""
     others = {column: table[column] for column in _not_numeric(table)}
     faults = _faults(others, view)
     texts = [column for column in others if column not in faults and not _is_numeric(table[column])]

@@ -1,7 +1,7 @@
-"""Missing cells of rows that are otherwise there: what fills them, learned from the samples of fit.
+"""Fill missing cells of rows that are otherwise there, as learned from the samples of fit.
 
-Every view is filled by itself, from its own observed rows. What is learned is the same in any
-order of the rows, and what fills a new row does not depend on the rows beside it.
+Every view is filled separately, from its own observed rows. The order of the rows does not matter,
+and a new row is filled independently of other new rows.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ class CellFill:
     centres : array (n_features,)
         Medians of the columns or, with components, means.
     lowest, highest : array (n_features,)
-        Of the observed cells of every column.
+        Smallest and largest observed value of every column.
     known : array (n_features,) of bool
         Columns with an observed cell. All others are zero in all samples, also in new ones.
     deviations : array (n_features,)
         Standard deviations of the columns; one where that is zero.
     components : array (rank, n_features)
+        The components ``C``.
     threshold : float
         Weight of the ridge.
     """
@@ -169,7 +170,8 @@ def fill_cells(data: MultiViewData, fills: Sequence[CellFill]) -> MultiViewData:
             with serial_blas():
                 views[v][changed] = fill(data.views[v][changed])
     if notes:
-        msg = f"{'; '.join(notes)}; missing_cells, or PerView with an imputer, fills them otherwise"
+        remedy = "missing_cells, or PerView with an imputer, fills them in another way"
+        msg = f"{'; '.join(notes)}; {remedy}"
         warnings.warn(msg, DataWarning, stacklevel=_STACKLEVEL)
     return replace(data, views=tuple(views))
 
@@ -177,7 +179,7 @@ def fill_cells(data: MultiViewData, fills: Sequence[CellFill]) -> MultiViewData:
 def _note(data: MultiViewData, v: int, gone: np.ndarray, fill: CellFill) -> str:
     """What was done to a view, whose changed rows miss the cells ``gone`` (n_rows, n_features)."""
     title, counted = view_title(data.names[v]), gone & fill.known
-    how = "from the others of their rows" if len(fill.components) else "with column medians"
+    how = "from the other cells of their rows" if len(fill.components) else "with column medians"
     n_rows = int(counted.any(axis=1).sum())
     told = f"{title}: {counted.sum()} missing cell(s) in {n_rows} row(s) were filled {how}"
     if fill.known.all():

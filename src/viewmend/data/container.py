@@ -1,4 +1,4 @@
-"""The container of incomplete multi-view data: views, and what is known of rows and columns."""
+"""The container of multi-view data: views, identifiers, column names and labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from viewmend.html_repr import card
 
 @dataclass(frozen=True, eq=False)
 class MultiViewData:
-    """Samples seen through several views, some of them missing, and what is known of them.
+    """Samples with several views, some of them missing, with identifiers and labels.
 
     Made from arrays by `viewmend.check_views`, from frames and other containers by the functions of
     `viewmend.data`, from files by `viewmend.data.read_views`. ``model.fit(data)`` uses its labels.
@@ -26,28 +26,29 @@ class MultiViewData:
         data[:100]            # the first 100 samples, all views
         data[[3, 1, 4]]       # these samples, in this order
 
-    To whatever expects one 2-D array, such as a classifier of scikit-learn behind an imputer, it
-    is the stacked array; ``n_features`` is then what the estimators here call ``view_sizes``.
+    Where one 2-D array is expected, such as in a classifier of scikit-learn behind an imputer, it
+    becomes the stacked array; its ``n_features`` are then the ``view_sizes`` of the estimators
+    here.
 
     Attributes
     ----------
     views : tuple of array (n_samples, n_features_v)
-        Rows of samples that a view misses are NaN.
+        The rows of every view; missing rows are NaN.
     observed : array (n_samples, n_views) of bool
-        ``observed[i, v]`` tells whether sample ``i`` was seen through view ``v``.
+        ``observed[i, v]`` is true if sample ``i`` has view ``v``.
     names : tuple of str
         One name per view.
     ids : array (n_samples,) or None
         Identifier of every row.
     columns : tuple of tuple, or None
-        Names of the columns of every view, which ``like=`` holds new data to.
+        Names of the columns of every view; ``like=`` checks new data against them.
     categories : dict of dict, or None
-        By view and column of the tables that the views came from, what columns of categories
-        became, as in ``colour=red``; ``like=`` makes the same of new data.
+        How columns of categories were converted, by view and column of the original tables, as in
+        ``colour=red``; ``like=`` converts new data in the same way.
     y : array (n_samples,) or None
-        The labels as they were given, -1, None or NaN for samples without one.
+        The given labels; -1, None or NaN for unlabelled samples.
     name, description : str
-        What the data is called, and where it comes from.
+        Name of the data, and where it comes from.
     """
 
     views: tuple[np.ndarray, ...]
@@ -73,10 +74,12 @@ class MultiViewData:
 
     @property
     def n_samples(self) -> int:
+        """Number of samples."""
         return self.observed.shape[0]
 
     @property
     def n_views(self) -> int:
+        """Number of views."""
         return self.observed.shape[1]
 
     @property
@@ -102,7 +105,7 @@ class MultiViewData:
         return np.asarray(~self.observed.any(axis=1))
 
     def required_labels(self) -> np.ndarray:
-        """The labels, (n_samples,); it is an error that there are none."""
+        """The labels, (n_samples,); an error if there are none."""
         if self.y is None:
             title = f"the data {self.name!r}" if self.name else "the data"
             msg = f"{title} must have labels but has none (y is None); name them when it is read"
@@ -167,7 +170,7 @@ class MultiViewData:
         return card("MultiViewData", facts, columns)
 
     def rows_seen(self, v: int) -> np.ndarray:
-        """Rows of view ``v`` that are present, (n_observed_v, n_features_v)."""
+        """Observed rows of view ``v``, (n_observed_v, n_features_v)."""
         return self.views[v][self.observed[:, v]]
 
     def stacked(self) -> np.ndarray:

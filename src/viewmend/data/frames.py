@@ -51,31 +51,33 @@ def from_frames(
 ) -> MultiViewData:
     """Join one frame per view by the identifiers of their rows.
 
-    This is an outer join: a sample is any identifier that some frame holds, and it is missing
-    from the views whose frame does not hold it or holds an empty row. The frames stay as they are.
+    This is an outer join: every identifier that occurs in some frame is a sample. It does not have
+    the views in whose frames it does not occur or has an empty row. The frames are not changed.
 
-    Columns that are not numbers are read as `viewmend.data.categories` says: booleans become 0 and
-    1, and categories a column of 0 and 1 each, called ``colour=red``. A category of less than 2
-    cells or 1 % of them goes to ``colour=(rare)``. Columns of which nearly all values differ, as
-    identifiers and free text do, are left out; warnings say so.
+    Columns that are not numbers are converted: booleans become 0 and 1, and every category becomes
+    a column of 0 and 1, such as ``colour=red``. Categories with fewer than 2 cells, or less than 1
+    % of them, share the column ``colour=(rare)``. Columns in which nearly all values differ, such
+    as identifiers and free text, are left out. Warnings report this.
 
     Parameters
     ----------
     frames : dict or list of frames (n_observed_v, n_columns_v)
-        pandas and polars frames, also mixed; polars LazyFrames are collected. Columns are numbers,
-        booleans or categories.
+        One frame per view, of pandas or polars; polars LazyFrames are collected. Columns are
+        numbers, booleans or categories.
     labels : str, Series or dict, optional
-        Column of labels in one or more frames, or labels by identifier. Empty ones, and
-        identifiers left out, are samples without label.
+        Name of the column of labels in one or more frames, or labels by identifier. Samples with an
+        empty label, or without one, are unlabelled.
     on : str, optional
-        Column of identifiers; without it the index of the frames, which polars does not have.
+        Name of the column of identifiers. Without it, the index of the frames is used; polars
+        frames have none.
     like : MultiViewData, optional
-        Data a model was fitted on: columns are put in its order, and other columns dropped, so
-        that the model can be given the result. Categories that it did not have count as rare, or
-        are 0 in all columns.
+        Data that a model was fitted on. Columns are put in the same order and other columns
+        dropped, so that the result can be passed to the model. New categories count as rare, or are
+        0 in all columns.
     unreadable_as_missing : bool, default=False
-        Whether cells such as ``<0.05`` or ``n.d.``, in a column of which at least half of the cells
-        are numbers, count as missing; else they are an error, which lists all of them.
+        Whether cells such as ``<0.05`` or ``n.d.`` in a column of numbers count as missing.
+        Otherwise they are an error that lists all of them. A column of numbers is one in which at
+        least half of the cells are numbers.
 
     Returns
     -------
@@ -88,7 +90,7 @@ def from_frames(
         If identifiers are empty, repeated, of several types or shared by no two views, or if
         columns hold dates, complex numbers or single cells that are no numbers.
     InvalidLabelsError
-        If the labels are not there, contradict each other or belong to none of the samples.
+        If the labels do not exist, contradict each other or belong to none of the samples.
 
     Examples
     --------
@@ -163,7 +165,7 @@ def _named(frames: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
 
 
 def _table(frame: Any, name: str, on: str | None) -> pd.DataFrame:
-    """A pandas frame whose index tells the samples apart."""
+    """A pandas frame with the identifiers of the samples as index."""
     import pandas as pd
 
     library = type(frame).__module__.partition(".")[0]

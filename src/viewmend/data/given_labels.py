@@ -17,6 +17,7 @@ def labels_for(X: Any, y: Any) -> Any:
     Parameters
     ----------
     X : views, in any form that ``fit`` takes
+        The views.
     y : array (n_samples,), str or None
         None stands for the labels of a MultiViewData, a name for that column of the ``obs`` of an
         AnnData or MuData. Labels under an index must be in the order of the views, if these have

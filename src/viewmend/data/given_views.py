@@ -1,4 +1,4 @@
-"""Views as they were given: arrays by name, and what their container tells of columns and rows."""
+"""Views as they were given: arrays by name, with the columns and rows of their container."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class GivenViews:
     arrays : dict of view name to array-like (n_samples, n_features_v)
         None stands for a view that is missing.
     columns : dict of view name to array (n_features_v,) of str
-        Of those views whose columns have names.
+        Names of the columns of the views that have any.
     rows : pandas Index or array (n_samples,), or None
         What tells the samples apart, in containers that have such a thing.
     observed : array (n_samples, n_views) of bool, or None
         False where a container lacks a sample in a view, whose row may then be anything.
     has_names : bool
-        Whether views are told apart by name rather than by place.
+        Whether views are identified by name rather than by position.
     one_table : bool
         Whether all views lie side by side in a single array.
     source : MultiViewData or None
-        That which was given, if it was one.
+        The given MultiViewData, if it was one.
     """
 
     arrays: dict[str, Any]
@@ -108,15 +108,15 @@ def check_same_rows(
 ) -> None:
     """Refuse an index that holds the identifiers of the views' rows in another order.
 
-    Which of the two orders was meant is not for us to guess. An index that just numbers its rows
-    says nothing, unless it numbers those of the views; one of other samples is warned of.
+    It is not clear which of the two orders was meant. An index that just counts rows is ignored,
+    unless the index of the views does the same. An index of other samples gives a warning.
     """
     if index is None or rows is None or len(index) != len(rows):
         return
     if index.equals(rows) or list(index) == list(rows):
         return
     same = set(index) & set(rows)
-    remedy = f"pass {what}.loc[index of the views], or {what}.to_numpy() to go by place"
+    remedy = f"pass {what}.loc[index of the views], or {what}.to_numpy() to match by position"
     if len(same) == len(set(index)) == len(set(rows)):
         msg = (
             f"{what} must have its rows in the order of the views, but has the same identifiers in "
@@ -126,7 +126,7 @@ def check_same_rows(
     if same and not _just_numbered(index) and not _just_numbered(rows):
         msg = (
             f"{what} and the views have different row indices ({_first_difference(index, rows)}), "
-            f"so rows are matched by place; {remedy}"
+            f"so rows are matched by position; {remedy}"
         )
         warnings.warn(msg, DataWarning, stacklevel=4)
 
@@ -154,7 +154,8 @@ def _mask_in_order(mask: Any, names: Sequence[str], rows: Any) -> Any:
     if sorted(given) != sorted(names):
         msg = (
             f"mask must have a column for each of the views {short(list(names))}, but has "
-            f"{short(given.tolist())}; rename its columns, or pass mask.to_numpy() to go by place"
+            f"{short(given.tolist())}; rename its columns, or pass mask.to_numpy() to match by "
+            f"position"
         )
         raise InvalidViewsError(msg)
     return np.asarray(mask)[:, [given.tolist().index(name) for name in names]]

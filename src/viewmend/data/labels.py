@@ -92,14 +92,14 @@ def check_labels(y: object, n_samples: int) -> Labels:
     counts = dict(zip(labels.classes.tolist(), labels.counts().tolist(), strict=True))
     for label in written_like(counts, DOUBTFUL_WORDS):
         msg = (
-            f"{label!r} ({counts[label]} samples) is taken for a class of its own; if it means "
+            f"{label!r} ({counts[label]} samples) is treated as a class; if it means "
             f"that there is no label, replace it by None (--unlabelled on the command line)"
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
     for alike in spelt_alike(counts):
         names = ", ".join(map(repr, alike))
         msg = (
-            f"classes {names} differ in capitals or blanks alone and are taken for different ones; "
+            f"classes {names} differ in capitals or blanks alone and are treated as different; "
             f"spell them alike if they are one class"
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
@@ -143,9 +143,9 @@ def read_labels(y: object, n_samples: int) -> Labels:
 
 
 def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Rows (n_labelled,) of which ``y`` (n_samples,) tells the class, and their classes.
+    """Rows (n_labelled,) that have a label in ``y`` (n_samples,), and their classes.
 
-    It is an error that there is none.
+    It is an error if there is none.
     """
     values = as_label_array(y, len(y))
     rows = np.flatnonzero(~find_unlabelled(values))

@@ -51,7 +51,7 @@ def check_seen(view: np.ndarray, seen: np.ndarray, title: str) -> None:
 
 
 def kept_dtype(view: np.ndarray, dtype: DTypeLike) -> DTypeLike:
-    """``dtype``, or float64 where float32 would lose what tells the rows of a view apart.
+    """``dtype``, or float64 if float32 would lose the differences between the rows of a view.
 
     That is so for columns that vary little around a large value, as times in seconds since 1970 do,
     and for numbers whose squares do not fit. Missing rows and cells are NaN.
@@ -89,6 +89,6 @@ def _check_largest(peaks: np.ndarray, limit: float, title: str) -> None:
             f"{title} has values beyond {limit:.0e} in {len(beyond)} row(s) (rows "
             f"{some_of(beyond)}), the largest {peaks[beyond].max():.0e}, expected values whose "
             f"squares do not overflow; rescale the view, or mark the rows missing in mask if the "
-            f"number stands for none"
+            f"number means missing"
         )
         raise InvalidViewsError(msg)

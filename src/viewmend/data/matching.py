@@ -1,4 +1,4 @@
-"""New samples in the layout of a fit: views and columns matched by name where they have any."""
+"""New samples in the layout of a fit: views and columns matched by name if they have names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ViewsOfFit:
 
     @property
     def has_names(self) -> bool:
-        """Whether the views were told apart by name rather than by place."""
+        """Whether the views were identified by name rather than by position."""
         return self.names != tuple(map(default_name, range(len(self.names))))
 
 
@@ -110,7 +110,7 @@ def _split_as_in_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:
 
 
 def _views_of_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:
-    """Views by name where both sides have names, else by place."""
+    """Views by name if both sides have names, else by position."""
     same_names = set(given.arrays) == set(fit.names)
     if given.has_names and (given.source is None or fit.has_names or same_names):
         unknown = [name for name in given.arrays if name not in fit.names]

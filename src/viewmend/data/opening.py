@@ -1,4 +1,4 @@
-"""The one place that knows what views can come in: any container, as `GivenViews`.
+"""The only module that knows containers of views: it turns any of them into `GivenViews`.
 
 A list of arrays, a dict, frames, one stacked table, `MultiViewData`, AnnData and MuData all become
 arrays by name, with the names of their columns and the identifiers of their rows where they have
@@ -91,7 +91,7 @@ def _packages(thing: object) -> list[str]:
 
 
 def default_name(v: int) -> str:
-    """What a view is called that was given by place."""
+    """Default name of a view that was given by position."""
     return f"view {v}"
 
 

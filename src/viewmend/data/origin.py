@@ -1,4 +1,4 @@
-"""What a model must know of the files it was fitted on, to read others in the same way."""
+"""What a model must know about the files of its fit, to read others in the same way."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Origin:
         return {name: columns.tolist() for name, columns in self.columns.items()}
 
     def without_samples(self) -> Origin:
-        """The same without a word on the samples."""
+        """The same without identifiers and hashes of the samples."""
         return replace(self, samples=self.samples[:0], ids=self.ids[:0])
 
 

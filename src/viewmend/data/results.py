@@ -1,4 +1,4 @@
-"""What a fitted model says of every sample, under the identifiers of the samples."""
+"""Results of a fitted model for every sample, by identifier."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def result_frame(
     *,
     new: MultiViewData | None = None,
 ) -> pd.DataFrame:
-    """Classes and class shares of every sample as a pandas frame.
+    """Classes and class probabilities of every sample as a pandas frame.
 
     For polars, ``polars.from_pandas(frame.reset_index())``.
 
     Parameters
     ----------
     model : fitted classifier of this library
+        The model whose results are wanted.
     ids : sequence (n_samples,), optional
         Identifiers of the samples of ``fit``, as in ``data.ids``; row numbers if left out.
     new : MultiViewData, optional
-        Samples that ``fit`` did not see, to be predicted in place of those of ``fit``; views of
-        ``fit`` may be missing from it.
+        New samples to predict, in place of the samples of ``fit``; they may lack views of ``fit``.
 
     Returns
     -------
     DataFrame (n_samples, 2 + n_classes)
-        ``prediction``, a categorical over all classes of ``fit``; ``confidence``, the share of the
-        predicted class; ``share_<class>`` for every class, in their order.
+        ``prediction``, a categorical over all classes of ``fit``; ``confidence``, the probability
+        of the predicted class; and ``share_<class>``, the probability of every class.
     """
     import pandas as pd
 

@@ -29,21 +29,21 @@ def from_mudata(
     unlabelled: Any = None,
     like: MultiViewData | None = None,
 ) -> MultiViewData:
-    """One view per modality; observations that a modality does not hold are missing there.
+    """One view per modality; observations that are not in a modality do not have this view.
 
     Parameters
     ----------
     mdata : MuData
-        Modalities of shared observations (``axis=0``).
+        Its modalities must share observations (``axis=0``).
     labels : str, optional
-        Column of ``mdata.obs`` or, where it has none of that name, of the ``obs`` of modalities.
+        Column of labels in ``mdata.obs`` or, if it is not there, in the ``obs`` of the modalities.
     use_rep : str or dict of modality to str, optional
-        Entry of ``obsm`` to use for the modality, such as "X_pca", in place of its matrix ``X``;
-        a dict may leave modalities out, which then use ``X``.
+        Entry of ``obsm`` to use in place of the matrix ``X``, such as "X_pca". Modalities that a
+        dict leaves out use ``X``.
     unlabelled : optional
         Value of ``labels`` that means no label, such as "Unknown"; empty cells always do.
     like : MultiViewData, optional
-        Views a model was fitted on: variables are put in their order.
+        Data that a model was fitted on: variables are put in the same order.
 
     Returns
     -------
@@ -70,11 +70,12 @@ def from_anndata(
     unlabelled: Any = None,
     like: MultiViewData | None = None,
 ) -> MultiViewData:
-    """One view per named matrix of an AnnData; a missing observation is a row of NaN.
+    """One view per named matrix of an AnnData; a row of NaN is a missing view.
 
     Parameters
     ----------
     adata : AnnData
+        The container of the matrices.
     views : sequence of str, or dict of view name to str
         Entries of ``adata.obsm``; "X" is the matrix ``adata.X``.
     labels, unlabelled, like
@@ -110,24 +111,26 @@ def write_back(
     new: MultiViewData | None = None,
     key: str = "viewmend",
 ) -> None:
-    """Write what a fitted model says of the observations into their container, in place.
+    """Write the results of a fitted model into the container of the observations, in place.
 
-    ``obs[key]`` is the class, a categorical, and ``obs[key + "_confidence"]`` its share;
-    ``obsm[key + "_shares"]`` are the shares of all classes (n_obs, n_classes), whose names are
-    ``uns[key]["classes"]``; ``uns[key]`` also tells the model, its parameters, and the views with
-    their weights. Everything can be saved as .h5mu or .h5ad. Observations that the model was not
-    given are empty.
+    ``obs[key]`` is the class, a categorical, and ``obs[key + "_confidence"]`` its probability.
+    ``obsm[key + "_shares"]`` are the probabilities of all classes (n_obs, n_classes), in the order
+    of ``uns[key]["classes"]``. ``uns[key]`` also has the model, its parameters, and the views with
+    their weights. Everything can be saved as .h5mu or .h5ad. Observations that the model did not
+    get are empty.
 
     Parameters
     ----------
     container : AnnData or MuData
+        The container to write to.
     model : fitted classifier of this library
+        The model whose results are wanted.
     ids : sequence (n_samples,), optional
         Names of the observations of ``fit``; all of ``container.obs_names`` if left out.
     new : MultiViewData, optional
-        Observations that ``fit`` did not see, to be predicted in place of those of ``fit``.
+        New observations to predict, in place of those of ``fit``.
     key : str
-        What the entries are named after; those of that name are replaced.
+        Name of the entries; existing entries of this name are replaced.
     """
     names = identifiers(container.obs_names, "obs_names")
     results = result_frame(model, names if ids is None else ids, new=new)

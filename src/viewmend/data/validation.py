@@ -39,29 +39,29 @@ def check_views(
     dtype: DTypeLike = np.float64,
     dense_columns: int | None = None,
 ) -> MultiViewData:
-    """Views in any accepted form, as one checked container.
+    """Check views in any accepted form, and return them as one container.
 
-    A sample is missing from a view where its row is all NaN or False in ``mask``; a row of zeros is
-    data. NaN in other rows are missing cells, which stay for a ``fit`` to fill. A sample may miss
-    all views, as long as others do not. The input is never modified.
+    A sample does not have a view if its row is all NaN, or False in ``mask``; a row of zeros is
+    data. NaN in other rows are missing cells, which ``fit`` fills later. Some samples may lack all
+    views. The input is never modified.
 
     Parameters
     ----------
     X : list or dict of arrays (n_samples, n_features_v), MultiViewData, or one 2-D array
-        Arrays are anything that NumPy can read, frames of pandas and polars, sparse matrices, which
-        are made dense, and tensors. Rows given as plain nested lists are one 2-D array. Of a MuData
-        every modality is a view, of an AnnData every matrix of numbers in ``obsm``, or ``X`` where
-        there is none. What a MultiViewData holds beside its views stays with them; frames give
-        their columns and, where it is more than numbers, their index.
+        The views. Arrays may be anything that NumPy can read, pandas and polars frames, sparse
+        matrices, which become dense, and tensors. Plain nested lists of rows are one 2-D array.
+        Every modality of a MuData is a view, and every numeric matrix in ``obsm`` of an AnnData, or
+        ``X`` if there is none. Identifiers, labels and column names of a MultiViewData are kept,
+        and so are the column names of frames and their index, unless it just counts rows.
     mask : array (n_samples, n_views) of bool, optional
-        False marks a missing sample, whose row is then ignored.
+        False where a sample does not have a view; its row is then ignored.
     view_sizes : sequence of int, optional
-        Columns of every view inside one 2-D array; without it the array is a single view.
+        Number of columns of every view in one 2-D array; without it the array is a single view.
     dtype : floating dtype
-        Of the views in the result; float64 where float32 would lose what tells rows apart, see
+        Number type of the views in the result; float64 if float32 would lose too many digits, see
         `viewmend.data.magnitudes.kept_dtype`.
     dense_columns : int, optional
-        Sparse views of more columns stay sparse, by rows, and have nothing in the missing ones.
+        Sparse views with more columns stay sparse (CSR), with empty rows for missing ones.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Data to learn from, and protocols that hide parts of it."""
+"""Data sets, generated data, and functions that hide views and labels for experiments."""
 
 from viewmend.data.container import MultiViewData
 from viewmend.data.io.loading import load_folder, load_mat, load_npz

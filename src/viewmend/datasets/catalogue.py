@@ -1,4 +1,4 @@
-"""Which file of the data directory a data set is in, under the names that the paper uses."""
+"""Data sets of the AGF-TI paper by name, and the files of the data directory that hold them."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def data_directory(given: str | Path | None = None) -> Path:
     Parameters
     ----------
     given : str or Path, optional
+        The directory, if you name one.
 
     Returns
     -------
@@ -88,6 +89,7 @@ def find(name: str, data_dir: str | Path) -> Path:
         Row of `FILES`, or any other name; ``name.npz``, ``name.mat`` and the folder ``name`` will
         always do.
     data_dir : str or Path
+        The data directory.
 
     Returns
     -------
@@ -115,12 +117,14 @@ def find(name: str, data_dir: str | Path) -> Path:
 
 
 def absent(names: Iterable[str], data_dir: str | Path) -> dict[str, str]:
-    """Why data cannot be had, by name, for those of ``names`` of which that is so.
+    """Which of ``names`` are not available, and why, by name.
 
     Parameters
     ----------
     names : iterable of str
+        Names as in `find`.
     data_dir : str or Path
+        The data directory.
 
     Returns
     -------
@@ -136,23 +140,23 @@ def absent(names: Iterable[str], data_dir: str | Path) -> dict[str, str]:
 
 
 def load(name: str, data_dir: str | Path) -> MultiViewData:
-    """A data set by its name, sorted by class; in memory until two others have been asked for.
+    """Load a data set by its name, sorted by class; the last two are kept in memory.
 
-    The paper's files are sorted by class, and its masks and its method go by the number of the
-    row; a file that is not is brought into that order, so that "the paper's order" means the same
-    for all data.
+    The paper's files are sorted by class, and its masks and its method depend on row numbers. Files
+    that are not sorted are sorted here, so that "the paper's order" means the same for all data.
 
     Parameters
     ----------
     name : str
         Row of `EMBEDDED`, or as in `find`.
     data_dir : str or Path
+        The data directory.
 
     Returns
     -------
     MultiViewData
-        Pairs of sample and view may be missing from the start. Its labels are the true classes,
-        counted from 0: for scoring and for drawing labels, never for a model.
+        Some views may be missing from the start. Its labels are the true classes, counted from 0.
+        They are for scoring and for choosing labels; never pass them to a model.
     """
     if name in EMBEDDED:
         return _sorted_by_class(name, EMBEDDED[name]())
@@ -194,6 +198,7 @@ def digest(data: MultiViewData) -> str:
     Parameters
     ----------
     data : MultiViewData
+        The data to identify.
 
     Returns
     -------

@@ -20,11 +20,10 @@ LabelProtocol = Callable[[np.ndarray, float, np.ndarray, np.random.Generator], n
 def most_complete_first(
     y: np.ndarray, rate: float, observed: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Label, in every class, the samples seen through the most views.
+    """Label, in every class, the samples that have the most views.
 
-    Ties are broken at random. This is the protocol of the code released with AGF-TI; it makes the
-    task easier than labels on random samples, because a labelled sample then reaches into more
-    views.
+    Ties are broken at random. This is the protocol of the code released with AGF-TI. It makes the
+    task easier than labels on random samples, because labelled samples then occur in more views.
 
     Parameters
     ----------
@@ -33,7 +32,9 @@ def most_complete_first(
     rate : float in (0, 1]
         Share of every class to label, rounded up.
     observed : array (n_samples, n_views) of bool
+        Which sample has which view.
     rng : numpy Generator
+        Source of random numbers.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 A protocol maps ``(n_samples, n_views, rate, rng)`` to a mask ``observed`` (n_samples, n_views) of
 bool. Every protocol leaves each sample at least one view. The two protocols below give the same
 rate two meanings, so results under one cannot be compared with results under the other;
-`realised_completeness` tells what a mask really holds.
+`realised_completeness` measures how complete a mask really is.
 """
 
 from __future__ import annotations
@@ -31,13 +31,16 @@ def drop_independently(
     Parameters
     ----------
     n_samples, n_views : int
+        Size of the mask.
     rate : float in [0, 1)
         Probability that a pair is dropped.
     rng : numpy Generator
+        Source of random numbers.
 
     Returns
     -------
     observed : array (n_samples, n_views) of bool
+        Which sample has which view.
     """
     _check_rate(rate, n_views)
     observed = rng.random((n_samples, n_views)) >= rate
@@ -58,13 +61,16 @@ def drop_from_samples(
     Parameters
     ----------
     n_samples, n_views : int
+        Size of the mask.
     rate : float in [0, 1)
         Share of the samples that become incomplete.
     rng : numpy Generator
+        Source of random numbers.
 
     Returns
     -------
     observed : array (n_samples, n_views) of bool
+        Which sample has which view.
     """
     _check_rate(rate, n_views)
     observed = np.ones((n_samples, n_views), dtype=bool)
@@ -87,14 +93,14 @@ MISSING_PROTOCOLS: dict[str, MissingProtocol] = {
 
 @dataclass(frozen=True)
 class Completeness:
-    """What a mask really holds, against the nominal rate.
+    """How complete a mask really is, beside its nominal rate.
 
     Attributes
     ----------
     observed_pairs : float
         Share of the (sample, view) pairs that are observed.
     complete_samples : float
-        Share of the samples seen through every view.
+        Share of the samples that have every view.
     """
 
     observed_pairs: float
@@ -107,6 +113,7 @@ def realised_completeness(observed: np.ndarray) -> Completeness:
     Parameters
     ----------
     observed : array (n_samples, n_views) of bool
+        Which sample has which view.
 
     Returns
     -------

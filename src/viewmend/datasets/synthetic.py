@@ -1,4 +1,4 @@
-"""Generated data: easy blobs, and moons that fall apart in every view."""
+"""Generated data: blobs that are easy to separate, and two moons with a gap in every view."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def make_multiview_blobs(
     noise : float
         Standard deviation of a sample around its centre, in every coordinate; 0 or more.
     random_state : int, numpy Generator or None
+        Seed.
 
     Returns
     -------
@@ -83,13 +84,14 @@ def make_broken_moons(
     shuffle: bool = True,
     random_state: int | np.random.Generator | None = None,
 ) -> Task:
-    """Two moons seen through two views, each of which misses another stretch of both moons.
+    """Two moons in two views; each view lacks another part of both moons.
 
     This is the Sub-Cluster Problem of the AGF-TI paper (Figure 1) in its smallest form. Only one
-    end of each moon is labelled. In either view alone, the missing stretch cuts a moon in two and
-    labels cannot spread to the far part. Together the views close both gaps, because the samples
-    missing in one are seen in the other: every sample has at least one view, and in the union of
-    the 7-nearest-neighbour graphs of the views a path leads from it to a label of its class.
+    end of each moon is labelled. In either view alone, the missing part cuts a moon in two, and
+    labels cannot spread to the far end. Together the views close both gaps, because samples that
+    are missing in one view are observed in the other: every sample has at least one view, and in
+    the union of the 7-nearest-neighbour graphs of the views a path leads from it to a label of its
+    class.
 
     View 0 shows the moons as they are usually drawn, view 1 shows them turned by a right angle,
     with noise of its own. Samples lie evenly along the moons, so the only holes are those cut.
@@ -102,13 +104,14 @@ def make_broken_moons(
         Standard deviation of a sample across its moon, which has radius 1 and lies 0.5 from the
         other. With a few hundred samples the moons keep apart up to 0.1.
     gap : float in (0, 0.3]
-        Length of the stretch missing in a view, as a share of the moon. View 0 misses it around
-        one third of the way, view 1 around two thirds.
+        Length of the part that is missing in a view, as a share of the moon: around one third of
+        the way in view 0, around two thirds in view 1.
     n_labelled : int
         Labelled samples per moon, the ones nearest to its first end; all before the first gap.
     shuffle : bool
         Put the rows in random order. Otherwise they go along moon 0, then along moon 1.
     random_state : int, numpy Generator or None
+        Seed.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""From complete, labelled data to the problem a model is given."""
+"""From complete, labelled data to a task with missing views and few labels."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from viewmend.parameters import choose
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Incomplete data with few labels, and the answers for scoring.
+    """Data with missing views and few labels, and the true classes for scoring.
 
     Fit on ``data``; score the prediction on the rows ``unlabelled`` against ``y_true``.
 
     Attributes
     ----------
     data : MultiViewData
-        Float64 views; rows of missing (sample, view) pairs are NaN. Its labels are those of ``y``,
-        whatever labels it came with: nothing leads from here to ``y_true``.
+        Float64 views; rows of missing (sample, view) pairs are NaN. Its labels are those of ``y``;
+        it does not contain ``y_true``.
     y : array (n_samples,) of int
         Class of the labelled samples, -1 for all others.
     y_true : array (n_samples,) of int
@@ -74,11 +74,11 @@ def hide(  # noqa: PLR0913 - the two rates, their protocols and the row order ar
     random_state: int | np.random.Generator | None = None,
     view_names: Sequence[str] | None = None,
 ) -> Task:
-    """Take views and labels away from complete data.
+    """Hide views and labels of complete data, to test methods.
 
-    What is hidden does not depend on ``order``: for one ``random_state`` the three orders hold
-    the same missing pairs and the same labels, laid out differently. In the same way the missing
-    pairs do not change with ``label_rate`` or ``labels``, nor the row order with either rate.
+    What is hidden does not depend on ``order``: for one ``random_state`` the three orders have the
+    same missing views and the same labels, in different rows. In the same way, the missing views do
+    not change with ``label_rate`` or ``labels``, nor the order of the rows with either rate.
 
     Parameters
     ----------
@@ -87,19 +87,22 @@ def hide(  # noqa: PLR0913 - the two rates, their protocols and the row order ar
     y : array-like (n_samples,) of int, optional
         True classes, non-negative integers; those of a MultiViewData if left out.
     missing_rate : float in [0, 1)
-        How much goes missing; the protocol ``missing`` says of what it is a share.
+        Share of the views, or of the samples, that goes missing; see ``missing``.
     label_rate : float in (0, 1]
         Share of every class that keeps its label, rounded up.
     missing : {"independent", "samples"}
-        Row of `viewmend.datasets.MISSING_PROTOCOLS`.
+        How views go missing. "independent" drops every pair of a sample and a view with probability
+        ``missing_rate``; "samples" makes this share of the samples incomplete. Every sample keeps
+        at least one view. A key of `viewmend.datasets.MISSING_PROTOCOLS`.
     labels : {"random", "most_complete"}
-        Row of `viewmend.datasets.LABEL_PROTOCOLS`.
+        Which samples of every class keep their label: random ones, or those with the most views. A
+        key of `viewmend.datasets.LABEL_PROTOCOLS`.
     order : {"shuffled", "file", "released"}
-        Order of the rows of the task. ``"shuffled"`` is the honest one: benchmark files are
-        mostly sorted by class, and a method that treats neighbouring rows alike then reads the
-        classes off the row numbers. ``"file"`` keeps the rows as given. ``"released"`` puts the
-        labelled rows first, as the label protocol returns them, then all others as given; this is
-        the layout of the code released with AGF-TI.
+        Order of the rows of the task. Use ``"shuffled"`` for a fair test: most benchmark files are
+        sorted by class, and a method that treats neighbouring rows alike then learns the classes
+        from the row numbers. ``"file"`` keeps the rows as given. ``"released"`` puts the labelled
+        rows first, as the label protocol returns them, then all others as given; this is the layout
+        of the code released with AGF-TI.
     random_state : int, numpy Generator or None
         An int gives the same task every time. A Generator gives a new task on every call.
     view_names : sequence of str, optional

@@ -1,4 +1,4 @@
-"""UCI Multiple Features: handwritten digits seen through six feature sets."""
+"""UCI Multiple Features: handwritten digits with six sets of features."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def load_uci_digits(views: Sequence[str] = ("fou", "fac", "kar")) -> MultiViewDa
     """Load 2000 handwritten digits, 200 of each class, from Dutch utility maps.
 
     The rows are sorted by class, as in the original files: rows 0-199 are zeros, rows 200-399
-    ones, and so on. A method that treats neighbouring rows alike, for example through a Fourier
-    transform over the samples, reads the classes off this order and scores far higher than it
+    ones, and so on. A method that treats neighbouring rows alike, for example by a Fourier
+    transform over the samples, learns the classes from this order and scores far higher than it
     would on data of unknown class. Use `viewmend.datasets.hide`, which shuffles the rows by
     default, or shuffle them yourself.
 
@@ -35,7 +35,7 @@ def load_uci_digits(views: Sequence[str] = ("fou", "fac", "kar")) -> MultiViewDa
         Any of ``"fou"`` (76 Fourier coefficients of the shapes), ``"fac"`` (216 profile
         correlations), ``"kar"`` (64 Karhunen-Loeve coefficients), ``"pix"`` (240 pixel averages in
         2 x 3 windows), ``"zer"`` (47 Zernike moments) and ``"mor"`` (6 morphological features), in
-        the order wanted. The default is the choice of the AGF-TI paper.
+        any order. The default is the choice of the AGF-TI paper.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Mend and AGF-TI on Dask: fits out of core and over workers, and lazy predictions.
+"""Mend and AGF-TI on Dask: fits of data that does not fit into memory, and lazy predictions.
 
-``fit`` comes here by itself where its views are Dask collections; what it costs is in
-``docs/distributed.md``. Of AGF-TI, `blocks` holds the tasks of the workers and `solver` what the
-client does; the recipe of Mend is that of `viewmend.core.mend`, over the blocks of `mend_blocks`.
+``fit`` uses this package if the views are Dask collections; ``docs/distributed.md`` has the cost.
+For AGF-TI, `blocks` has the tasks of the workers and `solver` the work of the client. The recipe of
+Mend is that of `viewmend.core.mend`, over the blocks of `mend_blocks`.
 """
 
 from viewmend.distributed.callbacks import BlockCheckpoint, LogBlocks

@@ -1,4 +1,4 @@
-"""Callbacks of fits over blocks: one shows how far they are, one keeps rounds in a folder.
+"""Callbacks of fits over blocks: one shows the progress, one saves rounds in a folder.
 
 Blocks, and what the client holds of a round, are files of plain arrays.
 """
@@ -32,16 +32,16 @@ CLIENT = "client.npz"
 
 
 class LogBlocks(LogRounds):
-    """Write which stage of which round is under way, and how many of its blocks are done.
+    """Log the current stage of each round, and how many of its blocks are done.
 
-    Any callback with a method ``on_blocks(stage, done, total)`` is told of blocks in the same way,
-    where the fit runs on a `distributed.Client`. ``total`` counts the results of all blocks and
-    the one of their sums.
+    Any callback may have a method ``on_blocks(stage, done, total)``, which is called in the same
+    way if the fit runs on a `distributed.Client`. ``total`` counts the results of all blocks and
+    the result of their sums.
 
     Parameters
     ----------
     stream : text stream, optional
-        Standard error by default.
+        Where to write; standard error by default.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -68,21 +68,23 @@ class KeptRounds:
 
 
 class BlockCheckpoint:
-    """Keep the rounds of a fit over blocks in a folder, and go on from there.
+    """Save the rounds of a fit over blocks in a folder, and resume from it.
 
-    A callback: ``AGFTIClassifier().set_callbacks(BlockCheckpoint("folder"))``. Workers write their
-    blocks, the client what it holds itself, and the last file makes the others count; so kill
-    anything at any time. A fit that finds the folder goes on after the last round in it, to the
-    same result. A fit of other data, in other chunks, or with other parameters is refused, and so
-    is a folder with a file that is missing or not the one that was written. What Dask must compute
-    again for a lost worker begins at the last round that was kept.
+    Attach it with ``AGFTIClassifier().set_callbacks(BlockCheckpoint("folder"))``. Workers write
+    their blocks, the client its own arrays, and a last file marks the round as complete, so you can
+    kill anything at any time. A fit that finds the folder resumes after the last round in it, with
+    the same result. A fit on other data, in other chunks, or with other parameters is refused, and
+    so is a folder with a missing or changed file. If a worker is lost, Dask computes its blocks
+    again from the last saved round.
 
     Parameters
     ----------
     folder : path
-        Seen by the client and by all workers under the same name. It is made, and it stays.
+        Folder that the client and all workers can access under the same name. It is created if
+        needed, and stays after the fit.
     every : int, default=5
-        Rounds between two writings, each of about ``4 V m`` bytes per sample in float32.
+        Save after every this many rounds. A round takes about ``4 V m`` bytes per sample in
+        float32.
     """
 
     def __init__(self, folder: str | os.PathLike[str], every: int = 5) -> None:

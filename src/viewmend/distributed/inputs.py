@@ -1,4 +1,4 @@
-"""Views as Dask collections: told apart, lined up in blocks of rows, and read block by block."""
+"""Views as Dask collections: recognised, aligned in blocks of rows, and read block by block."""
 
 from __future__ import annotations
 
@@ -200,18 +200,18 @@ def _check_every_sample_seen(data: MultiViewData) -> None:
 
 
 def open_views(paths: Mapping[str, str | Path]) -> MultiViewData:
-    """Views in Zarr or Parquet files, opened and not read.
+    """Open views in Zarr or Parquet files without reading them.
 
     Parameters
     ----------
     paths : mapping of view name to path
-        A folder or file that ends in ``.zarr`` or ``.parquet``, with the same samples in the same
-        order in all of them; a sample that a view misses is a row of NaN.
+        A folder or file that ends in ``.zarr`` or ``.parquet``. All of them must have the same
+        samples in the same order; a row of NaN means that the sample does not have this view.
 
     Returns
     -------
     MultiViewData
-        Of Dask arrays.
+        A container of Dask arrays.
     """
     import dask.array as da
 

@@ -1,6 +1,6 @@
-"""What makes an estimator take Dask collections; imports Dask only when it meets one.
+"""Support of Dask collections in estimators; imports Dask only when it is needed.
 
-Predictions are made chunk by chunk, and only when they are computed.
+Predictions are lazy, and computed chunk by chunk.
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ class DaskMixin:
         return _over_chunks(self, "predict", X, mask, (), self.classes_.dtype)
 
     def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> Any:
-        """Class shares of new samples, seen through any subset of the views.
+        """Class probabilities of new samples, which may have any of the views.
 
-        This is induction: for the samples of ``fit`` see ``label_distributions_``.
+        The probabilities of the samples of ``fit`` are in ``label_distributions_``.
 
         Parameters
         ----------
         X : views of the new samples, in any form that ``fit`` takes
-            Of Dask collections nothing is read before the answer is computed, and then chunk by
-            chunk.
+            Pass None for a view that none of them has, or leave it out of a dict. Dask collections
+            are read only when the result is computed, chunk by chunk.
         mask : array (n_new, n_views) of bool, optional
-            False where a sample is missing from a view, in place of NaN rows.
+            False where a sample does not have a view; replaces rows of NaN.
 
         Returns
         -------
@@ -87,11 +87,10 @@ class DaskMixin:
         return _over_chunks(self, "predict_proba", X, mask, (len(self.classes_),), np.float64)
 
     def for_prediction(self) -> Self:
-        """A copy that has forgotten the samples of ``fit``: small enough to send and to save.
+        """A copy without the samples of ``fit``, small enough to send and to save.
 
-        It predicts as the model itself, and `viewmend.save` takes it also where graphs of the
-        samples are Dask arrays. What it knows of samples is what predictions compare new ones
-        with.
+        It predicts like the model itself, and `viewmend.save` can save it even if graphs of the
+        samples are Dask arrays. It keeps only the samples that predictions compare new ones with.
         """
         check_is_fitted(self)
         light = copy.copy(self)
@@ -114,7 +113,7 @@ class LazyGraphsMixin(DaskMixin):
     _of_samples: ClassVar = {"fused_graph_": (0,), "view_graphs_": (1,)}
 
     def explain(self, samples: ArrayLike) -> Any:
-        """Labels and views that classes come from; see `CalibratedMixin` of the models.
+        """Which labels and views led to the classes of some samples of ``fit``.
 
         It needs the graphs of all samples in memory, see `load_graphs`.
         """
@@ -127,7 +126,7 @@ class LazyGraphsMixin(DaskMixin):
         return super().explain(samples)  # type: ignore[misc]
 
     def load_graphs(self) -> Self:
-        """Take the graphs of the samples from the workers into memory.
+        """Load the graphs of the samples from the workers into memory.
 
         Returns
         -------

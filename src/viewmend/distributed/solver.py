@@ -119,6 +119,11 @@ class RoundsOverBlocks:
         self.done = self.state.blocks
 
     @property
+    def residual_scale(self) -> float:
+        """See `viewmend.core.agfti.admm.Rounds`."""
+        return self.common.steps.residual_scale(self.common.problem.Z.shape[0], sum(self.sizes))
+
+    @property
     def history(self) -> tuple[Round, ...]:
         """Rounds that are behind the state."""
         return self.state.history

@@ -27,10 +27,14 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
 
     Subclasses have the parameter ``view_sizes`` and define `_rules`, `_learn` and `_complete`.
     Both methods get samples with at least one view, and return one array (n_samples, n_features_v)
-    per view, of which only the rows that the view misses are used. A sample without any view, of
-    which an imputer could only make up the mean, stays missing, with a warning.
+    per view, of which only the missing rows are used. A sample without any view stays missing, with
+    a warning, because an imputer could only invent an average sample.
     """
 
+    # Of the numbers that come out: raised with every change that gives others for the same input
+    # and parameters, so that what is kept of older ones is not taken for them. A test holds it to
+    # the fills of fixed data.
+    version: ClassVar[int] = 1
     # One rule per parameter, see `viewmend.parameters`.
     _rules: ClassVar[dict[str, Rule]] = {}
     view_sizes: Sequence[int] | None
@@ -42,18 +46,18 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
         return tags
 
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:  # noqa: ARG002
-        """Learn from incomplete samples.
+        """Learn from samples with missing views.
 
-        After an error, or Ctrl-C, the imputer is not fitted, also if it was before.
+        After an error, or Ctrl-C, the imputer is not fitted, even if it was fitted before.
 
         Parameters
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there; NaN in other rows are missing
-            cells, which are filled first, view by view (`viewmend.data.cells`).
+            The views. A row of NaN means that the sample does not have this view. NaN in other rows
+            are missing cells, which are filled first, view by view (`viewmend.data.cells`).
         y : ignored
         mask : array (n_samples, n_views) of bool, optional
-            False marks a missing sample, whose row is then ignored.
+            False where a sample does not have a view; its row is then ignored.
 
         Returns
         -------
@@ -69,32 +73,33 @@ class ViewImputer(ColumnNamesMixin, HTMLReprMixin, TransformerMixin, BaseEstimat
         y: Any = None,  # noqa: ARG002 - scikit-learn's order
         mask: ArrayLike | None = None,
     ) -> MultiViewData:
-        """Learn from incomplete samples and complete these; parameters as in ``fit``.
+        """Learn from samples with missing views and complete them; parameters as in ``fit``.
 
         Returns
         -------
         MultiViewData
-            All rows of samples with a view observed; those of ``X`` unchanged but for missing
-            cells, which are filled.
+            All rows of samples with at least one view. Observed rows are those of ``X``, with
+            missing cells filled.
         """
         with fresh_fit(self):
             data = self._check_fit(X, mask)
             return _completed(data, self._learn(_seen_part(data)))
 
     def transform(self, X: Any, mask: ArrayLike | None = None) -> MultiViewData:
-        """Complete new samples, seen through any subset of the views.
+        """Complete new samples, which may have any subset of the views.
 
         Parameters
         ----------
         X : views of the new samples, in any form that ``fit`` takes
-            A view that all of them miss is None, or left out of a dict.
+            Pass None for a view that none of them has, or leave it out of a dict.
         mask : array (n_new, n_views) of bool, optional
+            False where a new sample does not have a view; replaces rows of NaN.
 
         Returns
         -------
         MultiViewData
-            All rows of samples with a view observed; those of ``X`` unchanged but for missing
-            cells, which are filled.
+            All rows of samples with at least one view. Observed rows are those of ``X``, with
+            missing cells filled.
         """
         check_is_fitted(self)
         data = check_new_views(

@@ -15,17 +15,18 @@ from viewmend.impute.base import ViewImputer
 class ColumnMeanImputer(ViewImputer):
     """Every missing row becomes the mean of the rows that its view has.
 
-    Of all fills that are the same for every sample, the one of least squared error on the observed
-    rows: what any other imputer has to beat.
+    Of all imputers that fill the same row for every sample, this one has the least squared error on
+    the observed rows. Use it as a baseline for other imputers.
 
     Parameters
     ----------
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
     means_ : tuple of array (n_features_v,)
+        Mean of the observed rows of every view.
     view_names_, view_n_features_, n_features_in_
     """
 

@@ -41,25 +41,28 @@ class DeepMatrixFactorization(ViewImputer):
     with biases left out of the decay. All unknowns are found together by iRprop+ from ``Z = 0`` and
     random weights. New samples keep the weights and get latent rows of their own.
 
-    The decays suit rows of about unit length, as the classifiers of `viewmend` make them.
+    The default decays suit rows of about unit length. The classifiers of `viewmend` scale rows to
+    unit length.
 
     Parameters
     ----------
     n_components : int, default=10
-        Latent variables ``q``. The AGF-TI paper takes the number of classes.
+        Number of latent variables, ``q``. The AGF-TI paper uses the number of classes.
     n_hidden : int, default=100
-        Hidden units; ten per class in the AGF-TI paper.
+        Number of hidden units; ten per class in the AGF-TI paper.
     weight_decay, latent_decay : float, default=0.01
+        Weights of the penalties on the weights of the network and on the latent rows.
     max_iter : int, default=500
+        Largest number of steps.
     tol : float, default=1e-8
-        Stop where the objective falls by less, or all derivatives are smaller.
+        Stop when the objective falls by less, or when all derivatives are smaller.
     random_state : int, Generator or None
-        For the first weights.
+        Seed for the initial weights.
     dtype : {"float32", "float64"}, default="float32"
-        Arithmetic of the network. Single precision is almost twice as fast and fits as closely;
-        observed rows keep the precision of the input either way.
+        Number type of the network. "float32" is almost twice as fast and fits as well. Observed
+        rows keep the precision of the input in both cases.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
@@ -70,7 +73,9 @@ class DeepMatrixFactorization(ViewImputer):
     history_ : tuple of float
         Objective at every round.
     n_iter_ : int
+        Number of steps.
     status_ : {"converged", "max_iter"}
+        Why the rounds ended.
     view_names_, view_n_features_, n_features_in_
     """
 
@@ -84,6 +89,8 @@ class DeepMatrixFactorization(ViewImputer):
     dtype: str = "float32"
     view_sizes: Sequence[int] | None = None
 
+    # 2: blocks of observed rows, factors of phi in the weights, single precision.
+    version: ClassVar[int] = 2
     _rules: ClassVar[dict[str, Rule]] = {
         "n_components": Integer(1),
         "n_hidden": Integer(1),

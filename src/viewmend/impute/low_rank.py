@@ -24,7 +24,7 @@ from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule
 
 @dataclass(eq=False, repr=False)
 class LowRankImputer(ViewImputer):
-    """Missing views from the matrix of least nuclear norm near the observed rows (softImpute).
+    """Fill missing views by a low-rank matrix that fits the observed rows (softImpute).
 
     For the views side by side, ``X``, with observed entries ``O``::
 
@@ -42,27 +42,31 @@ class LowRankImputer(ViewImputer):
     shrinkage : float in [0, 1], default=0.1
         ``threshold`` as a share of the largest singular value of ``O * X``. At 1, ``M`` is zero.
     center : bool, default=True
-        Take the means of the observed rows off first and add them back at the end, so that the
-        mean is not shrunk: ``shrinkage=1`` is then the fill of `ColumnMeanImputer`.
+        Subtract the means of the observed rows first and add them back at the end, so that the mean
+        is not shrunk. ``shrinkage=1`` then fills like `ColumnMeanImputer`.
     max_iter : int, default=200
+        Largest number of rounds.
     tol : float, default=1e-4
-        Stop where a round changes ``M`` by less than this share of its norm.
+        Stop when a round changes ``M`` by less than this share of its norm.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------
     rank_ : int
         Rank of ``M``.
     threshold_ : float
+        The threshold of the singular values.
     components_ : array (rank_, n_features)
         Right singular vectors of ``M``, scaled by the roots of its singular values.
     means_ : array (n_features,)
-        What was taken off the columns.
+        What was subtracted from the columns.
     history_ : tuple of float
         Relative change of ``M`` in every round.
     n_iter_ : int
+        Number of rounds.
     status_ : {"converged", "max_iter"}
+        Why the rounds ended.
     view_names_, view_n_features_, n_features_in_
     """
 

@@ -21,21 +21,21 @@ _CHUNK = 2**24
 
 @dataclass(eq=False, repr=False)
 class NeighbourImputer(ViewImputer):
-    """A missing row becomes the mean of that row in the nearest samples that have it.
+    """Fill a missing row by the mean of the rows of the nearest samples that have the view.
 
     Two samples are compared in the views that both have, by the mean over these views of the
     squared distance of their rows, scaled to unit length::
 
         d(i, j) = mean over views u that i and j share of |x_iu / |x_iu| - x_ju / |x_ju||^2
 
-    Where no sample with the view shares another one, the mean of its columns is taken.
+    If no sample with the view can be compared, the mean of its columns is used.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        Where fewer samples can be compared, all of them.
+        Number of nearest samples; all of them if fewer can be compared.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
 
     Attributes
     ----------

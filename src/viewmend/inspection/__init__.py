@@ -1,4 +1,4 @@
-"""What incomplete multi-view data looks like, and what about it may spoil a fit.
+"""Measure multi-view data, and find problems that may harm a fit.
 
 `inspect_data` measures first (`viewmend.inspection.measures`) and judges afterwards
 (`viewmend.inspection.rules`). Nothing is changed and nothing is printed.
@@ -42,26 +42,26 @@ def inspect_data(
     *,
     ids: ArrayLike | None = None,
 ) -> Inspection:
-    """Measure incomplete multi-view data and list what may spoil a fit.
+    """Measure multi-view data and list problems that may harm a fit.
 
-    Takes data that ``fit`` would refuse, with partly empty rows, samples without any view, columns
-    of text in frames or unusable labels, as long as every view has numbers, and as many rows as the
-    others.
+    It also accepts data that ``fit`` would refuse: with missing cells, samples without any view,
+    columns of text in frames or unusable labels. Every view must have some numbers, and as many
+    rows as the others.
 
     Parameters
     ----------
     X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-        Rows of NaN are missing samples. One 2-D array is a single view. Frames are accepted for
-        arrays; findings then name their columns. The labels, identifiers and names of columns of a
-        MultiViewData are used unless others are given.
+        The views. A row of NaN means that the sample does not have this view. One 2-D array is a
+        single view. Arrays may be frames; findings then name their columns. Labels, identifiers and
+        column names of a MultiViewData are used unless you pass others.
     y : array (n_samples,), optional
-        -1, None or NaN for unlabelled samples.
+        The labels; -1, None or NaN for unlabelled samples.
     mask : array (n_samples, n_views) of bool, optional
-        False where a sample is missing from a view.
+        False where a sample does not have a view.
     names : sequence of str (n_views,), optional
-        Names of the views in place of their own.
+        Names of the views.
     ids : array-like (n_samples,), optional
-        What the findings call the samples; row numbers from 0 if left out.
+        Identifiers of the samples in the findings; by default row numbers from 0.
 
     Returns
     -------

@@ -14,6 +14,7 @@ from viewmend.core.common.scaling import unit_rows
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
 from viewmend.data.magnitudes import LARGEST
+from viewmend.inspection.repeats import repeated_views
 
 Severity = Literal["info", "warning", "error"]
 
@@ -57,6 +58,10 @@ class ViewSummary:
     incomplete_rows, infinite_rows, zero_rows : array of int
         Observed rows with NaN in some cells, with infinite cells or some too large for a fit, and
         of zeros alone.
+    n_missing_cells : int
+        Empty cells of the observed rows.
+    empty_columns : tuple
+        Columns without a value in any observed row.
     n_constant_columns : int
         Columns with one value in all observed rows.
     n_duplicate_rows : int
@@ -81,6 +86,8 @@ class ViewSummary:
     incomplete_rows: np.ndarray
     infinite_rows: np.ndarray
     zero_rows: np.ndarray
+    n_missing_cells: int
+    empty_columns: tuple[Any, ...]
     n_constant_columns: int
     n_duplicate_rows: int
     conflicting_rows: np.ndarray
@@ -145,6 +152,8 @@ class Inspection:
         Classes none of whose labelled samples has a view.
     label_order : Order or None
         How often labelled samples that follow each other in the file share their class.
+    repeated_views : tuple of pairs of str
+        Names of two views that say the same of the samples.
     findings : tuple of Finding
         The most severe first.
     """
@@ -157,14 +166,17 @@ class Inspection:
     class_counts: Mapping[Any, int]
     unseen_classes: tuple[Any, ...]
     label_order: Order | None
+    repeated_views: tuple[tuple[str, str], ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
     def n_samples(self) -> int:
+        """Number of samples."""
         return len(self.ids)
 
     @property
     def n_labelled(self) -> int:
+        """Number of samples that have a label."""
         return sum(self.class_counts.values())
 
     @property
@@ -197,12 +209,14 @@ def measure(
         class_counts=counts,
         unseen_classes=tuple(c for c, n in zip(counts, n_of_class, strict=True) if n == 0),
         label_order=_label_order(codes[codes >= 0]),
+        repeated_views=repeated_views(data),
     )
 
 
 def _summary(data: MultiViewData, v: int, codes: np.ndarray, columns: Sequence[Any]) -> ViewSummary:
     seen = np.flatnonzero(data.observed[:, v])
     rows = data.rows_seen(v)
+    gone = np.isnan(rows)
     # What a fit would refuse for its size is left out as well.
     finite = (np.abs(rows) <= LARGEST).all(axis=1)
     whole, theirs = rows[finite], seen[finite]
@@ -215,9 +229,11 @@ def _summary(data: MultiViewData, v: int, codes: np.ndarray, columns: Sequence[A
         n_columns=rows.shape[1],
         n_observed=len(seen),
         coverage=len(seen) / data.n_samples,
-        incomplete_rows=seen[np.isnan(rows).any(axis=1)],
+        incomplete_rows=seen[gone.any(axis=1)],
         infinite_rows=seen[(np.abs(rows) > LARGEST).any(axis=1)],
         zero_rows=theirs[zero],
+        n_missing_cells=int(gone.sum()),
+        empty_columns=tuple(columns[c] for c in np.flatnonzero(gone.all(axis=0)).tolist()),
         n_constant_columns=int(np.sum((whole == whole[0]).all(axis=0))) if len(whole) > 1 else 0,
         n_duplicate_rows=len(groups) - (groups.max(initial=-1) + 1),
         conflicting_rows=of_other[_in_conflict(groups, codes[of_other])],

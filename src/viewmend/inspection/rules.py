@@ -17,6 +17,8 @@ SEVERITIES = ("error", "warning", "info")
 DEVIATIONS = 4.0
 LABEL_EXCESS = 0.25
 CONTENT_EXCESS = 0.1
+# Labelled samples of a view below which nothing shows what it says about the classes.
+FEW_LABELS = 3
 # Ratio of typical values of two views from which on it is worth a word.
 SCALE_RATIO = 1000.0
 # Numbers that often stand for a value that is not known.
@@ -181,6 +183,21 @@ def _views_without_labels(data: Inspection) -> Iterator[Finding]:
             yield Finding("warning", view.name, message, remedy)
 
 
+def _few_labels(data: Inspection) -> Iterator[Finding]:
+    for view in data.views:
+        if 0 < view.n_labelled < FEW_LABELS and len(data.views) > 1:
+            message = f"{view.n_labelled} labelled sample(s) have this view"
+            remedy = "label more of its samples: so few cannot show what the view says"
+            yield Finding("warning", view.name, message, remedy)
+
+
+def _repeated_views(data: Inspection) -> Iterator[Finding]:
+    for first, second in data.repeated_views:
+        message = f"it says the same of the samples as the view {first}"
+        remedy = "leave one of them out, or what they say counts twice"
+        yield Finding("warning", second, message, remedy)
+
+
 def _sorted_rows(data: Inspection) -> Iterator[Finding]:
     labels = data.label_order
     orders = [view.order for view in data.views if _stands_out(view.order, CONTENT_EXCESS)]
@@ -222,6 +239,8 @@ RULES: tuple[Callable[[Inspection], Iterator[Finding]], ...] = (
     _doubtful_classes,
     _classes_spelt_alike,
     _views_without_labels,
+    _few_labels,
+    _repeated_views,
     _telling_columns,
     _sorted_rows,
     _constant_columns,

@@ -45,7 +45,7 @@ from viewmend.parameters import choose
 __all__ = ["AdviceMixin"]
 
 # What a label does to other samples, in words; the strategies that tell nothing of it aside.
-_TELLS = "stands for about {:.0f} samples that no label tells of yet"
+_TELLS = "similar to about {:.0f} samples that no label reaches yet"
 _CHANGES = "its label is expected to change {:.1f} answers"
 
 
@@ -68,19 +68,20 @@ class AdviceMixin:
         costs: ArrayLike | None = None,
         exclude: ArrayLike | None = None,
     ) -> LabelSuggestions:
-        """Samples whose label would help most, as one batch: none repeats another.
+        """Samples whose label would help most, as one batch of samples that differ from each other.
 
         Parameters
         ----------
         n : int, default=10
-            How many.
+            Number of suggestions.
         strategy : {"auto", "coverage", "margin", "entropy", "change"}, default="auto"
-            "coverage": samples that stand for many others of which no label tells yet, by the
-            graph. "margin", "entropy": samples of which the model is least sure. "change": largest
-            expected change of the answers of all samples, in closed form on the graph. "auto":
-            coverage up to three labels per class, and from there on coverage times doubt.
+            "coverage" chooses samples whose label would inform many others that no label reaches
+            yet, by the graph. "margin" and "entropy" choose the samples with the least certain
+            class. "change" chooses the largest expected change of the predictions of all samples,
+            in closed form on the graph. "auto" is coverage up to three labels per class, and then
+            coverage times uncertainty.
         costs : array (n_samples,), optional
-            Of a label of each sample of ``fit``, all positive; gains are divided by them.
+            Cost of a label for each sample of ``fit``, all positive. Gains are divided by costs.
         exclude : array (n_samples,) of bool, or of int, optional
             Samples of ``fit`` that cannot be labelled, as a mask or as rows.
 
@@ -118,18 +119,19 @@ class AdviceMixin:
         costs: ArrayLike | None = None,
         exclude: ArrayLike | None = None,
     ) -> LabelSuggestions:
-        """Samples to label before there is a model: those that stand for many others.
+        """Samples to label before there is a model: those that are similar to many others.
 
-        ``fit`` needs labels of two classes. This needs none: it looks at the views alone, with the
-        parameters of this classifier, and changes nothing in it.
+        ``fit`` needs labels of two classes. This method needs none: it uses only the views, with
+        the parameters of this classifier, and does not change the classifier.
 
         Parameters
         ----------
         X, mask : views, in any form that ``fit`` takes, in memory
+            The views, and which sample has which.
         n : int, default=10
-            How many.
+            Number of suggestions.
         y : array (n_samples,), optional
-            Labels that are there already, as in ``fit``, of any number of classes.
+            Labels that you already have, as in ``fit``, of any number of classes.
         costs, exclude
             As in `suggest_labels`.
 
@@ -160,21 +162,21 @@ class AdviceMixin:
         budget: float | None = None,
         exclude: ArrayLike | None = None,
     ) -> ViewSuggestions:
-        """Missing views that are worth measuring, by the expected gain of the sample's answer.
+        """Missing views that are worth measuring, by the expected gain in accuracy.
 
-        The scores of a missing view are integrated out given the class and the views that are
-        there. So it is known, before it is measured, how far it would tell the classes apart that
-        a sample is torn between.
+        The class scores of a missing view are predicted from the class and the views that the
+        sample has. This shows, before the view is measured, how well it would separate the most
+        probable classes of the sample.
 
         Parameters
         ----------
         n : int, optional
-            How many pairs of a sample and a view; None for all that promise a gain.
+            Number of pairs of a sample and a view; None for all with an expected gain.
         costs : dict of view to float, array (n_views,) or (n_samples, n_views), optional
-            Of a measurement, all positive; gains are divided by them. Views that a dict leaves
-            out cost 1.
+            Cost of a measurement, all positive. Gains are divided by costs. Views that a dict
+            leaves out cost 1.
         budget : float, optional
-            Most that all pairs may cost together.
+            Largest total cost of all pairs.
         exclude : array (n_samples,) or (n_samples, n_views) of bool, optional
             Samples, or pairs, that cannot be measured.
 
@@ -263,7 +265,7 @@ class _Pairs:
 
 
 def _label_reasons(batch: Batch, told: str, doubts: Sequence[str]) -> tuple[str, ...]:
-    """What the label tells of others, as far as that is known, and the doubt about the sample."""
+    """Reasons in words: what the label does for other samples, and the doubt about the sample."""
     tells = [told.format(count) if np.isfinite(count) else "" for count in batch.told]
     pairs = zip(tells, doubts or [""] * len(tells), strict=True)
     return tuple("; ".join(part for part in pair if part) for pair in pairs)

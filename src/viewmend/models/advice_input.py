@@ -69,8 +69,8 @@ def _positive(costs: np.ndarray) -> np.ndarray:
     wrong = ~(np.isfinite(costs) & (costs > 0))
     if wrong.any():
         msg = (
-            f"costs must be positive numbers, got {costs[wrong][0]!r} among them; exclude what "
-            f"cannot be had"
+            f"costs must be positive numbers, got {costs[wrong][0]!r} among them; use exclude "
+            f"for samples or views that are not available"
         )
         raise InvalidParameterError(msg)
     return costs

@@ -1,4 +1,4 @@
-"""AGF-TI as a scikit-learn classifier: words here, the paper's symbols in `viewmend.core`."""
+"""AGF-TI as a scikit-learn classifier; `viewmend.core` has the method in the paper's symbols."""
 
 from __future__ import annotations
 
@@ -63,112 +63,106 @@ _DAMPING = AnyOf(Real(0, low_open=True), Each(Real(0, low_open=True), size=2))
 
 
 class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepClassifier):
-    """Adversarial graph fusion with tensorial imputation (AGF-TI), free of the order of the rows.
+    """Adversarial graph fusion with tensorial imputation (AGF-TI), whatever the order of the rows.
 
-    Each view becomes a bipartite graph between samples and a few anchors. The graphs are fused
-    into one by a min-max game over view weights and fused graph; rows of missing samples are
-    imputed by a low-rank tensor step; labels spread over the fused graph.
+    Each view becomes a bipartite graph between samples and a few anchors. A min-max game over view
+    weights and fused graph fuses these graphs into one; a low-rank tensor step imputes the rows of
+    missing views; labels spread over the fused graph.
 
-    The tensor step of the paper runs a Fourier transform along the rows of the file, so that its
-    result **depends on their order**, and on files sorted by class leaks the labels. The default
-    here runs it in the Fourier basis of the graph of the samples instead, and aligns the anchors of
-    the views from the start; rows and views in another order give the same model. `from_paper`
-    gives the method as published.
+    The tensor step of the paper runs a Fourier transform along the rows of the file. So its result
+    **depends on their order**, and leaks the labels of files that are sorted by class. The default
+    here uses the Fourier basis of the graph of the samples instead, and anchors that correspond
+    across views; another order of rows or views gives the same model. `from_paper` gives the method
+    as published. Try ``class_prior`` and ``low_rank_weight`` first.
 
     Parameters
     ----------
-    n_anchors : int or "auto", default="auto"
-        Anchors per view, ``m``; "auto" is the largest power of two up to 256 and up to a quarter
-        of the observed rows of every view.
-    n_neighbors : int, default=7
-        Anchors joined to a sample, ``k``.
-    anchor_method : {"bkhk", "kmeans", "random"}, default="bkhk"
-        "bkhk" needs a power of two for ``n_anchors``, and lowers it with a warning where a view
-        has fewer observed rows.
-    imputation : {"graph", "fourier"}, default="graph"
-        Transform of the tensor step. "graph": in the Fourier basis of the graph of the samples,
-        with anchors that correspond across views and need no rotation. "fourier": the paper's,
-        along the rows as they are given, with anchors that every view draws for itself and that
-        are rotated round by round; **depends on the order of the rows**.
-    fusion_weight : float or "auto", default="auto"
-        ``lambda``, the weight of the fusion term; "auto" is the square of the number of views.
-    graph_smoothing : float or "auto", default="auto"
-        ``beta_lambda``: the larger, the closer rows of the fused graph come to uniform. "auto" is
-        ``lambda / (2 V)``, with which equally weighted views give the mean of their rows.
+    class_prior : None, "labeled", "uniform", array (n_classes,) or dict, default="labeled"
+        Class shares that the predicted classes are weighted to have. "labeled" takes those of the
+        labelled samples: right if labels were drawn within each class. None is the paper's choice:
+        a class with more labels than the others can then win everywhere, with a warning.
     low_rank_weight : float, default=100.0
-        ``rho``, the weight of the tensor norm.
+        Weight ``rho`` of the tensor norm; the paper tries 10, 100 and 1000.
+    n_anchors : int or "auto", default="auto"
+        Number of anchors per view, ``m``. "auto" is the largest power of two up to 256 and up to a
+        quarter of the observed rows of every view.
+    n_neighbors : int, default=7
+        Number of anchors that a sample is joined to, ``k``.
+    anchor_method : {"bkhk", "kmeans", "random"}, default="bkhk"
+        How anchors are chosen. "bkhk" needs a power of two for ``n_anchors``, and lowers it with a
+        warning if a view has fewer observed rows.
+    imputation : {"graph", "fourier"}, default="graph"
+        Transform of the tensor step. "graph" uses the Fourier basis of the graph of the samples.
+        "fourier" is the paper's, along the rows as they are given, with anchors of each view that
+        are rotated round by round; it **depends on the order of the rows**.
+    fusion_weight : float or "auto", default="auto"
+        Weight ``lambda`` of the fusion term; "auto" is the square of the number of views.
+    graph_smoothing : float or "auto", default="auto"
+        ``beta_lambda``: the larger, the closer rows of the fused graph are to uniform. "auto" is
+        ``lambda / (2 V)``, with which equally weighted views give the mean of their rows.
     label_strength : float, default=1e8
-        ``B`` on labelled samples: how firmly given labels are held.
+        ``B`` on labelled samples: how firmly given labels are kept.
     propagation_damping : float or (float, float), default=1.0
         ``B`` on unlabelled samples and on anchors while the graphs are learned: the smaller, the
-        further labels travel, and the more they shape the graph.
+        further labels spread, and the more they shape the graph.
     final_damping : float, (float, float) or None, default=0.01
-        The same for the labels that are given out, which spread once more over the finished
-        graph; None keeps those it was learned with, as the paper does.
-    class_prior : None, "labeled", "uniform", array (n_classes,) or dict, default="labeled"
-        Class shares that the predicted classes are weighted to meet; "labeled" takes those of the
-        labelled samples, which is right if they are a fair sample. None is the paper's: a class
-        with more labels than the others can win everywhere, and a warning tells where labels are
-        uneven.
+        The same for the final labels, which spread once more over the finished graph. None keeps
+        the labels that the graph was learned with, as the paper does.
     calibration : {"leave_one_out", "cross_fit", None}, default="leave_one_out"
-        One temperature for all probabilities, from what is said of labelled samples without their
-        own label: on the finished graph, or by five more fits, which tell the accuracy as well.
-    missing_cells
-        As in `MendClassifier`.
+        How the temperature of the probabilities is fitted: to each labelled sample without its
+        label on the finished graph, or by five more fits, which also estimate the accuracy.
     normalize : {"l2", None}, default="l2"
-        Scaling of the rows of every view.
-    view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        How the rows of every view are scaled.
     max_iter, tol : int, float, default=30, 1e-4
-        The solver stops when no soft label and no weight changes by ``tol`` in a round after the
-        first.
+        The solver stops after ``max_iter`` rounds, or, after the first round, when no soft label
+        and no weight changes by ``tol`` and the imputed graphs are within ``tol`` per row of those
+        of low rank. The paper's test lacks the last part and can stop before anything is imputed;
+        ``compat="released"`` keeps the paper's test.
     ablation : None or one or several of "alignment", "weights", "imputation", default=None
         Parts to leave out, as in the paper; "graph" has no "alignment" to leave out.
     compat : {None, "released"}, default=None
-        "released" does what the authors' code does unlike their paper; for "fourier" alone. Rows of
-        zeros then count as missing, with a warning.
-    dtype : {"float64", "float32"}, default="float64"
+        "released" follows the authors' code where it differs from their paper; for "fourier" only.
+        Rows of zeros then count as missing, with a warning.
     device : {None, "auto", "cpu", "cuda"}, default=None
-        Where anchors, graphs and solver run. None: NumPy, or PyTorch where the views are
-        tensors, on their device. "cpu", "cuda": PyTorch there. "auto": a GPU if there is one, else
-        NumPy. Input is checked on the host, and fitted attributes are NumPy arrays. PyTorch's own
-        setting decides on TF32 in float32, which is off unless it was switched on.
+        As in `MendClassifier`. PyTorch's own setting decides on TF32, which is off by default.
     random_state : int, numpy Generator or None, default=None
-        Of the anchors; with "graph" these depend on the content of the views too.
-    n_jobs, verbose
+        Seed for choosing the anchors; with "graph" they also depend on the content of the views.
+    missing_cells, view_sizes, dtype, n_jobs, verbose
         As in `MendClassifier`.
 
     Attributes
     ----------
-    classes_ : array (n_classes,)
     transduction_ : array (n_samples,)
-        Classes of the samples of ``fit``; given labels are kept. ``predict`` is induction and may
-        differ on the same samples.
+        Classes of the samples of ``fit``. Given labels are kept. ``predict`` treats samples as new
+        ones and may differ on the same samples.
     label_distributions_ : array (n_samples, n_classes)
         Class probabilities of every sample; rows sum to one.
-    confidence_, calibration_, zero_row_evidence_, observed_, cell_fills_
+    classes_, confidence_, calibration_, zero_row_evidence_, observed_, cell_fills_
         As in `MendClassifier`.
     unreachable_ : array (n_samples,) of bool
         Samples that no path joins to a label, or without any view; they get the class shares.
     view_weights_ : array (n_views,)
         ``alpha``.
     fused_graph_ : array (n_samples, n_anchors)
-        ``P``. A Dask array where the views were, as is ``view_graphs_``.
+        ``P``; a Dask array if the views were, like ``view_graphs_``.
     view_graphs_ : array (n_views, n_samples, n_anchors)
-        ``Z``, missing rows imputed.
+        ``Z``, with missing rows imputed.
     anchors_ : tuple of array (n_anchors, n_features_v)
+        The anchors of every view.
     anchor_alignments_ : array (n_views, n_anchors, n_anchors)
         ``T``.
     n_iter_ : int
+        Number of rounds.
     status_ : str
         "converged", "max_iter", or "stopped" or "interrupted" by a callback.
     history_ : tuple of viewmend.core.Round
+        One record per round.
     sample_ids_ : array (n_samples,) of str
         Identifiers of the samples; absent where ``fit`` saw none, such as the index of frames.
     n_features_in_, view_n_features_, view_names_, feature_names_in_, view_feature_names_
-        The layout of ``fit``; names of columns are absent where it saw none.
+        As in `MendClassifier`.
     fitted_state_ : viewmend.models.fitted_state.AGFTIState
-        What ``predict`` and ``explain`` need besides.
+        Everything else that ``predict`` and ``explain`` need.
 
     References
     ----------
@@ -291,7 +285,7 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
 
     @classmethod
     def from_paper(cls, **overrides: Any) -> AGFTIClassifier:
-        """The method as published, but for ``overrides``; **it depends on the order of the rows**.
+        """The method as published, with ``overrides``; **it depends on the order of the rows**.
 
         Fourier imputation, anchors aligned from ``T = I``, damping 1, no class prior, and the
         middle of the paper's grids, ``rho = 100`` and ``beta_lambda = 4``.
@@ -312,7 +306,7 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
         return COMPATIBLE_ROWS[self.compat](data)
 
     def build_geometry(self, data: MultiViewData, labels: Labels) -> AnchorGeometry:
-        """Anchors, graphs and waves: all that does not depend on labels."""
+        """Anchors, graphs and their Fourier basis: all that does not depend on labels."""
         if self.compat is not None and self.imputation != "fourier":
             msg = (
                 f"compat={self.compat!r} reproduces code whose tensor step is a Fourier transform, "

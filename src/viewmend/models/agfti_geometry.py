@@ -44,7 +44,7 @@ class GraphSize:
 
 
 def check_graph_size(p: AGFTIParameters, data: MultiViewData) -> GraphSize:
-    """Anchors per view and neighbours per sample that the poorest view and the memory allow."""
+    """Anchors per view and neighbours per sample, limited by the smallest view and the memory."""
     m, k = _possible_size(data, p.n_anchors, p.n_neighbors, p.anchor_method)
     n_rows = data.observed.size
     what = f"for {N_GRAPHS} graphs of {n_rows} rows and {m} anchors"

@@ -1,4 +1,4 @@
-"""AGF-TI from words to symbols, and through its rounds to labels, all given out or one left out."""
+"""Translates the parameters of AGF-TI to its symbols, runs its rounds, and holds out labels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNEVEN = 2
 
 
 def make_problem(parameters: AGFTIParameters, geometry: AnchorGeometry, labels: Labels) -> Problem:
-    """Words become symbols here, and nowhere else; labels are in the order of the data."""
+    """The only place where parameters become symbols; labels are in the order of the data."""
     graphs, n_views = geometry.graphs, len(geometry.anchors)
     labels = Labels(labels.classes, labels.codes[geometry.order])
     weight, smoothing = parameters.fusion_weight, parameters.graph_smoothing
@@ -68,7 +68,7 @@ def _ablated(ablation: str | Sequence[str] | None) -> frozenset[str]:
 def solve_problem(
     parameters: AGFTIParameters, problem: Problem, callbacks: Sequence[Callback] = ()
 ) -> Result:
-    """Algorithm 2 and the labels to give out, where the arrays of the problem are."""
+    """Run Algorithm 2 and compute the final labels, on the device of the problem."""
     start: Any = starting_point(callbacks, problem)
     if start is not None:
         start = start.converted(mover_to(torch_device(problem.Z)))
@@ -110,12 +110,13 @@ def warn_of_uneven_labels(labels: Labels) -> None:
 
 
 def warn_unless_converged(result: Result, tol: float) -> None:
-    """Rounds that ended for their number alone may not have come far enough."""
+    """Warn if the rounds ended at ``max_iter`` before they converged."""
     if result.status == "max_iter":
+        last = result.history[-1]
         msg = (
             f"AGFTIClassifier stopped at max_iter={result.n_iter} with a change of "
-            f"{result.history[-1].change:.1e}, tol being {tol:.1e}; raise max_iter, tol or "
-            f"graph_smoothing"
+            f"{last.change:.1e} and a residual |Z - G| of {last.primal_residual:.1e}, tol being "
+            f"{tol:.1e}; raise max_iter, tol or graph_smoothing"
         )
         warnings.warn(msg, ConvergenceWarning, stacklevel=5)
 

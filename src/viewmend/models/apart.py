@@ -1,8 +1,8 @@
-"""Samples and rows that no method can compare: set apart before a fit, given back after it.
+"""Samples and rows that no method can compare: set aside before a fit, restored after it.
 
-They are samples without any view, and rows of zeros, see `viewmend.core.common.zero_rows`. A method
-gets the other samples, with rows of zeros as missing ones. So what it says of these is the same,
-bit for bit, as if the samples set apart were not there.
+These are samples without any view, and rows of zeros, see `viewmend.core.common.zero_rows`. A
+method gets the other samples, with rows of zeros marked as missing. So its results for these are
+the same, bit for bit, as if the samples set aside did not exist.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Comparable:
     Attributes
     ----------
     data : MultiViewData
+        The samples that can be compared.
     rows : array (n_comparable,) of int
         Which of the samples they are.
     zero : array (n_samples, n_views) of bool
@@ -76,7 +77,7 @@ class FitSamples:
         return self.part.data
 
     def give_back(self, model: Any) -> None:
-        """Make of a model that was fitted to the part one that knows all samples."""
+        """Extend a model that was fitted to the comparable samples to all samples."""
         part, labels = self.part, self.all_labels
         evidence = np.zeros((part.zero.shape[1], labels.n_classes)) if self.zero_apart else None
         if not part.whole:
@@ -123,8 +124,8 @@ class FitSamples:
 def comparable_samples(data: MultiViewData, labels: Labels) -> FitSamples:
     """The samples that a method can learn from; an error where these lack a view or a class.
 
-    Where no labelled sample of some class has a row other than zero, it is the zero rows that tell
-    this class, and they are compared like all others.
+    If all labelled samples of some class have rows of zeros only, the class can be recognised by
+    nothing else. Rows of zeros are then compared like all others.
     """
     zero = find_zero_rows(data.views, data.observed)
     content = data.observed & ~zero
@@ -145,7 +146,7 @@ def comparable_samples(data: MultiViewData, labels: Labels) -> FitSamples:
 
 
 def comparable_new(data: MultiViewData, zero_apart: bool) -> Comparable:
-    """The new samples that a fitted method can score; those without any view are warned about."""
+    """The new samples that a fitted method can score; warns about those without any view."""
     zero = find_zero_rows(data.views, data.observed)
     part = _part(data, zero if zero_apart else np.zeros_like(zero))
     if part.unseen.any():
@@ -158,7 +159,7 @@ def comparable_new(data: MultiViewData, zero_apart: bool) -> Comparable:
 
 
 def warn_of_unreachable(model: Any, unseen: np.ndarray) -> None:
-    """One warning that counts the samples of fit of which a model says nothing."""
+    """Warn once with the number of samples of fit that no label reaches."""
     lost = model.unreachable_
     if not lost.any():
         return
@@ -191,7 +192,7 @@ def _check_views(data: MultiViewData, content: np.ndarray) -> None:
             raise InvalidViewsError(msg)
     if len(content) > 1 and all(map(_is_constant, data.views, content.T)):
         msg = (
-            f"no view tells any two samples apart: every row of {some_of(data.names)} is the same; "
+            f"no view distinguishes any two samples: all rows of {some_of(data.names)} are equal; "
             f"expected values that differ between samples"
         )
         raise InvalidViewsError(msg)

@@ -43,7 +43,7 @@ WITHOUT_EFFECT = frozenset(
 
 
 class Predictor(Protocol):
-    """What finds classes of new samples."""
+    """A classifier of new samples."""
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Classes (n_new,)."""
@@ -52,7 +52,7 @@ class Predictor(Protocol):
 def score_labelled(
     model: Predictor, X: Any, y: Any, sample_weight: ArrayLike | None, mask: ArrayLike | None
 ) -> float:
-    """Share of the labelled samples whose class ``predict`` finds.
+    """Accuracy of ``predict`` on the labelled samples.
 
     Samples whose ``y`` (n_samples,) is -1, None or NaN are unlabelled and do not count.
     """
@@ -102,7 +102,7 @@ def without_weights(fit: Fit) -> Fit:
             name = type(self).__name__
             msg = (
                 f"sample_weight must be left out of fit of {name}, got {short(sample_weight)}: all "
-                f"labels count the same; leave doubtful ones out with -1, or weigh samples in score"
+                f"labels count the same; set doubtful ones to -1, or pass weights to score"
             )
             raise UnusableArgumentError(msg)
         return fit(self, *args, **others)
@@ -133,7 +133,7 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
     fit: Callable[..., Self]
 
     def fit_predict(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> np.ndarray:
-        """Fit, and the classes of the samples of the fit; parameters as in ``fit``.
+        """Fit and return the classes of the samples; parameters as in ``fit``.
 
         Returns
         -------
@@ -150,9 +150,10 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
         sample_weight: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> float:
-        """Accuracy of ``predict`` on the labelled samples, as `score_labelled` has it.
+        """Accuracy of ``predict`` on the labelled samples of ``y``.
 
-        Only for classifiers that can label unseen samples.
+        Unlabelled samples, -1, None or NaN, do not count. Only classifiers that can classify new
+        samples have this method.
         """
         return score_labelled(self, X, y, sample_weight, mask)
 
@@ -165,10 +166,11 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
         y_true: Any = None,
         ids: ArrayLike | None = None,
     ) -> Path:
-        """Write a page about this fitted model: one HTML file that needs nothing but a browser.
+        """Write a report about this fitted model: one HTML file that opens in any browser.
 
-        Sections whose data is not given say how to get them; ``y_true`` is only compared with.
-        Parameters and the returned path are those of `viewmend.report.write_report`.
+        Sections whose data is not given say how to get them. ``y_true`` is compared with the
+        predictions and not used otherwise. Parameters and the returned path are those of
+        `viewmend.report.write_report`.
         """
         # Here, because Matplotlib is behind it, which not everybody has.
         from viewmend.report import write_report
@@ -176,7 +178,7 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
         return write_report(self, path, X, y, mask, y_true, ids)
 
     def keeps_labels(self) -> bool:
-        """Whether samples keep the labels they were given, whatever their views say."""
+        """Whether samples keep the labels they were given, even if their views contradict them."""
         return True
 
     @property
@@ -207,7 +209,7 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
     def samples_to_fit(
         self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
     ) -> FitSamples:
-        """The checked samples that can be compared, and what is to be given back after the fit."""
+        """The checked samples that can be compared, and what to restore after the fit."""
         samples = comparable_samples(*self._check_fit(X, y, mask, dtype))
         self.observed_ = samples.data.observed
         return samples
@@ -240,7 +242,7 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
 
 
 class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
-    """Base of the classifiers that look at the samples first and at the labels afterwards.
+    """Base of the classifiers that first compute what needs no labels, and then fit the labels.
 
     Subclasses define ``build_geometry(data, labels)``, which may use labels to tell equal samples
     apart and for nothing else, ``_fit_labels(geometry, labels)``, which does the rest, and the
@@ -260,21 +262,21 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit on labelled and unlabelled samples together.
 
-        After an error, or Ctrl-C, the estimator is not fitted, also if it was before.
+        After an error, or Ctrl-C, the estimator is not fitted, even if it was fitted before.
 
         Parameters
         ----------
         X : list, tuple or dict of arrays (n_samples, n_features_v), MultiViewData, or 2-D array
-            A sample missing from a view is a row of NaN there; NaN in other rows are missing
-            cells. One 2-D array is split by ``view_sizes``, or is a single view. Frames, AnnData
-            and MuData are told in `viewmend.check_views`; names of columns are kept, and held
-            against in ``predict``.
+            The views. A row of NaN means that the sample does not have this view; NaN in other rows
+            are missing cells. One 2-D array is split by ``view_sizes``, or is a single view.
+            `viewmend.check_views` explains frames, AnnData and MuData. Column names are kept, and
+            ``predict`` checks new data against them.
         y : array (n_samples,) or str, optional
-            -1, None, NaN or empty text for unlabelled samples, any hashable labels otherwise; the
-            labels of a MultiViewData if left out; a name is a column of the ``obs`` of an AnnData
-            or MuData.
+            The labels: -1, None, NaN or empty text for unlabelled samples, any hashable values
+            otherwise. If left out, the labels of a MultiViewData. For an AnnData or MuData it may
+            be the name of a column of ``obs``.
         mask : array (n_samples, n_views) of bool, optional
-            False where a sample is missing from a view, in place of NaN rows.
+            False where a sample does not have a view; replaces rows of NaN.
 
         Returns
         -------
@@ -288,7 +290,7 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         return self
 
     def validate_parameters(self) -> None:
-        """Raise an `InvalidParameterError` unless ``fit`` can do with every parameter."""
+        """Raise an `InvalidParameterError` if ``fit`` cannot use some parameter."""
         check_parameters(self, self._rules)
 
     def prepare(
@@ -299,11 +301,11 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         return samples.data, samples.labels
 
     def build_geometry(self, data: MultiViewData, labels: Labels) -> Any:
-        """What is known of the samples before any label is looked at, for `fit_prepared`."""
+        """Everything that can be computed without labels, for `fit_prepared`."""
         raise NotImplementedError
 
     def fit_prepared(self, layout: ViewLayout, geometry: Any, labels: Labels) -> None:
-        """The second half of ``fit``: to labels, with a geometry that `build_geometry` gave."""
+        """The second half of ``fit``: fit the labels, with the result of `build_geometry`."""
         self._remember_layout(layout, labels)
         with self._watched(self._max_rounds()):
             self._fit_labels(geometry, labels)

@@ -1,4 +1,4 @@
-"""Predictions one can act on: calibrated, withheld where confidence is low, and explained."""
+"""Calibrated probabilities, decisions that abstain where confidence is low, and explanations."""
 
 from __future__ import annotations
 
@@ -38,18 +38,21 @@ _THRESHOLD = Real(0, 1)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decision:
-    """Classes where the model is sure enough of them.
+    """Classes, with abstention where the confidence is below a threshold.
 
     Attributes
     ----------
     labels : array (n_samples,)
-        The classes decided for, also of samples that are abstained from.
+        The predicted classes, including those of samples with abstention.
     confidence : array (n_samples,)
         Their calibrated probabilities.
     abstained : array (n_samples,) of bool
+        Samples for which the model abstains.
     threshold : float
+        The least confidence.
     unknown : array (n_samples,) of bool
-        Samples that fit no class, which are abstained from; none where they were not looked for.
+        Samples that fit no class; the model abstains for them. All false unless
+        ``unknown_rate`` was set.
     """
 
     labels: np.ndarray
@@ -60,7 +63,7 @@ class Decision:
 
     @property
     def coverage(self) -> float:
-        """Share of the samples that are decided."""
+        """Share of the samples for which the model does not abstain."""
         return float(1 - self.abstained.mean())
 
     def __repr__(self) -> str:
@@ -98,9 +101,9 @@ class CalibratedMixin:
 
     @property
     def estimated_accuracy_(self) -> AccuracyEstimate | None:
-        """How many labels were found by fits that did not see them; None where none was held out.
+        """Estimated accuracy: how many held-out labels were predicted correctly; None without any.
 
-        Labels are held out by ``calibration="cross_fit"``, of classes with more than one.
+        ``calibration="cross_fit"`` holds out labels of classes that have more than one.
         """
         return self.calibration_.accuracy
 
@@ -113,16 +116,17 @@ class CalibratedMixin:
     def decide(
         self, X: Any = None, mask: ArrayLike | None = None, threshold: float = 0.8
     ) -> Decision:
-        """Classes of samples, withheld where the model is not sure enough.
+        """Classes of samples, with abstention where the confidence is too low.
 
         Parameters
         ----------
         X : views of new samples, in any form that ``fit`` takes, optional
-            None for the samples of ``fit``, of which those with a given label are never withheld.
+            None for the samples of ``fit``; for those with a given label the model never abstains.
         mask : array (n_new, n_views) of bool, optional
-            False where a new sample is missing from a view, in place of NaN rows.
+            False where a new sample does not have a view; replaces rows of NaN.
         threshold : float in [0, 1], default=0.8
-            Least confidence; ``calibration_.threshold_for(accuracy)`` finds one.
+            Least confidence for a decision. ``calibration_.threshold_for(accuracy)`` finds a
+            threshold for an accuracy that you need.
 
         Returns
         -------
@@ -148,7 +152,7 @@ class CalibratedMixin:
         return Decision(self.classes_[codes], confidence, withheld, threshold, nothing)
 
     def explain(self, samples: ArrayLike) -> Explanation:
-        """Labels and views that the classes of some samples of ``fit`` come from.
+        """Which labels and views led to the classes of some samples of ``fit``.
 
         Parameters
         ----------
@@ -172,7 +176,7 @@ class CalibratedMixin:
         state: FittedState,
         hold_out: Mapping[str, HoldOut],
     ) -> None:
-        """As `MultiViewClassifier._store_transduction`, calibrated, and with confidence.
+        """Like `MultiViewClassifier._store_transduction`, with calibration and confidence.
 
         ``hold_out`` has ways to score labelled samples without their own label, by value of the
         parameter ``calibration``.
@@ -226,10 +230,10 @@ class CalibratedMixin:
 
 
 def humbled(calibration: Calibration, shares: np.ndarray) -> Calibration:
-    """Hot enough that the model is not surer of its classes, on average, than it is accurate.
+    """A temperature at which the mean confidence is not higher than the accuracy.
 
-    That is the upper end of the interval of its accuracy, and the accuracy itself where held-out
-    labels do not show that it beats guessing. ``shares`` are (n_samples, n_classes).
+    The accuracy is the upper end of its interval, or its estimate if held-out labels do not show
+    that the model beats guessing. ``shares`` are (n_samples, n_classes).
     """
     estimate = calibration.accuracy
     if estimate is None or len(shares) == 0:
@@ -240,10 +244,10 @@ def humbled(calibration: Calibration, shares: np.ndarray) -> Calibration:
 
 
 def comparable(calibration: Calibration, shares: np.ndarray) -> Calibration:
-    """With the temperature at which calibrated shares are as sure as those held out, on average.
+    """Add a temperature at which calibrated and held-out probabilities are equally sure on average.
 
-    Fits that hold labels out are shorter, and not as sure of right and of wrong classes. ``shares``
-    (n_samples, n_classes) are those of samples without a label.
+    Fits that hold out labels are shorter, and less confident. ``shares`` (n_samples, n_classes) are
+    those of samples without a label.
     """
     if calibration.n_samples == 0 or len(shares) == 0:
         return calibration
@@ -257,15 +261,15 @@ def warn_of_guessing(calibration: Calibration) -> None:
     if calibration.n_samples == 0:
         msg = (
             "every class has one label, so that none can be held out: the accuracy is not "
-            "estimated, and nothing shows whether the probabilities are too sure; label a second "
-            "sample of some class"
+            "estimated, and the probabilities may be too confident; label a second sample of some "
+            "class"
         )
     elif estimate is not None and estimate.is_guessing:
         low, high = estimate.interval
         msg = (
-            f"the model is no better than chance as far as {estimate.n_held_out} held-out labels "
-            f"tell: it found {estimate.n_right} of them ({estimate.accuracy:.0%}; the interval is "
-            f"{low:.0%} to {high:.0%}), a class at random {estimate.chance:.0%}, the most frequent "
+            f"the model is no better than chance on {estimate.n_held_out} held-out labels: it "
+            f"predicted {estimate.n_right} of them ({estimate.accuracy:.0%}; the interval is "
+            f"{low:.0%} to {high:.0%}), a random class {estimate.chance:.0%}, the most frequent "
             f"class {estimate.majority:.0%}; check labels and views with inspect_data, or label "
             f"more samples"
         )

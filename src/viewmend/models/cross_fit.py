@@ -1,4 +1,4 @@
-"""Labels held out fold by fold, found by fits to the others that share what needs no label."""
+"""Hold out labels fold by fold, and predict them by fits that share what needs no labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HoldOut = Callable[[], tuple[np.ndarray, np.ndarray]]
 
 
 def label_folds(codes: np.ndarray, order: np.ndarray, n_folds: int) -> list[np.ndarray]:
-    """Labelled samples in folds, none of them empty: dealt class by class, as they are ordered.
+    """Labelled samples in folds, none of them empty: split class by class, in the given order.
 
     ``codes`` (n_samples,) are -1 for unlabelled samples. A class with a single label stays out of
     all folds: held out, it would be unknown.
@@ -50,7 +50,7 @@ def labels_without(held_out: np.ndarray, labels: Labels) -> Labels:
 
 
 def silent(model: TwoStepClassifier) -> TwoStepClassifier:
-    """A clone that is asked for classes alone, which calibration does not change."""
+    """A clone without calibration, which does not change the classes."""
     return clone(model).set_params(calibration=None, verbose=0).set_callbacks()
 
 
@@ -67,9 +67,9 @@ def fit_silently(
 def cross_fitted(
     model: TwoStepClassifier, geometry: Any, order: np.ndarray, labels: Labels
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What fits without a fold of the labels say of its samples, and their codes.
+    """Class shares of held-out samples by fits that did not see their labels, and their codes.
 
-    Labels are dealt into folds in the ``order`` (n_samples,). Shares (n_held_out, n_classes) are
+    Labels are split into folds in the ``order`` (n_samples,). Shares (n_held_out, n_classes) are
     uncalibrated; classes of a single label are left out.
     """
     if labels.counts().max() < 2:

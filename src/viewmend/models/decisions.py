@@ -1,7 +1,7 @@
-"""From class probabilities to classes, with a weight per class where some count more than others.
+"""From class probabilities to classes, with a weight per class if some matter more than others.
 
-Probabilities stay what they are. Weights that are one over the shares of the classes decide for a
-rare class as soon as it is more probable than usual, which is what maximises balanced accuracy.
+Probabilities do not change. With weights of one over the class shares, a rare class is chosen as
+soon as it is more probable than usual, which maximises balanced accuracy.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CLASS_WEIGHT: Rule = AnyOf(OneOf(None, BALANCED), _WeightByClass())
 def decision_weights(
     class_weight: ClassWeight, classes: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
-    """What the probability of every class is multiplied by before they are compared, (n_classes,).
+    """Factors of the class probabilities before they are compared, (n_classes,).
 
     "balanced" is one over the ``shares`` (n_classes,) that the classes are estimated to have; a
     dict may leave classes out, whose weight is 1.

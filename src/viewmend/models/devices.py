@@ -40,7 +40,7 @@ def keep_copy(device: str | None, thing: Any, made: Any) -> None:
 
 @contextmanager
 def memory_errors_named(who: str, remedy: str) -> Iterator[None]:
-    """Where the memory of a GPU is full, an error that says what to do.
+    """Turn out-of-memory errors of a GPU into errors with a remedy.
 
     What is needed is estimated before a fit; others may take memory meanwhile.
     """
@@ -84,8 +84,8 @@ def _numpy_of_tensor(thing: Any) -> Any:
 def check_device(device: str | None, of_input: str | None) -> str | None:
     """Device to compute on, by PyTorch's name; None for NumPy.
 
-    Where the input lies decides if ``device`` is None. An error if PyTorch or a GPU is asked for
-    and not there.
+    If ``device`` is None, it is the device of the input. Raises an error if PyTorch or a GPU is
+    requested and not available.
     """
     if device is None:
         return of_input

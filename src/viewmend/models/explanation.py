@@ -1,4 +1,4 @@
-"""Why a sample got its class: labels and views behind it, told in numbers and in words."""
+"""Why a sample got its class: the labels and views behind it, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -43,24 +43,25 @@ class Explanation:
     supporters, supporter_labels : array (n_labelled,)
         Labelled rows of ``fit``, and the classes they were given.
     support : array (n_samples, n_labelled)
-        Share that each of them has in what the graph says of a sample; over those of one class
-        it sums to ``graph_shares``, unless labels are in doubt. Zero rows where the graph joins a
+        Share of each labelled sample in the graph score of a sample. Over the labels of one class
+        it sums to ``graph_shares``, unless labels are in doubt. Rows of zeros if the graph joins a
         sample to no label.
     graph_shares : array (n_samples, n_classes)
-        What the graph says, before the temperature.
+        Class probabilities from the graph alone, before calibration.
     view_shares : array (n_samples, n_views)
-        Share of each view of the sample in its edges; zero for views that it misses.
+        Share of each view in the edges of the sample; zero for missing views.
     borrowed : array (n_samples,)
-        The rest of its edges: from imputed rows in AGF-TI, to samples of similar evidence in
+        The rest of its edges: from imputed rows in AGF-TI, from the consensus graph in
         `MendClassifier`. Zero for samples without any edge, such as those without any view.
     log_odds : array (n_samples, n_reasons)
-        What each reason adds to the logarithm of the probability of the class over that of the
-        rival; rows sum to it.
+        What each reason adds to ``log(p_class / p_rival)``, the log odds of the class against the
+        next best one; rows sum to it.
     reasons : tuple of str
-        "graph"; where there is evidence of the views, their names and "prior"; "given label" where
-        labels are in doubt, of which the graph then says what others say; "zero rows" where some
-        sample has a row of zeros.
+        Names of the reasons: "graph"; the names of the views and "prior", if there are regressions;
+        "given label" if labels are in doubt: "graph" then leaves out the own label of the sample;
+        and "zero rows" if some sample has a row of zeros.
     view_names : tuple of str
+        Names of the views.
     """
 
     samples: np.ndarray
@@ -80,7 +81,7 @@ class Explanation:
     view_names: tuple[str, ...]
 
     def summary(self, most: int = 3) -> str:
-        """Some lines for every sample, with its strongest supporters, at most ``most``."""
+        """Some lines for every sample, with at most ``most`` of the labels that support it most."""
         return "\n".join(self._told(i, most) for i in range(len(self.samples)))
 
     def __repr__(self) -> str:
@@ -111,9 +112,9 @@ class Explanation:
 
 
 def explain_propagated(model: FittedAGFTI, rows: np.ndarray) -> Explanation:
-    """Explain classes of a fitted `AGFTIClassifier`: all of a soft label comes through the graph.
+    """Explain classes of a fitted `AGFTIClassifier`: all soft labels come from the graph.
 
-    Exact for the fused graph as it was found; that labels had a part in finding it is not told.
+    Exact for the final fused graph. How labels shaped this graph is not part of the explanation.
     """
     P, labelled = model.fused_graph_.astype(np.float64), model.fitted_state_.label_codes >= 0
     B_samples, B_anchors = final_diagonals(model, labelled, P[None])
@@ -134,8 +135,8 @@ def explain_propagated(model: FittedAGFTI, rows: np.ndarray) -> Explanation:
 def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     """Explain classes of a fitted `MendClassifier`: its last spreading, and the evidence.
 
-    Exact for the last graph and the last regressions as they were found; what labels and views had
-    to do with finding them, through the earlier rounds, is not told.
+    Exact for the last graph and the last regressions. How labels and views shaped these in earlier
+    rounds is not part of the explanation.
     """
     state, fit = model.fitted_state_, model.fitted_state_.induction
     places, apart = state.places(rows), _set_apart(model, rows)

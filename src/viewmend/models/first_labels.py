@@ -1,4 +1,4 @@
-"""The graph of samples before there is a model: geometry alone, of views and no labels."""
+"""The graph of the samples before there is a model: from the views alone, without labels."""
 
 from __future__ import annotations
 

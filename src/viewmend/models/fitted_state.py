@@ -1,4 +1,4 @@
-"""What a fitted classifier keeps beside its documented attributes, for predictions to come."""
+"""What a fitted classifier keeps for ``predict`` beside its documented attributes."""
 
 from __future__ import annotations
 

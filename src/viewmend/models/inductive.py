@@ -1,4 +1,4 @@
-"""Classes of samples that a fit did not see."""
+"""Classes of new samples, which were not in the fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from viewmend.models.apart import comparable_new
 
 
 class InductiveMixin:
-    """``predict`` and ``predict_proba`` for classifiers that can score unseen samples.
+    """``predict`` and ``predict_proba`` for classifiers that can score new samples.
 
     Subclasses define ``_score_new(data, X)``, which returns scores (n_new, n_classes) of any scale;
     negative ones count as zero. It gets the samples that can be compared, and ``X`` as it came.
@@ -46,16 +46,17 @@ class InductiveMixin:
         return self.classes_[self._decided(shares)]
 
     def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
-        """Class shares of new samples, seen through any subset of the views.
+        """Class probabilities of new samples, which may have any of the views.
 
-        This is induction: for the samples of ``fit`` see ``label_distributions_``. Samples without
-        any view get the class shares of the labelled samples, and are warned about.
+        The probabilities of the samples of ``fit`` are in ``label_distributions_``. Samples without
+        any view get the class shares of the labelled samples, with a warning.
 
         Parameters
         ----------
         X : views of the new samples, in any form that ``fit`` takes
+            Pass None for a view that none of them has, or leave it out of a dict.
         mask : array (n_new, n_views) of bool, optional
-            False where a sample is missing from a view, in place of NaN rows.
+            False where a sample does not have a view; replaces rows of NaN.
 
         Returns
         -------

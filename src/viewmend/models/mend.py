@@ -60,138 +60,156 @@ class MendClassifier(
     InductiveMixin,
     MendFitting,
 ):
-    """Classify samples of which most have no label and many miss some of the views.
+    """Find the class of every sample, with few labels and with views that many samples lack.
 
-    Every view is looked at through several representations, each of which joins the samples that
-    the view has to their nearest neighbours. Labels spread over the sum of these graphs; graphs
-    and edges that contradict the classes found lose weight. A regression on each view then
-    predicts every sample without itself, and what the views of a sample say together joins it to
-    samples it shares no view with. Nothing is imputed, nothing depends on the order of the rows,
-    and the defaults are meant for all data.
+    Samples are joined to their nearest neighbours in every view that they have, in several
+    representations of the view. Labels spread over the sum of these graphs. A regression on each
+    view then predicts every sample from the others; samples with similar predictions are joined by
+    one more graph, even if they have no view in common. This repeats for some rounds. Nothing is
+    imputed, and the result does not depend on the order of the rows.
+
+    The defaults are meant for all data. Look at ``class_prior`` first if the numbers of labels per
+    class do not reflect how large the classes are, at ``class_weight`` if rare classes matter most,
+    and at ``label_noise`` if some labels may be wrong.
 
     Parameters
     ----------
-    representations : "all" or sequence of str, default="all"
-        Ways to compare the rows of a view, of "unit", "standard", "standard_unit",
-        "centred_unit", "hellinger" and "half_whitened"; see `viewmend.core.mend.representations`.
-    n_neighbors : int or (int, int), default=(3, 10)
-        Neighbours of a sample in each graph: that many, or half the mean number of observed
-        samples per class within these bounds.
-    spreading : float in [0, 1), default=0.99
-        The larger, the further labels travel.
-    homophily_power : float, default=2.0
-        Graphs are weighted by the share of their edges within a class, to this power.
-    edge_power, edge_floor : float, default=0.0, 0.05
-        An edge is multiplied by the agreement of the classes around its ends plus the floor, to
-        this power. Zero turns this off; with one or two labels per class it can help.
-    n_rounds : int, default=8
-        Rounds with regressions on the views; zero leaves them out.
-    n_landmarks : int, default=1000
-        Samples per view that its kernel regression is expanded in.
-    kernel_width : float, default=0.2
-        Exponent of the kernel at the mean distance: the smaller, the smoother.
-    consensus_weight : float, default=0.5
-        Weight of the graph that joins samples of similar evidence, relative to all others.
-    evidence_power : float, default=0.5
-        Power of the evidence in its product with what the graphs say.
     class_prior : "auto", "labeled", "uniform", array (n_classes,) or dict, default="auto"
-        Shares of the classes among all samples, which the classes that the rounds learn from
-        have; the final ones need not. "labeled" takes those of the labelled samples, right where
-        these are a fair sample of the classes. "auto", which None stands for too, takes a mean of
-        equal shares, those of the labels and those that the scores have by themselves, each
-        weighted by how far it is to be trusted, as their agreement tells: as good where labels
-        have the shares of the classes, and much better where they were drawn at random.
-    label_noise : float in [0, 1) or "auto", default=0.0
-        Share of the given labels that may be wrong. Above 0, a label counts as far as the views of
-        its sample agree with it: it is no longer kept where they contradict it. "auto" estimates
-        the share, of labels that are wrong beyond what hard classes explain; 0 keeps all labels.
-    calibration : {"cross_fit", None}, default="cross_fit"
-        "cross_fit" asks up to three shorter fits, each without a third of the labels, for the
-        classes of the held-out samples; no more than it takes to hold out 200. That tells how
-        accurate the model is, and one temperature for all probabilities, which can take confidence
-        away and never adds any; it changes no class and takes less than half the time of a fit.
-        None leaves the scores as they are.
+        Class shares: the fraction of all samples in each class. The rounds learn from classes in
+        these shares; the final classes need not have them. Pass a dict if you know the shares.
+        "uniform" makes all classes equally large. "labeled" takes the shares of the labelled
+        samples: right if labels were drawn within each class. "auto", or None, weights three
+        guesses by how well they agree: equal shares, those of the labels and those of the scores.
+        It is as good as "labeled" where that is right, and much better where labels were drawn
+        from all samples without regard to class.
     class_weight : None, "balanced" or dict of class to float, default=None
-        What the classes count in decisions: ``transduction_`` and ``predict`` are the class whose
-        probability times weight is largest, and the probabilities stay as they are. "balanced"
-        takes one over the share of the class among all samples, as the probabilities have it, so
-        that rare classes are found at the price of some false alarms; classes that a dict leaves
-        out have weight 1. ``estimated_accuracy_`` remains that of the most probable classes.
+        Weights of the classes in decisions: ``transduction_`` and ``predict`` return the class with
+        the largest product of probability and weight. The probabilities do not change. "balanced"
+        is one over the share of the class among all samples, according to the probabilities: more
+        samples of rare classes are found, with more false alarms. Classes that a dict leaves out
+        have weight 1. ``estimated_accuracy_`` stays that of the most probable classes.
+    label_noise : float in [0, 1) or "auto", default=0.0
+        Share of the given labels that may be wrong. 0 keeps all labels. Above 0, a label counts
+        less the more the views of its sample contradict it, and may be overruled. "auto" estimates
+        the share from labels that are contradicted more often than hard classes explain.
+    n_rounds : int, default=8
+        Number of rounds with regressions on the views. Fewer rounds are faster; 0 uses the
+        neighbour graphs only.
+    calibration : {"cross_fit", None}, default="cross_fit"
+        "cross_fit" runs up to three shorter fits, each without a third of the labels, until 200
+        labels were held out, and compares their predictions with the held-out labels. This gives
+        ``estimated_accuracy_``, and one temperature for all probabilities, which can lower
+        confidence but never raises it. It changes no class and takes less than half of the time of
+        a fit. None leaves the scores as they are.
     missing_cells : {"low_rank", "median", "error"}, default="low_rank"
-        What fills NaN in rows that a view otherwise has, in ``fit`` and for new samples: a matrix
-        of low rank through the other cells of the row, or the median of the column, both learned
-        from the view alone. "error" refuses such rows.
+        How to fill missing cells, which are NaN in rows that are otherwise there, in ``fit`` and in
+        new samples: by a low-rank matrix, from the other cells of the row, or by the median of the
+        column. Both are learned from the view alone. "error" refuses such rows.
     view_sizes : sequence of int, optional
-        Columns of every view where ``X`` is one stacked array.
+        Number of columns of every view, if ``X`` is one stacked array.
     graph_samples : int, optional
-        Samples that the graphs are between, at most: those with a label, then others chosen by
-        their content. The others are joined to their nearest samples of the graph, and receive
-        soft labels from these; regressions and class shares take all alike. None is all samples in
-        memory, and 20 000 of views that are Dask collections.
-    dtype : {"float64", "float32"}, default="float64"
-        Of the views as they are kept; one that float32 cannot hold stays float64. Representations
-        and kernels are float32 in any case.
+        Largest number of samples in the neighbour graphs. Set it, to 20 000 for example, to fit
+        hundreds of thousands of samples. Labelled samples come first, then others chosen by their
+        content. All other samples are joined to their nearest neighbours among these. Regressions
+        and class shares still use all samples. None uses all samples in memory, and 20 000 of
+        views that are Dask collections.
     device : {None, "auto", "cpu", "cuda"}, default=None
-        Where the fit and ``predict`` run. None: NumPy, or PyTorch where the views are tensors, on
-        their device. "cpu", "cuda": PyTorch there. "auto": a GPU if there is one, else NumPy. Input
-        is checked on the host, and fitted attributes are NumPy arrays.
-    random_state : int, numpy Generator or None, default=0
-        Of the landmarks.
+        Where ``fit`` and ``predict`` run. None uses NumPy, or PyTorch on the device of the views
+        if they are tensors. "cpu" and "cuda" use PyTorch there. "auto" uses a GPU if there is one,
+        else NumPy. Input is checked on the CPU, and fitted attributes are NumPy arrays.
     n_jobs : int, optional
-        Threads; None takes as many as Numba has, -1 every core. Bits do not depend on it.
+        Number of threads. None uses as many as Numba has, -1 every core. The result does not
+        depend on it.
+    random_state : int, numpy Generator or None, default=0
+        Seed for choosing the landmarks.
     verbose : int, default=0
-        Above 0, one line per stage on standard error.
+        If above 0, one line per stage is logged on standard error.
+    dtype : {"float64", "float32"}, default="float64"
+        Type in which the views are stored; a view that would lose digits in float32 stays float64.
+        Representations and kernels are always float32.
+    representations : "all" or sequence of str, default="all"
+        Ways to scale the rows of a view before they are compared: "unit", "standard",
+        "standard_unit", "centred_unit", "hellinger" and "half_whitened". See
+        `viewmend.core.mend.representations`.
+    n_neighbors : int or (int, int), default=(3, 10)
+        Number of neighbours of a sample in each graph. A pair gives bounds: the number is then half
+        of the mean number of observed samples per class, within these bounds.
+    spreading : float in [0, 1), default=0.99
+        How far labels spread over the graphs; the larger, the further.
+    homophily_power : float, default=2.0
+        Each graph is weighted by the share of its edges that join samples of one class, to this
+        power. The larger, the less do poor graphs count.
+    edge_power, edge_floor : float, default=0.0, 0.05
+        Each edge is multiplied by the agreement of the classes around its two ends plus
+        ``edge_floor``, to the power ``edge_power``. 0 turns this off. It can help with one or two
+        labels per class.
+    n_landmarks : int, default=1000
+        Number of landmarks per view: samples that the kernel regression compares all others with.
+        Fewer are faster and less accurate.
+    kernel_width : float, default=0.2
+        Exponent of the kernel at the mean distance; the smaller, the smoother the regression.
+    consensus_weight : float, default=0.5
+        Total weight of the consensus graph, which joins samples with similar evidence, relative to
+        all other graphs together.
+    evidence_power : float, default=0.5
+        Power of the evidence, the class scores of the regressions, in its product with the scores
+        of the graphs.
 
     Attributes
     ----------
     classes_ : array (n_classes,)
+        The classes, in the order of the columns of ``label_distributions_``.
     transduction_ : array (n_samples,)
-        Classes of the samples of ``fit``; given labels are kept. ``predict`` is induction and may
-        differ on the same samples.
+        Classes of the samples of ``fit``. Given labels are kept. ``predict`` treats samples as new
+        ones and may differ on the same samples.
     label_distributions_ : array (n_samples, n_classes)
-        Class probabilities of every sample; rows sum to one.
+        Class probabilities of the samples of ``fit``; rows sum to one.
     confidence_ : array (n_samples,)
-        Those of the classes in ``transduction_``; see `decide`.
-    decision_weights_ : array (n_classes,)
-        What ``class_weight`` came to; ones by default.
-    calibration_ : viewmend.core.common.calibration.Calibration
+        Probability of the class in ``transduction_``; see `decide`.
     estimated_accuracy_ : viewmend.core.common.accuracy.AccuracyEstimate or None
-        Of the samples that are like the labelled ones, with an interval, beside chance and the
-        most frequent class; None where every class has a single label.
+        Estimated accuracy on samples like the labelled ones, with an interval, beside chance and
+        the most frequent class. None if every class has a single label.
+    calibration_ : viewmend.core.common.calibration.Calibration
+        The temperature of the probabilities, and the held-out labels that it was fitted to.
+    decision_weights_ : array (n_classes,)
+        Weights that follow from ``class_weight``; ones by default.
     unreachable_ : array (n_samples,) of bool
-        Samples of which neither graphs, regressions nor rows of zeros say anything, those without
-        any view among them; they get the class shares of the labelled samples.
+        Samples that no label reaches by graphs, regressions or rows of zeros, such as samples
+        without any view. Their probabilities are the class shares of the labelled samples.
     off_graph_ : array (n_samples,) of bool
-        Samples that no path joins to a label; what is said of them rests on regression.
+        Samples that no path in the graph joins to a label. Their class comes from the regressions.
     class_prior_ : array (n_classes,)
-        The class shares last aimed at.
+        The class shares that the last round used.
     label_noise_ : float
-        Share of the given labels that were taken for wrong: ``label_noise``, or its estimate.
+        Share of the given labels that were assumed to be wrong: ``label_noise`` or its estimate.
     view_weights_ : array (n_views,)
-        Trust in the regression on each view, explained over unexplained variance; sums to one.
+        Weight of the regression on each view, explained over unexplained variance; sums to one.
     graph_weights_ : dict of dict of float
-        Trust in each graph by view and representation, the largest one.
+        Weight of each graph, by view and representation; the largest is one.
     graph_ : sparse array (n_samples, n_samples)
-        The graph that the labels last spread over; without edges where ``graph_samples`` leaves
-        a sample out.
+        The last graph that labels were spread over. Samples that ``graph_samples`` leaves out have
+        no edges in it.
     history_ : tuple of viewmend.core.mend.stage.StageRecord
+        One record per stage.
     n_iter_ : int
-        Stages.
+        Number of stages.
     status_ : str
-        "done", or "stopped" or "interrupted" by a callback.
+        "done"; or "stopped" or "interrupted" if a callback ended the fit early.
     zero_row_evidence_ : array (n_views, n_classes) or None
-        What a row of zeros in a view adds to the logarithms of the class shares; zero rows are not
-        compared with others. None where some class is known by zero rows alone, which are then
-        compared like all rows.
+        What a row of zeros in a view adds to the logarithms of the class probabilities. Such rows
+        are not compared with others. None if some class has labelled samples with zero rows only:
+        rows of zeros are then compared like all others.
     observed_ : array (n_samples, n_views) of bool
+        Which sample has which view.
     sample_ids_ : array (n_samples,) of str
         Identifiers of the samples; absent where ``fit`` saw none, such as the index of frames.
     n_features_in_, view_n_features_, view_names_, feature_names_in_, view_feature_names_
-        The layout of ``fit``; names of columns are absent where it saw none.
+        Sizes and names of the views and columns in ``fit``. Names of columns exist only if the
+        views had any.
     cell_fills_ : tuple of viewmend.data.cells.CellFill
-        What fills missing cells, one per view; empty with "error".
+        What fills missing cells, one per view; empty if ``missing_cells`` is "error".
     fitted_state_ : viewmend.models.fitted_state.MendState
-        What ``predict`` and ``explain`` need besides.
+        Everything else that ``predict`` and ``explain`` need.
 
     Examples
     --------
@@ -321,7 +339,7 @@ class MendClassifier(
         return proven_temperature(shares, codes)
 
     def _score_new(self, data: MultiViewData, X: Any) -> np.ndarray:
-        """One step of the recipe, with the samples of fit held as they are."""
+        """Scores of new samples: one step of the recipe, with the samples of fit unchanged."""
         device, state = check_device(self.device, input_device(X)), self.fitted_state_
         to_device = mover_to(device)
         remedy = "pass fewer samples at a time"

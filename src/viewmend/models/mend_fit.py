@@ -212,7 +212,7 @@ class MendFitting(TwoStepClassifier):
         return cross_fitted_scores(samples, labelling, settings, self.tell_stage)
 
     def _store_graph(self, mended: Mended, rows: np.ndarray, n_samples: int) -> None:
-        """Symbols become words again, and the samples come back in the order of fit."""
+        """Store the results as attributes, in the order of fit."""
         stage = mended.stage
         self.class_prior_ = stage.shares
         self.label_noise_ = stage.noise

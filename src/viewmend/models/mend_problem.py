@@ -1,4 +1,4 @@
-"""The recipe of `viewmend.core.mend` from words to symbols."""
+"""Translates the parameters of `MendClassifier` to the symbols of `viewmend.core.mend`."""
 
 from __future__ import annotations
 
@@ -140,12 +140,12 @@ def _block_buffers(data: MultiViewData, settings: GeometrySettings) -> float:
 
 
 def tell_components(data: MultiViewData) -> None:
-    """Say of which views the components are compared in the place of the columns."""
+    """Warn about views whose components are used in place of their columns."""
     for name, view in zip(data.names, data.views, strict=True):
         if issparse(view):
             msg = (
-                f"{view_title(name)} has {view.shape[1]} sparse columns; its {MOST} leading "
-                f"components stand for it"
+                f"{view_title(name)} has {view.shape[1]} sparse columns; it is replaced by its "
+                f"{MOST} leading components"
             )
             warnings.warn(msg, DataWarning, stacklevel=5)
 

@@ -1,4 +1,4 @@
-"""Sets of classes that hold the right one as often as promised."""
+"""Sets of classes that contain the true class with a given probability."""
 
 from __future__ import annotations
 
@@ -42,41 +42,43 @@ class PredictionSetsMixin:
         by_class: bool | None = None,
         allow_empty: bool = True,
     ) -> np.ndarray:
-        """Classes of each sample that hold the right one with probability ``1 - alpha`` or more.
+        """Sets of classes that contain the true class with probability ``1 - alpha`` or more.
 
-        A class is in the set unless it is less probable than the right classes of all but a share
-        ``alpha`` of the labelled samples, as found by fits that did not see their labels: split
-        conformal prediction. The promise is for samples like the labelled ones, on average over
-        fits. Those fits are shorter and have two thirds of the labels. So probabilities are
-        compared at a temperature at which both are equally sure on average; and sets are larger
-        than need be, if anything, because the model itself is the more accurate one.
+        This is split conformal prediction. Fits without some of the labels give probabilities of
+        the true classes of these held-out samples. A class is in the set if its probability is not
+        among the lowest share ``alpha`` of them. The guarantee holds for samples like the labelled
+        ones, on average over fits. Fits that hold out labels are shorter and use two thirds of the
+        labels. So probabilities are compared at a temperature at which both are equally confident
+        on average. The sets may be a little larger than necessary, because the model itself is more
+        accurate than these fits.
 
         Parameters
         ----------
         X : views of new samples, in any form that ``fit`` takes, optional
-            None for the samples of ``fit``, of which those with a given label have that one alone.
+            None for the samples of ``fit``; the set of a labelled sample has its label only.
         mask : array (n_new, n_views) of bool, optional
-            False where a new sample is missing from a view, in place of NaN rows.
+            False where a new sample does not have a view; replaces rows of NaN.
         alpha : float in (0, 1), default=0.1
-            Share of the sets that may miss the right class.
+            Share of the sets that may lack the true class.
         by_class : bool, optional
-            Whether that is promised for the samples of every class, or for all together. None: for
-            every class if each has 50 labels that were held out.
+            Whether the guarantee holds for the samples of every class, or for all samples together.
+            None means every class if each has at least 50 held-out labels.
         allow_empty : bool, default=True
-            Whether sets may be empty. A model that is right more often than promised keeps the
-            promise to the point only by leaving some sets empty; False gives every sample its most
-            probable class at least, and keeps it too well.
+            Whether sets may be empty. If the model is more accurate than ``1 - alpha``, some sets
+            must be empty to have exactly this coverage. False gives every sample at least its most
+            probable class; the coverage is then higher than requested.
 
         Returns
         -------
         array (n_samples, n_classes) of bool, of Dask where ``X`` is
-            Columns in the order of ``classes_``. Samples of which nothing is known have all.
+            Columns in the order of ``classes_``. Unreachable samples have all classes.
 
         Warns
         -----
         DataWarning
-            If fewer than ``1 / alpha - 1`` labels were held out, of a class if the promise is for
-            every class: its sets have all classes, or all sets have this class.
+            If fewer than ``1 / alpha - 1`` labels were held out. All classes are then in all sets.
+            With ``by_class`` this counts for each class: a class with too few held-out labels is in
+            all sets.
         """
         check_is_fitted(self)
         least = self._least_shares(alpha, by_class)

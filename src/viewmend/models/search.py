@@ -1,4 +1,4 @@
-"""Choice of parameters by the labelled samples alone."""
+"""Search for parameters, using the labelled samples only."""
 
 from __future__ import annotations
 
@@ -51,15 +51,16 @@ TAKEN_OVER = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a search found of one point in one fold; its callbacks see it with the `Run`.
+    """The score of one setting in one fold; callbacks of a search get it with the `Run`.
 
     Attributes
     ----------
     iteration, fold : int
         Counted from 1.
     params : dict
+        The setting.
     score : float
-        Share of the labels of the fold that the point found.
+        Share of the held-out labels of the fold that were predicted correctly.
     """
 
     iteration: int
@@ -78,54 +79,56 @@ class Comparison:
 class LabelSearchCV(
     WatchedMixin, HTMLReprMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 ):
-    """Cross-validation over the labelled samples, with what needs no label computed once.
+    """Grid search by cross-validation over the labels, made for the classifiers here.
 
-    The labelled samples are dealt into folds, class by class. Each fold in turn is fitted as
-    unlabelled and scored; no other label is ever looked at. Three things make this cheap: points
-    of the grid share the neighbours, anchors and kernels of the samples; they race, two thirds of
-    them leaving after each fold; and they race with fewer rounds than the final fit. One thing
-    makes it safe: the winner meets the estimator as given once more, in longer fits, and replaces
-    it only if it is better by more than ``margin`` standard errors, because a few labels cannot
-    tell small differences.
+    The labelled samples are split into folds, class by class. Each fold in turn is treated as
+    unlabelled in a fit, and the predictions are compared with its labels. Three things make this
+    fast: all settings share the neighbours, anchors and kernels of the samples, which do not depend
+    on labels; after each fold only the best third of the settings continues; and these fits have
+    fewer rounds than the final one. One thing makes it safe: at the end, the best setting is
+    compared with the original one in longer fits, and replaces it only if it is better by more than
+    ``margin`` standard errors, because with few labels small differences are chance.
 
-    The order-free AGF-TI, whose graphs hardly depend on labels, learns in the race one graph per
-    point from no label, which all folds share; and its winner has to be better by the margin
-    already there. Grids over parameters that this cannot tell apart, such as
-    ``propagation_damping``, are searched by a fit per point and fold.
+    The graphs of AGF-TI with ``imputation="graph"`` hardly depend on labels. So one graph per
+    setting is learned without labels and used for all folds, and the best setting must be better by
+    the margin already with these graphs. Grids over parameters that do not change such graphs, such
+    as ``propagation_damping``, need a fit per setting and fold.
 
     Parameters
     ----------
     estimator : MendClassifier or AGFTIClassifier
-        Its callbacks, and the log of ``verbose``, follow the final fit; those that compare points
-        are silent. Callbacks of the search itself see every `Comparison` of the race, and one that
-        stops ends the race with its fold.
+        The estimator with its original settings. Its callbacks, and the log of ``verbose``, follow
+        the final fit only. Callbacks of the search itself get every `Comparison`; one that stops
+        ends the comparisons after the current fold.
     param_grid : dict or list of dict, optional
-        Values to try by parameter; the estimator's own ``grid`` by default. For every combination
-        of those that decide the neighbours, anchors or kernels these are computed, and held.
+        Values to try for each parameter; by default the ``grid`` of the estimator. For every
+        combination of parameters that change the neighbours, anchors or kernels, these are computed
+        once and kept in memory.
     cv : int, default=3
-        Folds. Classes with a single label are in none.
+        Number of folds. Classes with a single label are never held out.
     margin : float, default=1.0
-        Standard errors, of the difference of labels found, by which a point must be better than
-        the estimator as given.
+        How many standard errors better than the original setting a setting must be to replace it.
+        The larger, the fewer changes by chance.
 
     Attributes
     ----------
-    best_estimator_ : fitted on all labels with the best parameters
+    best_estimator_ : MendClassifier or AGFTIClassifier
+        Fitted on all labels with the best parameters.
     best_params_ : dict
-        Its values of the parameters in the grid.
+        The best parameters.
     best_score_ : float
-        Share of the held-out labels that it found, of each fold in the longest fits.
+        Share of the held-out labels that the best setting predicted correctly, in the longest fits
+        of each fold.
     best_index_ : int
-        Its entry in ``cv_results_``; zero where the estimator as given was kept.
+        Index of the best setting in ``cv_results_``; 0 if the original setting was kept.
     cv_results_ : dict
-        One entry per point: first the estimator as given, then points by how many parameters they
-        change. ``params`` and ``param_NAME``; ``split0_test_score`` and so on, NaN for folds after
-        a point had left the race; ``mean_test_score``, over all labels of its folds, and
-        ``std_test_score``, between its folds; ``rank_test_score``, by the folds survived, then by
-        the mean; ``n_folds``; and ``full_test_score``, of those that came to the last comparison,
-        in its folds.
+        One entry per setting: first the original one, then the others by how many parameters they
+        change. It has ``params`` and ``param_NAME``; ``split0_test_score`` and so on, NaN for folds
+        after the setting had dropped out; ``mean_test_score``, over all labels of its folds;
+        ``std_test_score``, between its folds; ``rank_test_score``, by the number of folds and then
+        by the mean; ``n_folds``; and ``full_test_score``, of the settings in the last comparison.
     classes_, transduction_, label_distributions_, n_features_in_, view_n_features_, view_names_
-        Of ``best_estimator_``, like ``feature_names_in_`` and ``view_feature_names_``.
+        Attributes of ``best_estimator_``; so are ``feature_names_in_`` and ``view_feature_names_``.
 
     Examples
     --------
@@ -155,15 +158,15 @@ class LabelSearchCV(
 
     @property
     def feature_names_in_(self) -> np.ndarray:
-        """Names of all columns, (n_features_in_,), as the best estimator has them."""
+        """Names of all columns, (n_features_in_,), in the best estimator."""
         return self.best_estimator_.feature_names_in_
 
     @without_weights
     @with_callbacks
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> LabelSearchCV:
-        """Search, then fit the best on all labels; input as for the estimator.
+        """Search, then fit the best setting on all labels; input as for the estimator.
 
-        After an error, or Ctrl-C, the search is not fitted, also if it was before.
+        After an error, or Ctrl-C, the search is not fitted, even if it was fitted before.
         """
         with fresh_fit(self):
             check_parameters(self, self._rules)
@@ -190,7 +193,7 @@ class LabelSearchCV(
         self._store(runs, best)
 
     def fit_predict(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> np.ndarray:
-        """Search, and the classes that the best estimator finds of the samples of the fit."""
+        """Search and return the classes of the samples of the fit by the best estimator."""
         return self.fit(X, y, mask).transduction_
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
@@ -199,7 +202,7 @@ class LabelSearchCV(
         return self.best_estimator_.predict(X, mask)
 
     def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
-        """Class shares of new samples, by the best estimator."""
+        """Class probabilities of new samples, by the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X, mask)
 
@@ -210,7 +213,7 @@ class LabelSearchCV(
         sample_weight: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> float:
-        """Accuracy on the labelled samples of ``y``, as `score_labelled` has it."""
+        """Accuracy on the labelled samples of ``y``."""
         return score_labelled(self, X, y, sample_weight, mask)
 
     def __sklearn_tags__(self) -> Tags:
@@ -238,7 +241,7 @@ class LabelSearchCV(
         return [as_given, *(point for point in others if _n_changes(point, as_given) > 0)]
 
     def _race(self, runs: Sequence[Run], contest: Contest, n_folds: int) -> None:
-        """Hits of short fits, of ever fewer runs, until a callback has stopped in a fold."""
+        """Compare settings in short fits, fewer in every fold, until a callback stops it."""
         watchers, n_done = self._all_callbacks(), 0
         for fold in range(n_folds):
             reasons = []

@@ -1,6 +1,7 @@
 """How the points of a grid are compared: by short fits, or by labels spread over common graphs.
 
-A `Run` is what a search knows of a point. A `Contest` tells which held-out labels it finds.
+A `Run` is what a search knows about a point, which is one setting of the grid. A `Contest` finds
+which held-out labels the point predicts correctly.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ PROMISING = 0.5
 
 @dataclass(eq=False)
 class Run:
-    """A point of the grid, and which held-out labels it found: arrays (n_held_out,) of bool."""
+    """A point of the grid, and which held-out labels it predicted, (n_held_out,) of bool."""
 
     point: Point
     # One per fold that it was in, of short fits.
@@ -160,7 +161,7 @@ class Contest(ABC):
 
     @abstractmethod
     def last_comparison(self, champion: Run, rival: Run, margin: float) -> Run:
-        """The rival if longer fits find it surely better, else the champion."""
+        """The challenger if it is surely better in longer fits, else the champion."""
 
 
 class ShortFits(Contest):
@@ -263,7 +264,7 @@ def short_limits(estimator: TwoStepClassifier, points: Sequence[Point]) -> dict[
 
 
 def graphs_tell_apart(estimator: TwoStepClassifier, points: Sequence[Point]) -> bool:
-    """Whether graphs of few rounds without labels are enough to compare points.
+    """Whether graphs that were learned in few rounds without labels are enough to compare points.
 
     They are for AGF-TI with "graph", which starts near its end; with "fourier" it starts anew.
     """

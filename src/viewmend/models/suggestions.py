@@ -1,4 +1,4 @@
-"""Samples to label and views to measure, told in numbers and in words."""
+"""Samples to label and views to measure, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ class LabelSuggestions:
     Attributes
     ----------
     samples : array (n,) of int
-        Rows of ``fit``. They may be fewer than were asked for, where no others can be labelled.
+        Rows of ``fit``. There may be fewer than requested, if no others can be labelled.
     scores : array (n,)
-        What each label was worth, over its cost, when it was chosen: in units of the strategy, and
-        less for samples like those chosen before.
+        Gain of each label per cost, when it was chosen, in units of the strategy. It is smaller for
+        samples like those chosen before.
     reasons : tuple of str
         One sentence for each.
     strategy : str
+        The strategy that chose the samples.
     names : array (n,)
         What the samples are called: by their identifiers, where ``fit`` saw any, or by their rows.
     """
@@ -57,18 +58,21 @@ class LabelSuggestions:
 
 @dataclass(frozen=True)
 class ViewWorth:
-    """What it is worth to measure one view for the samples suggested.
+    """The total gain of measuring one view for the suggested samples.
 
     Attributes
     ----------
     view : str
+        Name of the view.
     n_pairs : int
+        Number of suggested pairs with this view.
     gain : float
-        Right answers more to expect, of the samples that are measured.
+        Expected number of further correct predictions among the measured samples.
     cost : float
+        Their total cost.
     n_labels : int or None
-        How many labels of the least sure samples are worth as much; None where all of them
-        together are worth less.
+        Number of labels, of the samples with the least certain class, that gain as much; None if
+        all of them together gain less.
     """
 
     view: str
@@ -96,13 +100,14 @@ class ViewSuggestions:
     views : array (n,) of str
         The view to measure for each.
     gains : array (n,)
-        By how much the chance that the sample gets its right class is expected to rise.
+        Expected rise of the probability that the sample gets its true class.
     costs : array (n,)
+        Cost of each measurement.
     reasons : tuple of str
         One sentence for each.
     by_view : tuple of ViewWorth
-        Views that occur, those of the largest gain per cost first. A label counts there by the
-        answer of its own sample alone, so that it is worth more than that if anything.
+        The suggested views, largest gain per cost first. The comparison with labels counts a label
+        only for its own sample, so that labels are worth at least as much.
     names : array (n,)
         What the samples are called: by their identifiers, where ``fit`` saw any, or by their rows.
     """

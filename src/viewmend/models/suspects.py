@@ -27,15 +27,16 @@ class SuspectLabels:
     given : array (n_labels,)
         Their labels.
     suggested : array (n_labels,)
-        The classes that the rest of the data speaks for, which may be the given ones.
+        The most probable classes by the rest of the data; they may be the given ones.
     scores : array (n_labels,)
-        Between 0 and 1, falling: probability of the best other class against the given one, by the
-        rest of the data. Above 0.5 this speaks for another class.
+        Between 0 and 1, in descending order: the probability of the best other class, compared with
+        the given class, by the rest of the data. Above 0.5 the other class is more probable.
     noise_rate : float
         Estimated share of the labels that are wrong.
     counts : array (n_classes, n_classes)
         Estimated numbers of labels by given class (rows) and right class (columns).
     classes : array (n_classes,)
+        The classes, in the order of the rows and columns of ``counts``.
     names : array (n_labels,)
         What the samples are called: by their identifiers, where ``fit`` saw any, or by their rows.
     """
@@ -51,7 +52,7 @@ class SuspectLabels:
 
     @property
     def n_suspects(self) -> int:
-        """How many labels are estimated to be wrong: so many of the first are worth a look."""
+        """Estimated number of wrong labels: check as many from the top of the list."""
         return round(self.noise_rate * len(self.samples))
 
     def summary(self, most: int = 10) -> str:
@@ -92,16 +93,16 @@ class SuspectsMixin:
     def suspect_labels(self) -> SuspectLabels:
         """Given labels, ranked by how strongly the rest of the data contradicts them.
 
-        Every label is compared with what the neighbours of its sample, and regressions without the
-        sample, say of it. How many are wrong is estimated by counts of confident learning
-        (Northcutt, Jiang and Chuang 2021). It needs no further fit; ``label_noise="auto"`` makes
-        a fit that takes suspects for what they are.
+        Every label is compared with the class that the neighbours of its sample, and regressions
+        without the sample, predict. The number of wrong labels is estimated by confident learning
+        (Northcutt, Jiang and Chuang 2021). This needs no further fit. To let a fit doubt such
+        labels, set ``label_noise="auto"``.
 
         Returns
         -------
         SuspectLabels
-            Of the labelled samples in the graph: not of those without any view, nor, with more
-            labels than ``graph_samples``, of those that the graph left out.
+            It covers the labelled samples in the graph. Samples without any view are not in the
+            graph, and with more labels than ``graph_samples`` neither are some labelled samples.
         """
         check_is_fitted(self)
         state = self.fitted_state_

@@ -41,25 +41,26 @@ class UnknownMixin:
     _check_predict: Callable[[Any, Any], MultiViewData]
 
     def unknown_score(self, X: Any = None, mask: ArrayLike | None = None) -> np.ndarray:
-        """How little samples fit any of the known classes.
+        """How badly samples fit all known classes.
 
-        A sample is compared with labelled samples, and these with each other: by the distance to
-        the nearest one in the views that it has, and by how much the regressions claim it for any
-        class; of samples of ``fit``, also by how much of the labels reaches them over the graph.
+        A sample is compared with the labelled samples, and these with each other, by two or three
+        measures: the distance to the nearest one in the views that it has; the highest class score
+        of the regressions; and for samples of ``fit`` also how much of the labels reaches them over
+        the graph.
 
         Parameters
         ----------
         X : views of new samples, in any form that ``fit`` takes but Dask collections, optional
             None for the samples of ``fit``.
         mask : array (n_new, n_views) of bool, optional
-            False where a new sample is missing from a view, in place of NaN rows.
+            False where a new sample does not have a view; replaces rows of NaN.
 
         Returns
         -------
         array (n_samples,)
-            Share of the labelled samples that fit better: of samples like them, about 5 % have a
-            score of 0.95 or more. NaN where there is nothing to compare: for samples without any
-            view, and for samples of ``fit`` outside its graph, which can be asked for as new ones.
+            Share of the labelled samples that fit better. Of samples like the labelled ones, about
+            5 % have a score of 0.95 or more. NaN for samples without any view, and for samples of
+            ``fit`` outside its graph; pass the latter as new samples.
         """
         check_is_fitted(self)
         typical = self._typical()
@@ -87,20 +88,21 @@ class UnknownMixin:
         threshold: float = 0.8,
         unknown_rate: float | None = None,
     ) -> Decision:
-        """Classes of samples, withheld where the model is not sure enough or they fit no class.
+        """Classes of samples, with abstention where confidence is low or they fit no class.
 
         Parameters
         ----------
         X : views of new samples, in any form that ``fit`` takes, optional
-            None for the samples of ``fit``, of which those with a given label are never withheld.
+            None for the samples of ``fit``; for those with a given label the model never abstains.
         mask : array (n_new, n_views) of bool, optional
-            False where a new sample is missing from a view, in place of NaN rows.
+            False where a new sample does not have a view; replaces rows of NaN.
         threshold : float in [0, 1], default=0.8
-            Least confidence; ``calibration_.threshold_for(accuracy)`` finds one.
+            Least confidence for a decision. ``calibration_.threshold_for(accuracy)`` finds a
+            threshold for an accuracy that you need.
         unknown_rate : float in (0, 1), optional
-            Share of the samples of known classes that may be taken for unknown ones: those with an
-            `unknown_score` of ``1 - unknown_rate`` or more are ``unknown`` and withheld. None looks
-            for none.
+            Accepted rate of false alarms: the share of the samples of known classes that may be
+            reported as unknown. Samples with an `unknown_score` of ``1 - unknown_rate`` or more are
+            ``unknown``, and the model abstains. None turns this off.
 
         Returns
         -------
@@ -137,7 +139,7 @@ class UnknownMixin:
         typical = self.fitted_state_.typical
         if typical is None:
             msg = (
-                "unknown_score needs labelled samples that were held against each other, but "
+                "unknown_score needs labelled samples that were compared with each other, but "
                 "calibration is None; fit with calibration='cross_fit'"
             )
             raise InvalidParameterError(msg)

@@ -1,6 +1,6 @@
 """Save fitted models to a file and load them again, without pickle.
 
-A model file is a zip archive of plain members, none of them compressed:
+A model file is a zip archive of plain members; arrays are compressed if that saves space:
 
 ``model.json``
     The name of the format, its schema version, the versions of the libraries that wrote it, the
@@ -11,8 +11,8 @@ A model file is a zip archive of plain members, none of them compressed:
 
 The comment of the archive, which ends the file, is a SHA-256 digest of every byte before it.
 
-Loading runs no code from the file: classes, data classes and functions are rows of tables, and
-what a file asks for beyond them is an error. No more memory is asked for than the file is long.
+Loading runs no code from the file: classes, data classes and functions come from fixed tables, and
+any other name in a file is an error.
 """
 
 from viewmend.persistence.files import load, save

@@ -1,7 +1,7 @@
 """Whether the parts of a model fit together.
 
-Compiled kernels do not look at bounds, so shapes and indices that a file claims are compared with
-each other before a model is given out.
+Compiled kernels do not check bounds, so shapes and indices in a file are compared with each other
+before a model is returned.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fitted models to files and back."""
+"""Save fitted models to files and load them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from viewmend.version import __version__
 
 
 def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] | BinaryIO) -> None:
-    """Write a fitted model to a file that `load` reads, and that holds no code.
+    """Save a fitted model to a file that `load` reads. The file contains no code.
 
-    The same model gives the same bytes. A file of that name is replaced once the new one is
-    whole. Callbacks are not saved.
+    The same model gives the same bytes. An existing file is replaced only when the new one is
+    complete. Callbacks are not saved.
 
     Parameters
     ----------
     model : AGFTIClassifier, MendClassifier, or LabelSearchCV
-        Of a search, its best estimator is saved.
+        The fitted model. For a search, its best estimator is saved.
     file : path, or binary file open for writing
+        Where to write the model; usually a path that ends in ``.vm``.
 
     Raises
     ------
@@ -41,7 +42,7 @@ def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] 
     InvalidParameterError
         If there is no folder for the file, or a folder in its place.
     ModelFileError
-        If a label or a parameter is no number, string, boolean, date, or tuple of them.
+        If a label or a parameter is not a number, string, boolean, date, or tuple of these.
     """
     if isinstance(file, (str, os.PathLike)):
         check_folder(Path(file))
@@ -56,7 +57,7 @@ def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] 
 
 
 def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
-    """Read a model that `save` wrote; safe on files of any origin.
+    """Load a model that `save` wrote; safe for files from any source.
 
     Predictions, ``transduction_``, ``label_distributions_`` and ``history_`` are those of the
     model that was saved, bit for bit on the same machine.
@@ -64,6 +65,7 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
     Parameters
     ----------
     file : path, or seekable binary file open for reading
+        The file that `save` wrote.
 
     Returns
     -------

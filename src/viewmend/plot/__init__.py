@@ -1,4 +1,4 @@
-"""Pictures of data and fits; each function draws one thing, into axes given or into new ones.
+"""Plots of data and fits. Each function draws one plot, into given axes or a new figure.
 
 Matplotlib comes with the extra ``plot`` and is imported only when something is drawn.
 """

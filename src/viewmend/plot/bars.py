@@ -24,8 +24,9 @@ def plot_weight_bars(weights: ArrayLike, view_names: Sequence[str], ax: Axes | N
     weights : array-like (n_views,)
         ``view_weights_`` of a fitted model.
     view_names : sequence of str (n_views,)
+        Names of the views.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------
@@ -59,11 +60,11 @@ def plot_class_counts(
     Parameters
     ----------
     counts : dict of array-like (n_classes,)
-        By what was counted; one colour each.
+        Counts by name of the series; each series has its own colour.
     classes : array-like (n_classes,)
         The first on top.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Methods beside each other."""
+"""Plot of several methods beside each other."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ def plot_comparison(
     guessing: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the accuracy of every method as a dot, and its interval at 95 % as a line.
+    """Draw the accuracy of every method as a dot, with its 95 % interval as a line.
 
     Parameters
     ----------
     names : sequence of str (n_methods,)
         The first on top.
     accuracies : array-like (n_methods,)
+        Accuracy of every method, between 0 and 1.
     intervals : array-like (n_methods, 2)
         Lower and upper ends.
     guessing : float, optional
-        Accuracy of the most frequent class, a dashed line.
+        Accuracy of always predicting the most frequent class, drawn as a dashed line.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How sure a model is, and how right it is to be."""
+"""Plots of the confidence of a model, and of how well it matches the accuracy."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Reliability:
     confidence, accuracy : array (n_bins,)
         Means over the samples of each bin.
     counts : array (n_bins,) of int
+        Number of samples in each bin.
     """
 
     confidence: np.ndarray
@@ -41,24 +42,24 @@ class Reliability:
 
     @property
     def error(self) -> float:
-        """Expected calibration error: mean distance of the two, weighted by samples."""
+        """Expected calibration error: mean gap of confidence and accuracy, weighted by samples."""
         gaps = np.abs(self.confidence - self.accuracy)
         return float(np.average(gaps, weights=self.counts))
 
 
 def reliability(confidence: ArrayLike, right: ArrayLike, n_bins: int = BINS) -> Reliability:
-    """Deal samples, in the order of their confidence, into bins.
+    """Sort samples by confidence and split them into bins of equal size.
 
     Its ``error`` is that of `viewmend.core.common.calibration.calibration_error`.
 
     Parameters
     ----------
     confidence : array-like (n_samples,) in [0, 1]
-        Share of the predicted class.
+        Probability of the predicted class.
     right : array-like (n_samples,) of bool
-        Whether it is the true one.
+        Whether the prediction is correct.
     n_bins : int
-        At most; there is no more than one for a sample.
+        Largest number of bins; there are never more bins than samples.
 
     Returns
     -------
@@ -83,15 +84,15 @@ def plot_reliability(
 ) -> Axes:
     """Draw accuracy against confidence, with the expected calibration error.
 
-    Dots on the diagonal: of samples that the model is 80% sure of, it gets 80% right. All dots
-    stand for as many samples.
+    Dots on the diagonal mean good calibration: of the samples with a confidence of 80 %, 80 % are
+    predicted correctly. All dots have the same number of samples.
 
     Parameters
     ----------
     confidence, right, n_bins
         As in `reliability`; pass only samples whose labels the model was not given.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------
@@ -119,15 +120,18 @@ def plot_confidence(
     right: ArrayLike | None = None,
     n_bins: int = 20,
 ) -> Axes:
-    """Draw how many samples the model is how sure of; right and wrong ones apart if known.
+    """Draw a histogram of the confidence; correct and wrong predictions apart if known.
 
     Parameters
     ----------
     confidence : array-like (n_samples,) in [0, 1]
+        Probability of the predicted class.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     right : array-like (n_samples,) of bool, optional
+        Whether the prediction is correct, if known.
     n_bins : int
+        Number of bins.
 
     Returns
     -------
@@ -157,16 +161,19 @@ def plot_class_confidence(
 ) -> Axes:
     """Draw the spread of the confidence in every predicted class.
 
-    Dot: median. Thick line: middle half of the samples. Thin line: middle nine tenths.
+    The dot is the median, the thick line the middle half of the samples, the thin line the middle
+    nine tenths.
 
     Parameters
     ----------
     confidence : array-like (n_samples,) in [0, 1]
+        Probability of the predicted class.
     y_pred : array-like (n_samples,)
+        Predicted classes.
     classes : array-like (n_classes,)
         Order of the lines, the first on top.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------

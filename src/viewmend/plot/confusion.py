@@ -1,4 +1,4 @@
-"""Which classes are taken for which."""
+"""Plot of which classes are confused with each other."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ def confusion_shares(
     classes: Iterable[Any],
     abstained: ArrayLike | None = None,
 ) -> np.ndarray:
-    """Share of each true class that is taken for each class.
+    """Share of each true class that is predicted as each class.
 
     Parameters
     ----------
     y_true, y_pred : array-like (n_samples,)
+        True and predicted classes.
     classes : array-like (n_classes,)
         Order of rows and columns.
     abstained : array-like (n_samples,) of bool, optional
-        Samples whose prediction is not given out.
+        Samples for which the model abstains.
 
     Returns
     -------
@@ -76,14 +77,15 @@ def plot_confusion(
     Parameters
     ----------
     y_true, y_pred : array-like (n_samples,)
-        Pass only the samples to be judged: the given labels of a transduction are always right.
+        True and predicted classes. Leave out samples with a given label, which are always right in
+        a transduction.
     classes : array-like (n_classes,)
         Order of rows and columns.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     abstained : array-like (n_samples,) of bool, optional
-        Samples whose prediction is not given out, such as ``unreachable_`` or those of low
-        confidence; they are counted in a column of their own.
+        Samples for which the model abstains, such as ``unreachable_`` or those of low confidence;
+        they are counted in a column of their own.
 
     Returns
     -------

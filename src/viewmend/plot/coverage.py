@@ -1,4 +1,4 @@
-"""Which samples were seen through which views."""
+"""Plots of which samples have which views."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ BAR = 0.7
 
 
 def view_patterns(observed: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Sets of views that samples were seen through, the most frequent first.
+    """Combinations of views that samples have, the most frequent first.
 
     Parameters
     ----------
     observed : array-like (n_samples, n_views) of bool
+        Which sample has which view, as in `MultiViewData`.
 
     Returns
     -------
@@ -46,18 +47,18 @@ def plot_coverage(
     ax: Axes | None = None,
     n_patterns: int = 12,
 ) -> Axes:
-    """Draw which views the samples have: one line per set of views, with its number of samples.
+    """Draw which views the samples have: one row per combination, with its number of samples.
 
     Parameters
     ----------
     observed : array-like (n_samples, n_views) of bool
         As in `MultiViewData`.
     view_names : sequence of str (n_views,)
-        Written below with the share of the samples that the view has.
+        Names of the views, written below with the share of the samples that have the view.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     n_patterns : int
-        Sets drawn; the rarer ones are counted together in words below them.
+        Number of combinations to draw; rarer ones are summed up in a line below.
 
     Returns
     -------
@@ -98,14 +99,16 @@ def _draw_counts(ax: Axes, counts: np.ndarray, n_shown: int, n_views: int) -> No
 
 @styled
 def plot_overlap(observed: ArrayLike, view_names: Sequence[str], ax: Axes | None = None) -> Axes:
-    """Draw how many samples every two views have in common; each view's own on the diagonal.
+    """Draw how many samples every two views share; the diagonal has the samples of each view.
 
     Parameters
     ----------
     observed : array-like (n_samples, n_views) of bool
+        Which sample has which view, as in `MultiViewData`.
     view_names : sequence of str (n_views,)
+        Names of the views.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -1,10 +1,10 @@
-"""A graph in the plane, to see where samples end up, also those that miss views.
+"""Draw a graph in the plane, to see where samples lie, including those with missing views.
 
-Every class has a corner of a regular polygon. In a graph of samples and anchors, an anchor lies
-between the corners of the classes it serves, a sample at the weighted mean of its anchors. Both
-steps are linear in the rows of the graph, so the rows before and after imputation can be drawn by
-one map, under which the observed samples stand still. In a graph of samples alone, the corners
-are met as well as a linear map of its leading spectral coordinates can.
+Every class is a corner of a regular polygon. In a graph of samples and anchors, an anchor lies
+between the corners of the classes of its samples, and a sample at the weighted mean of its anchors.
+Both steps are linear in the rows of the graph. So rows before and after imputation can be drawn by
+the same map, and observed samples do not move. In a graph of samples only, a linear map of its
+leading spectral coordinates brings samples as close to the corners as possible.
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ SMALL_PART = 0.01
 
 
 def anchor_class_shares(rows: np.ndarray, labels: ArrayLike, missing: ArrayLike) -> np.ndarray:
-    """Classes each anchor serves, measured on the observed samples.
+    """Class shares among the observed samples of each anchor.
 
     Parameters
     ----------
     rows : array (n_samples, n_anchors)
         A view's graph; rows of missing samples are not used.
     labels : array-like (n_samples,)
-        Classes known to the model, ``transduction_``; never the labels it is judged on.
+        Classes known to the model, ``transduction_``; never test labels.
     missing : array-like (n_samples,) of bool
+        Samples that do not have the view.
 
     Returns
     -------
@@ -76,11 +77,12 @@ def embed_rows(
     Parameters
     ----------
     rows_before, *rows_after : array (n_samples, n_anchors)
-        For example a view's graph with uniform missing rows, and with imputed ones.
+        Graphs over the same anchors, for example a view's graph with uniform missing rows, and with
+        imputed ones.
     labels : array-like (n_samples,)
-        Classes known to the model, ``transduction_``; never the labels it is judged on.
+        Classes known to the model, ``transduction_``; never test labels.
     missing : array-like (n_samples,) of bool
-        Samples that the view misses.
+        Samples that do not have the view.
 
     Returns
     -------
@@ -103,12 +105,12 @@ def embed_graph(graph: csr_array, labels: ArrayLike) -> np.ndarray:
     graph : sparse array (n_samples, n_samples)
         Non-negative, ``graph_`` of a fitted `MendClassifier`; directions do not count.
     labels : array-like (n_samples,)
-        Classes known to the model, ``transduction_``; never the labels it is judged on.
+        Classes known to the model, ``transduction_``; never test labels.
 
     Returns
     -------
     array (n_samples, 2)
-        Samples outside of the main parts of the graph lie in the middle.
+        Points of the samples. Samples outside the main parts of the graph lie in the middle.
     """
     classes, codes = np.unique(np.asarray(labels), return_inverse=True)
     graph = csr_array(graph + graph.T)
@@ -152,13 +154,13 @@ def plot_imputation(
     Parameters
     ----------
     model : fitted AGFTIClassifier
+        The model to draw.
     observed : array-like (n_samples, n_views) of bool, optional
-        Which samples of ``fit`` were seen through which views, as in `MultiViewData`; what the
-        model remembers by default.
+        Which samples of ``fit`` have which views, as in `MultiViewData`; by default as in the fit.
     view : int or str, optional
-        Place or name of the view; the one that misses most samples by default.
+        Index or name of the view; by default the one with the most missing rows.
     axes : sequence of two matplotlib Axes, optional
-        Those of a new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------
@@ -186,14 +188,14 @@ def _two_axes() -> np.ndarray:
 
 @styled
 def plot_sample_graph(model: HasSampleGraph, ax: Axes | None = None) -> Axes:
-    """Draw the graph of the samples that the labels last spread over; see `embed_graph`.
+    """Draw the last graph of the samples that labels were spread over; see `embed_graph`.
 
     Parameters
     ----------
     model : fitted MendClassifier
         Or any other with ``graph_`` (n_samples, n_samples) and ``transduction_``.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------
@@ -216,13 +218,15 @@ def plot_graph_embedding(
     Parameters
     ----------
     points : array (n_samples, 2)
+        Points of the samples, from `embed_rows` or `embed_graph`.
     y : array-like (n_samples,)
         Class that gives the colour; every class of the embedding must occur.
     missing : array-like (n_samples,) of bool, or None
-        None for graphs that miss no sample.
+        Samples that do not have the view; None for graphs of all samples.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     title : str
+        Title of the axes.
 
     Returns
     -------

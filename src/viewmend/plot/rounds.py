@@ -1,4 +1,4 @@
-"""What happened round by round: convergence and view weights."""
+"""Plots of the rounds of a fit: convergence and view weights."""
 
 from __future__ import annotations
 
@@ -34,23 +34,21 @@ def plot_convergence(
     ax: Axes | None = None,
     tol: float | None = None,
 ) -> Axes:
-    """Draw how a fit settled, as far as its history tells.
+    """Draw how a fit converged.
 
-    For AGF-TI, how far soft labels and view weights moved in each round, on a log axis, with the
-    residual ``|Z - G|`` beside them. It falls by many powers of ten once the tensor step has
-    settled, so the axis ends below the changes and lets it leave the frame. For `MendClassifier`,
-    the share of the samples whose class each stage after the first changed. For other methods,
-    their objective.
+    For AGF-TI, it shows how much soft labels and view weights changed in each round, on a log axis,
+    and the residual ``|Z - G|``. The residual falls by many powers of ten once the tensor step has
+    converged, so it may leave the frame. For `MendClassifier`, it shows the share of the samples
+    whose class changed in each stage after the first. For other methods, it shows the objective.
 
     Parameters
     ----------
     history : sequence of Round, of StageRecord or of float
         ``history_`` of a fitted model.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     tol : float, optional
-        Draw the level of changes below which AGF-TI stops; 0, which a log axis has not, is left
-        out.
+        Draw the change below which AGF-TI stops, if it is above 0.
 
     Returns
     -------
@@ -70,8 +68,8 @@ def plot_view_weights(
 ) -> Axes:
     """Draw the weight of each view after each round, with the last value beside its line.
 
-    For `MendClassifier`, whose stages begin without weights, the share of the variance of the
-    classes that each view explains, from which its weights are made.
+    For `MendClassifier`, it shows the share of the variance of the classes that each view explains,
+    from which the weights are computed.
 
     Parameters
     ----------
@@ -80,7 +78,7 @@ def plot_view_weights(
     view_names : sequence of str
         One name per view.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
 
     Returns
     -------
@@ -175,10 +173,7 @@ def _kind(history: Sequence[Any], known: tuple[type, ...]) -> type:
 
 def _check_names(view_names: Sequence[str], told: Sequence[tuple[int, tuple[float, ...]]]) -> None:
     if not told:
-        msg = (
-            "history has no round that tells of the views; fit MendClassifier with n_rounds of "
-            "at least 1"
-        )
+        msg = "history has no view weights; fit MendClassifier with n_rounds of at least 1"
         raise InvalidParameterError(msg)
     n_views = len(told[0][1])
     if len(view_names) != n_views:

@@ -1,4 +1,4 @@
-"""How a score depends on one or two parameters."""
+"""Plot of how a score depends on one or two parameters."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ class _Point:
 def plot_sensitivity(
     results: Mapping[str, Sequence[Any]], ax: Axes | None = None, score: str = "mean_test_score"
 ) -> Axes:
-    """Draw scores against the parameter that varies, as a line, or the two that do, as tiles.
+    """Draw scores against one varying parameter as a line, or against two as tiles.
 
-    Points that a race left before its last fold, and whose scores are of fewer labels than the
-    others', are drawn hollow or in brackets.
+    Settings that dropped out of a search before its last fold were tested on fewer labels. They are
+    drawn hollow or in brackets.
 
     Parameters
     ----------
     results : mapping of columns
         ``cv_results_`` of `LabelSearchCV` or ``GridSearchCV``, or any table with columns
-        ``param_NAME`` and the score between 0 and 1; ``std_test_score`` and ``n_folds`` are used
-        where there are any.
+        ``param_NAME`` and the score between 0 and 1; ``std_test_score`` and ``n_folds`` are used if
+        they exist.
     ax : matplotlib Axes, optional
-        A new figure by default.
+        Where to draw; by default a new figure.
     score : str
-        Column of the score.
+        Name of the column of the score.
 
     Returns
     -------

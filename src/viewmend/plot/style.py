@@ -1,4 +1,4 @@
-"""How all pictures look. Nothing here changes Matplotlib's global settings."""
+"""The style of all plots. Nothing here changes Matplotlib's global settings."""
 
 from __future__ import annotations
 

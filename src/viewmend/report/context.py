@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from functools import cached_property
 
 import numpy as np
@@ -27,12 +30,31 @@ from viewmend.protocols import FittedClassifier, FittedSearch
 THRESHOLD = 0.8
 
 
+def day_of_report() -> date:
+    """Today, or the day in SOURCE_DATE_EPOCH, so that a page can be made again byte by byte."""
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return datetime.fromtimestamp(int(seconds), UTC).date() if seconds.isdigit() else date.today()
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the data came from, and what was said while it was read and fitted.
+
+    ``notes`` are the warnings of reading and fitting; None where nobody kept them.
+    """
+
+    source: str = ""
+    notes: tuple[str, ...] | None = None
+    made: date = field(default_factory=day_of_report)
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """A fitted model with what is known about its samples.
 
     ``given`` are the labels that ``fit`` got, ``truth`` those that it did not get, of some samples
-    or of all. ``inspection`` is of the views, if they were given; ``search`` chose the parameters.
+    or of all. ``inspection`` is of the views, if they were given; ``search`` chose the parameters;
+    ``categories`` are the columns by view that became columns of 0 and 1.
     """
 
     model: FittedClassifier
@@ -42,6 +64,8 @@ class Case:
     given: Labels | None = None
     truth: Labels | None = None
     search: FittedSearch | None = None
+    provenance: Provenance = field(default_factory=Provenance)
+    categories: Mapping[str, Iterable[Hashable]] = field(default_factory=dict)
 
     @property
     def n_samples(self) -> int:
@@ -124,10 +148,12 @@ def make_case(
     mask: ArrayLike | None = None,
     y_true: object = None,
     ids: ArrayLike | None = None,
+    provenance: Provenance | None = None,
 ) -> Case:
     """Check that all that is given belongs to the samples of ``fit``.
 
-    Parameters are those of `viewmend.report.write_report`.
+    Parameters are those of `viewmend.report.write_report`; without a ``provenance``, the source is
+    what a `MultiViewData` says of itself.
     """
     check_is_fitted(model, ("transduction_", "label_distributions_"))
     search = model if isinstance(model, FittedSearch) else None
@@ -149,7 +175,16 @@ def make_case(
         given,
         None if y_true is None else check_labels(labels_for(X, y_true), n_samples),
         search,
+        provenance or Provenance(_source(X)),
+        (X.categories if isinstance(X, MultiViewData) else None) or {},
     )
+
+
+def _source(X: object) -> str:
+    """What data says of where it comes from; empty where it says nothing."""
+    if not isinstance(X, MultiViewData):
+        return ""
+    return ": ".join(filter(None, (X.name, X.description)))
 
 
 def _checked_ids(ids: ArrayLike | None, n_samples: int) -> np.ndarray:

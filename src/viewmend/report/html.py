@@ -35,6 +35,11 @@ class Cell:
         return cls(f"{share:.1%}", float(share)) if isfinite(share) else cls("")
 
 
+def count_cell(number: int) -> Cell:
+    """A number of things."""
+    return Cell(f"{number:,}", number)
+
+
 def tag(name: str, content: str = "", **attributes: object) -> str:
     """An element around HTML; underscores of attribute names stand for dashes."""
     texts = [
@@ -57,15 +62,30 @@ def paragraph(text: str) -> str:
 
 def advice(text: str) -> str:
     """What to do to see what is not shown here; backquotes mark code."""
-    pieces = escape(text).split("`")
-    marked = [tag("code", piece) if i % 2 else piece for i, piece in enumerate(pieces)]
-    return tag("p", "".join(marked), class_="advice")
+    return tag("p", code_marked(text), class_="advice")
 
 
 def facts_html(facts: Iterable[tuple[str, str]]) -> str:
     """Names and values, one per line."""
     pairs = (tag("dt", escape(name)) + tag("dd", escape(value)) for name, value in facts)
     return tag("dl", "".join(pairs))
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Texts as points of a list."""
+    return tag("ul", "".join(tag("li", escape(text)) for text in texts), class_="points")
+
+
+def code_marked(text: str) -> str:
+    """Text as HTML, with what stands between backquotes as code."""
+    pieces = escape(text).split("`")
+    return "".join(tag("code", piece) if i % 2 else piece for i, piece in enumerate(pieces))
+
+
+def part(title: str, *content: str) -> str:
+    """Content below a smaller heading; empty where there is none."""
+    inside = joined(*content)
+    return joined(tag("h3", escape(title)), inside) if inside else ""
 
 
 def folded(title: str, content: str, is_open: bool) -> str:

@@ -9,34 +9,25 @@ from numpy.typing import ArrayLike
 
 from viewmend.plot.style import require_matplotlib
 from viewmend.protocols import FittedClassifier, FittedSearch
-from viewmend.report.advice_sections import next_section, sets_section, suspects_section
+from viewmend.report.advice_sections import next_section
 from viewmend.report.context import Case, make_case
+from viewmend.report.data_sections import data_section, views_section
+from viewmend.report.doubt_sections import doubt_section
+from viewmend.report.headline import headline
 from viewmend.report.html import page_html, write_page
-from viewmend.report.model_sections import (
-    convergence_section,
-    data_section,
-    graph_section,
-    headline,
-    model_section,
-    weights_section,
-)
-from viewmend.report.prediction_sections import classes_section, confidence_section, scores_section
-from viewmend.report.search import search_section
+from viewmend.report.internal_sections import internals_section
+from viewmend.report.prediction_sections import classes_section
+from viewmend.report.result_sections import result_section
 
 # By the id of the section. Those that would be empty for a model are left out.
 SECTIONS: dict[str, tuple[str, Callable[[Case], str]]] = {
-    "model": ("Model", model_section),
-    "search": ("Choice of parameters", search_section),
-    "data": ("Data", data_section),
-    "weights": ("View weights", weights_section),
-    "convergence": ("Convergence", convergence_section),
-    "classes": ("Classes", classes_section),
-    "confidence": ("Confidence", confidence_section),
-    "sets": ("Prediction sets", sets_section),
-    "graph": ("Graph", graph_section),
-    "scores": ("Scores", scores_section),
-    "suspects": ("Suspect labels", suspects_section),
+    "data": ("What was done to the data", data_section),
+    "result": ("Result", result_section),
+    "classes": ("Classes and confidence", classes_section),
+    "doubt": ("What to doubt", doubt_section),
     "next": ("What to do next", next_section),
+    "views": ("Views", views_section),
+    "internals": ("Inside the model", internals_section),
 }
 
 
@@ -51,8 +42,11 @@ def write_report(
 ) -> Path:
     """Write a page about a fitted model: one file that needs nothing but a browser.
 
-    Sections whose data is not given say how to get them. Nothing is fitted or changed, and the
-    same arguments give the same bytes.
+    It says, in this order: what was done to the data, how accurate the model is, the classes and
+    how sure it is of them, what to doubt, what to do next, which views count, and, folded, what is
+    inside the model. Sections whose data is not given say how to get them. Nothing is fitted or
+    changed, and the same arguments give the same bytes on the same day; SOURCE_DATE_EPOCH, seconds
+    since 1970, sets another day.
 
     Parameters
     ----------

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 
 # Width and height in inches.
-USUAL = (5.4, 3.9)
-WIDE = (9.6, 5.3)
+USUAL = (4.3, 3.1)
+SQUARE = (4.3, 4.1)
+WIDE = (8.6, 4.7)
 
 # Colours that the page has its own of, for light and for dark.
 COLOURS = {

@@ -8,17 +8,14 @@ from typing import Any
 from viewmend.parameters import short
 from viewmend.plot.sensitivity import plot_sensitivity, varying_parameters
 from viewmend.report.context import Case
-from viewmend.report.html import Cell, advice, joined, paragraph, table_html
+from viewmend.report.html import Cell, joined, paragraph, table_html
 from viewmend.report.pictures import picture, side_by_side
 
 
 def search_section(case: Case) -> str:
-    """Points of the grid and their scores, where the model comes from a search."""
+    """Points of the grid and their scores; empty where the model comes from no search."""
     if case.search is None:
-        return advice(
-            "Parameters were set by hand. `LabelSearchCV(model).fit(X, y)` chooses them by the "
-            "labelled samples alone; `write_report(search, path)` then shows how."
-        )
+        return ""
     results = case.search.cv_results_
     chosen = ", ".join(f"{name} {short(value)}" for name, value in case.search.best_params_.items())
     words = paragraph(

@@ -14,6 +14,7 @@ from viewmend.core import solve
 from viewmend.core.agfti.graph_fourier import graph_spectrum, summed_graph
 from viewmend.core.agfti.objective import anchor_loss, sample_sums
 from viewmend.core.agfti.propagation import anchor_scale, propagate_labels
+from viewmend.core.agfti.state import has_converged
 from viewmend.core.agfti.steps import COMPATIBILITY
 
 ALL = list(COMPATIBILITY)
@@ -297,3 +298,26 @@ def test_the_first_round_is_never_taken_for_the_last(make_problem):
     """Its changes are those from a start where nothing is imputed yet, however small they are."""
     assert solve(make_problem(), tol=np.inf).n_iter == 2
     assert solve(make_problem(), tol=np.inf, max_iter=1).status == "max_iter"
+
+
+@pytest.mark.parametrize(("beta", "rho"), [(64.0, 1e3), (16.0, 1e5)])
+def test_a_run_goes_on_until_missing_rows_are_imputed(make_problem, beta, rho):
+    """Also where labels rest while the tensor step still gives zero."""
+    problem, tol = make_problem(beta=beta, rho=rho), 1e-4
+    ours = solve(problem, max_iter=60, tol=tol)
+    calm = next(r.iteration for r in ours.history[1:] if r.change < tol)
+    assert ours.history[calm - 1].primal_residual > 0.9 * np.linalg.norm(problem.Z)
+    # The paper's rule, which compat="released" keeps, would end there.
+    assert has_converged(ours.history[:calm], tol, COMPATIBILITY["released"].residual_scale(3, 90))
+    assert (ours.status, ours.n_iter > calm) == ("converged", True)
+    assert ours.history[-1].primal_residual < tol * np.sqrt(ours.Z.shape[0] * ours.Z.shape[1])
+    # Nothing much is left to happen.
+    further = solve(problem, max_iter=60, tol=0.0)
+    assert np.abs(further.F - ours.F).max() < 10 * tol
+
+
+def test_the_residual_does_not_count_where_nothing_is_imputed(make_problem):
+    """Without imputation ``G`` stays zero and the graphs as they are: nothing to wait for."""
+    result = solve(make_problem(beta=64.0, without=frozenset(["imputation"])), max_iter=60)
+    assert result.status == "converged"
+    assert result.n_iter < 60

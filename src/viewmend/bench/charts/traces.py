@@ -10,9 +10,9 @@ from statistics import median
 from typing import Any
 
 from viewmend.bench.charts.chart import Chart, Panel, Series, series_of, with_points
-from viewmend.bench.paper_values import Look
+from viewmend.bench.paper_values import Look, paper_method
 from viewmend.bench.runs import Record
-from viewmend.bench.summaries import done, grouped
+from viewmend.bench.summaries import done, grouped, percent
 from viewmend.bench.tables.runs import GIB, tensor_sizes, total_seconds
 
 # Of many repetitions the lines of one are shown: their rounds do not correspond.
@@ -42,17 +42,20 @@ def view_weights_chart(records: Sequence[Record], _look: Look) -> Chart:
 
 
 def convergence_chart(records: Sequence[Record], _look: Look) -> Chart:
-    """Largest change per round of the traces, and the accuracy on the way where they have it."""
-    panels = []
+    """Largest change per round of the traces, and beside it the accuracy where they have it."""
+    panels, by_round = [], False
     for record in _first_runs(records):
         history, title = record.result["history"], _trace_title(record)
         changes = _lines(history, CHANGES, "iteration")
-        if changes:
-            panels.append(Panel(title, "round", "largest change", changes, log_y=True))
-        accuracy = _lines(history, {"accuracy": "accuracy"}, "iteration")
+        if not changes:
+            continue
+        panels.append(Panel(title, "round", "largest change", changes, log_y=True))
+        shares = [{**one, "accuracy": _percent(one.get("accuracy"))} for one in history]
+        accuracy = _lines(shares, {"accuracy": "accuracy"}, "iteration")
         if accuracy:
-            panels.append(Panel(title, "round", "accuracy", accuracy))
-    return Chart("Convergence", tuple(panels), ONE_RUN)
+            panels.append(Panel(title, "round", "ACC (%)", accuracy))
+            by_round = True
+    return Chart("Convergence", tuple(panels), ONE_RUN, columns=2 if by_round else 0)
 
 
 def inner_errors_chart(records: Sequence[Record], _look: Look) -> Chart:
@@ -82,7 +85,9 @@ def running_time_chart(records: Sequence[Record], look: Look) -> Chart:
             row: some if any(one.timings.get("imputation") for one in some) else []
             for row, some in rows.items()
         }
-        theirs = {float(i): printed.get((data, name)) for i, name in enumerate(methods)}
+        theirs = {
+            float(i): printed.get((data, paper_method(name))) for i, name in enumerate(methods)
+        }
         series = [
             series_of("fit", _medians(rows, lambda one: one.timings.get("fit", 0.0))),
             series_of("fit + completion", _medians(completed, total_seconds)),
@@ -152,6 +157,10 @@ def _lines(
         x, y = (tuple(float(one[column]) for one in rounds) for column in (step, field))
         lines.append(Series(name, x, y))
     return with_points(lines)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else percent(share)
 
 
 def _medians(

@@ -121,13 +121,13 @@ def _score_notes(
 def _test_note(entries: Entries, subject: str) -> str:
     text = (
         f"●/⊙/○: {subject} is significantly better/neither/worse by one-sided Wilcoxon rank-sum "
-        "tests at the level 0.05 (exact, p ≤ 0.05)."
+        "tests at the level 0.05 (exact, p < 0.05)."
     )
     verdicts = [one.verdict for line in entries.values() for one in line.values() if one.verdict]
     if "untested" in verdicts:
         text += (
             f" {verdicts.count('untested')} of {len(verdicts)} pairs have too few runs for any "
-            "outcome to be significant and bear no mark; 3 runs of each method suffice."
+            "outcome to be significant and bear no mark; 4 runs of each method suffice."
         )
     return text
 

@@ -1,1 +1,1 @@
-"""What to do next with a fitted model: what to label, measure, doubt, and leave undecided."""
+"""What to label and measure next, which labels to doubt, and when to abstain."""

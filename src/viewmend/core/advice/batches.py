@@ -19,7 +19,7 @@ class Ranking(Protocol):
         """What each label is worth, (n_samples,), none of them negative."""
 
     def told(self, row: int) -> float:
-        """How many answers the label of a sample tells about; NaN where that is not known."""
+        """How many predictions the label of a sample would inform; NaN if that is not known."""
 
     def choose(self, row: int) -> None:
         """Go on as if this sample had a label."""

@@ -1,4 +1,4 @@
-"""A Gaussian field on a graph: what a label of one sample would tell about the others.
+"""A Gaussian field on a graph: how much a label of one sample reveals about the others.
 
 Labels that spread by ``K = (I - s S)^{-1}``, with the normalised graph ``S``, are the mean of a
 Gaussian field of covariance ``K`` that some samples were observed of. In the slowest modes ``U`` of

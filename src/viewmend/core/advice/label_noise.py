@@ -1,4 +1,4 @@
-"""What the rest of the data says of labelled samples, and which labels it contradicts.
+"""Classes of labelled samples predicted from the rest of the data, and labels that contradict them.
 
 Labels spread by ``(I - a S) F = Y``, so that ``F - Y = a S F`` is what the neighbours of a sample
 say of it; its regressions predict every sample without itself. Together they are the scores of the

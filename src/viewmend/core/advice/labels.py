@@ -130,7 +130,7 @@ class FieldRanking:
         return self.field.told_by(row)
 
     def choose(self, row: int) -> None:
-        """Samples that this one tells about are worth less from now on."""
+        """Samples that this one informs gain less from now on."""
         self.field = self.field.given_one(row)
 
 
@@ -154,7 +154,7 @@ class Entropy:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Samples that stand for many others which no label tells about."""
+    """Samples that are similar to many others that no label reaches."""
 
     def ranking(self, known: Known, n: int) -> Ranking:  # noqa: ARG002
         """By the field alone; no answer is looked at."""

@@ -43,7 +43,7 @@ N_PARTS = 10
 
 @dataclass(frozen=True, eq=False)
 class TypicalSamples:
-    """Labelled samples that were held against each other: what a known class may look like.
+    """Labelled samples that were compared with each other: what samples of known classes look like.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class TypicalSamples:
 
 
 def typical_samples(fit: MendInduction, labelled: np.ndarray) -> TypicalSamples:
-    """Hold labelled samples of a fit, (n_labelled,) of int, against each other."""
+    """Compare labelled samples of a fit, (n_labelled,) of int, with each other."""
     steps = min(len(labelled), MOST_LABELS)
     labelled = labelled[np.arange(steps) * len(labelled) // max(steps, 1)]
     logs = _logs_in_fit(fit, labelled, labelled)

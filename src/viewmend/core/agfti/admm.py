@@ -55,6 +55,10 @@ class Rounds(Protocol):
     history: tuple[Round, ...]
 
     @property
+    def residual_scale(self) -> float:
+        """What the stopping test measures ``|Z - G|`` by, see `Steps.residual_scale`."""
+
+    @property
     def state(self) -> Any:
         """What callbacks see of the variables; has ``alpha`` (n_views,) and ``eta``."""
 
@@ -77,7 +81,7 @@ class Rounds(Protocol):
         """``W += eta (Z - G)``, then ``eta`` grows."""
 
     def sums(self) -> RoundSums:
-        """What the round is told by."""
+        """The sums for the report of the round."""
 
 
 def solve(
@@ -99,7 +103,8 @@ def solve(
     max_iter : int
     tol : float
         Converged when no entry of ``F``, ``Q`` and ``alpha`` changed by ``tol`` or more in a round
-        after the first.
+        after the first, and ``|Z - G|`` is below ``tol`` per row: see `has_converged` for the
+        flaw of the paper's rule, which ``compat="released"`` keeps.
     compat : None or "released"
         None: the paper. "released": the authors' code, see `viewmend.core.agfti.released`, which
         has no graph Fourier basis.
@@ -131,7 +136,7 @@ def run_rounds(
     Of the problem, only the constants are read.
     """
     max_iter, tol = stopping
-    status = _converged(rounds.history, tol)
+    status = _converged(rounds, tol)
     while status is None and len(rounds.history) < max_iter:
         number, before = len(rounds.history) + 1, (rounds.state.alpha, rounds.state.eta)
         rounds.impute(number)
@@ -145,7 +150,7 @@ def run_rounds(
         told = _told(number, problem, before, rounds.state.alpha, rounds.sums())
         rounds.history = (*rounds.history, told)
         stop = reason_to_stop(callbacks, told, rounds.state)
-        status = _converged(rounds.history, tol) or stop
+        status = _converged(rounds, tol) or stop
     return status or "max_iter"
 
 
@@ -172,6 +177,12 @@ class RoundsInMemory:
         self.scaled_Q = anchor_scale(self.state.P)[:, None] * self.state.Q
         # What the round is told by, where the arrays are.
         self._sums: dict[str, Any] = {}
+
+    @property
+    def residual_scale(self) -> float:
+        """See `Rounds`."""
+        n_views, n_samples, _ = self.problem.Z.shape
+        return self.steps.residual_scale(n_views, n_samples)
 
     def impute(self, _number: int) -> None:
         """See `Rounds`."""
@@ -236,8 +247,8 @@ class RoundsInMemory:
         )
 
 
-def _converged(history: tuple[Round, ...], tol: float) -> str | None:
-    return "converged" if has_converged(history, tol) else None
+def _converged(rounds: Rounds, tol: float) -> str | None:
+    return "converged" if has_converged(rounds.history, tol, rounds.residual_scale) else None
 
 
 def _told(

@@ -1,4 +1,4 @@
-"""Labels of unseen samples: anchor rows, aligned and fused, then the anchors' soft labels."""
+"""Labels of new samples: anchor rows, aligned and fused, then the anchors' soft labels."""
 
 from __future__ import annotations
 

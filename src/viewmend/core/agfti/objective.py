@@ -13,7 +13,7 @@ from viewmend.core.agfti.state import InnerStep, Problem
 
 @dataclass(frozen=True, eq=False)
 class RoundSums:
-    """Sums over all rows that a round is told by, on the host.
+    """Sums over all rows for the report of a round, on the host.
 
     ``inner`` are the steps of Algorithm 1. ``norm_G`` () is the tensor norm of ``G``.
     ``of_samples`` (4,) is what `sample_sums` adds up, ``of_anchors`` () is `anchor_loss`;

@@ -217,7 +217,7 @@ class Round:
 
     @property
     def change(self) -> float:
-        """The quantity of the stopping test."""
+        """Largest change of a soft label or weight: the stopping test of the paper."""
         return max(self.change_F, self.change_Q, self.change_alpha)
 
     def summary(self) -> str:
@@ -229,14 +229,25 @@ class Round:
         )
 
 
-def has_converged(history: Sequence[Round], tol: float) -> bool:
-    """Whether the last round changed nothing by ``tol`` or more.
+def has_converged(history: Sequence[Round], tol: float, residual_scale: float) -> bool:
+    """Whether the last round changed nothing by ``tol`` or more, and ``Z`` has come to ``G``.
 
     The first round is never the last: its changes are those from the start, where nothing is
     imputed yet, and may all be small by chance (UCI-Digit, 4 % labels: 52 % accuracy after it, and
     96 % at the end).
+
+    The paper and its released code look at the changes alone. That is a flaw. While
+    ``rho / eta`` exceeds every singular value, ``G`` is zero, missing rows follow ``P``, and
+    the labels come to rest before the tensor norm has had any effect. With strong smoothing
+    (large ``beta``) or a heavy norm (large ``rho``) this takes fewer rounds than ``eta`` needs to
+    grow: on CUB 15 of the 49 cells of the paper's sensitivity study stop in rounds 9 to 14 with
+    ``|Z - G|`` near ``|Z|``, most of them at 70 % accuracy, and reach 80 to 82 % if they go on.
+    So ``|Z - G|`` must be below ``tol`` times ``residual_scale`` too. An infinite scale gives the
+    rule of the paper.
     """
-    return len(history) > 1 and history[-1].change < tol
+    if len(history) < 2 or history[-1].change >= tol:
+        return False
+    return history[-1].primal_residual < tol * residual_scale
 
 
 @dataclass(frozen=True, eq=False)

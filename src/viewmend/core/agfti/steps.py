@@ -7,6 +7,7 @@ see `propagation`, `graph_fourier`, `alignment` and `fusion`. All others are her
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -51,6 +52,8 @@ class Steps:
         Rows of ``P`` over the anchors of a view, ``P T_v^T``.
     impute : bool
         Whether missing rows of ``Z`` are updated at all.
+    residual_counts : bool
+        Whether a run that has converged has ``Z = G``, see `residual_scale`.
     """
 
     imputed: Callable[[Array, tuple[Any, ...]], Array]
@@ -61,6 +64,15 @@ class Steps:
     rotate: Callable[[Array, Array, Array], Array]
     rotate_back: Callable[[Array, Array], Array]
     impute: bool = True
+    residual_counts: bool = True
+
+    def residual_scale(self, n_views: int, n_samples: int) -> float:
+        """What ``|Z - G|`` is measured by in the stopping test; infinite where it does not count.
+
+        Rows of ``Z`` sum to one, so that the root of their number makes the residual one of a
+        typical row, whatever the sizes of the data.
+        """
+        return float(n_views * n_samples) ** 0.5 if self.residual_counts else math.inf
 
 
 def first_graph(Z: Array, alpha: np.ndarray, problem: Problem) -> Array:
@@ -141,6 +153,7 @@ RELEASED = replace(
     imputed=released.imputed_rows,
     fuse=released.fuse,
     shrink=released.prox_tnn,
+    residual_counts=False,
 )
 COMPATIBILITY: dict[str | None, Steps] = {None: PAPER, "released": RELEASED}
 
@@ -153,7 +166,8 @@ _ABLATED: dict[str, dict[str, object]] = {
         "rotate_back": lambda P, _T_v: P,
     },
     "weights": {"fuse": fuse_with_fixed_weights},
-    "imputation": {"impute": False},
+    # Without imputation Z stays as it is, and nothing draws it to G.
+    "imputation": {"impute": False, "residual_counts": False},
 }
 
 

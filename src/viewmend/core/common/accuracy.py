@@ -1,4 +1,4 @@
-"""How accurate a classifier is, as far as held-out labels tell."""
+"""Accuracy of a classifier, estimated from held-out labels."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ ENOUGH = 25
 
 @dataclass(frozen=True)
 class AccuracyEstimate:
-    """How many held-out labels were found, beside what guessing would find.
+    """Accuracy on held-out labels, beside the accuracy of guessing.
 
-    The fits that were asked had fewer labels than the model itself, so that it is if anything
-    better than this. It speaks of samples like the labelled ones.
+    The tested fits had fewer labels than the model itself, so that the model is usually a little
+    better. The estimate is for samples like the labelled ones.
 
     Attributes
     ----------
     n_right : int
-        Held-out labels that were found.
+        Number of held-out labels that were predicted correctly.
     class_counts : tuple of int (n_classes,)
-        Held-out labels of every class.
+        Number of held-out labels of every class.
     """
 
     n_right: int
@@ -32,17 +32,17 @@ class AccuracyEstimate:
 
     @property
     def n_held_out(self) -> int:
-        """Held-out labels, at least one."""
+        """Number of held-out labels, at least one."""
         return sum(self.class_counts)
 
     @property
     def accuracy(self) -> float:
-        """Share of the held-out labels that was found."""
+        """Share of the held-out labels that were predicted correctly."""
         return self.n_right / self.n_held_out
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Accuracies that the held-out labels do not rule out, by Clopper and Pearson (1934)."""
+        """Confidence interval of the accuracy, by Clopper and Pearson (1934)."""
         tail = (1 - COVERAGE) / 2
         n_wrong = self.n_held_out - self.n_right
         low = beta.ppf(tail, self.n_right, n_wrong + 1) if self.n_right else 0.0
@@ -51,12 +51,12 @@ class AccuracyEstimate:
 
     @property
     def chance(self) -> float:
-        """Accuracy of a class drawn at random for every sample."""
+        """Accuracy of choosing a class at random for every sample."""
         return 1 / len(self.class_counts)
 
     @property
     def majority(self) -> float:
-        """Accuracy of the most frequent class for all samples."""
+        """Accuracy of always choosing the most frequent class."""
         return max(self.class_counts) / self.n_held_out
 
     @property

@@ -38,18 +38,18 @@ class Calibration:
     Attributes
     ----------
     temperature : float
-        Above one where the shares were too sure of themselves, below one where they were not sure
+        Above one if the probabilities were too confident, below one if they were not confident
         enough.
     shares : array (n_held_out, n_classes)
-        Class shares of labelled samples without their own label, before the temperature.
+        Class probabilities of labelled samples without their own label, before calibration.
     codes : array (n_held_out,) of int
         Their classes.
     refitted : bool
-        Whether the shares come from fits that did not see these labels at all, so that they tell
-        how accurate the model is.
+        Whether the probabilities come from fits that did not see these labels at all, so that they
+        show how accurate the model is.
     set_temperature : float
-        One more temperature, at which the calibrated shares of the model are as sure, on average,
-        as those of the held-out samples: prediction sets compare the two.
+        A second temperature, at which the calibrated probabilities of the model are as confident,
+        on average, as those of the held-out samples. Prediction sets need it to compare the two.
     """
 
     temperature: float
@@ -60,22 +60,22 @@ class Calibration:
 
     @property
     def n_samples(self) -> int:
-        """Labelled samples that were held out."""
+        """Number of labelled samples that were held out."""
         return len(self.codes)
 
     @property
     def confidence(self) -> np.ndarray:
-        """Calibrated share (n_held_out,) of the class that each held-out sample would get."""
+        """Calibrated probability (n_held_out,) of the predicted class of each held-out sample."""
         return np.asarray(tempered(self.shares, self.temperature).max(axis=1, initial=0))
 
     @property
     def correct(self) -> np.ndarray:
-        """Whether that class is the right one, (n_held_out,) of bool."""
+        """Whether that prediction is correct, (n_held_out,) of bool."""
         return np.asarray(np.argmax(self.shares, axis=1) == self.codes)
 
     @property
     def accuracy(self) -> AccuracyEstimate | None:
-        """How many labels were found by fits that did not see them; None if there are none."""
+        """Accuracy on labels that the fits did not see; None if there are none."""
         if not (self.refitted and self.n_samples):
             return None
         counts = np.bincount(self.codes, minlength=self.shares.shape[1])
@@ -94,17 +94,17 @@ class Calibration:
         return log_loss(self.shares, self.codes), log_loss(after, self.codes)
 
     def threshold_for(self, accuracy: float, certainty: float = 0.9) -> float:
-        """Confidence from which predictions are as accurate as wanted.
+        """The confidence above which predictions have at least a given accuracy.
 
-        Held-out samples are gone through from the surest on. The answer is the confidence of the
-        last one before the accuracy of those so far, by its lower confidence bound (Clopper and
-        Pearson 1934), falls short. With probability ``certainty`` it keeps its promise for samples
-        that are like the labelled ones: the order of the tests does not depend on their outcome.
+        Held-out samples are sorted by confidence, highest first. The result is the confidence of
+        the last sample before the accuracy of all samples so far, by its lower confidence bound
+        (Clopper and Pearson 1934), falls below ``accuracy``. With probability ``certainty``, the
+        accuracy holds for samples that are like the labelled ones.
 
         Parameters
         ----------
         accuracy : float in (0, 1)
-            Wanted of the samples with at least this confidence.
+            Accuracy that you need, of the samples with at least the returned confidence.
         certainty : float in (0, 1), default=0.9
 
         Returns
@@ -114,7 +114,7 @@ class Calibration:
         Raises
         ------
         ValueError
-            If the labels are too few, or the predictions too often wrong, to promise it.
+            If there are too few labels, or too many wrong predictions, to guarantee it.
         """
         _check_share("accuracy", accuracy)
         _check_share("certainty", certainty)

@@ -1,4 +1,4 @@
-"""Rows of zeros: which they are, and what it says of a sample's class that its row is one.
+"""Rows of zeros: where they are, and what they reveal about the class of a sample.
 
 A row of zeros has no direction, and all of them are the same point. Compared like others they would
 be the nearest neighbours of almost every sparse row, and of one another whatever their classes. So

@@ -1,4 +1,4 @@
-"""What the recipe knows of some rows without labels; all rows in memory, or one block of many."""
+"""What is computed for some rows without labels: all rows in memory, or one block of many."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OutsideRows:
 
 @dataclass(frozen=True, eq=False)
 class MendBlock:
-    """Some rows: which views they have, and how they hang on the graph sample.
+    """Some rows: which views they have, and how they are joined to the graph sample.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Leading components of a wide sparse view, which stand for it wherever rows are compared.
+"""Leading components of a wide sparse view, which replace it where rows are compared.
 
 Counts of words, peaks or mutations fill thousands of columns with zeros. Compared as they are,
 rows differ above all by what each of them has alone. Here entries are weighed as in latent semantic

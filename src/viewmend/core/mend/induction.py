@@ -1,4 +1,4 @@
-"""Classes of unseen samples: one step of the recipe, with everything else held as it was fitted."""
+"""Classes of new samples: one step of the recipe, with everything else unchanged."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def make_induction(
     prior: np.ndarray,
     settings: MendSettings,
 ) -> MendInduction:
-    """What is left of a fit once it has ended."""
+    """What to keep of a fit for new samples."""
     graphs, evidence = samples.graphs, None
     if stage.guide is not None:
         graphs = guide_union(graphs, stage.guide)

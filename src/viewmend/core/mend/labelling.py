@@ -1,4 +1,4 @@
-"""What is known of the classes: given labels, class shares, and how far to trust these."""
+"""Given labels, class shares, and how far to trust the shares."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Assignment:
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """What is known of the classes.
+    """Given labels and class shares.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class Labelling:
     in_doubt: bool = False
 
     def settled(self, rows: Rows, P: Column) -> Labelling:
-        """With the trust that the prior, as the class shares of the labels, deserves.
+        """Set how far to trust the prior, which has the class shares of the labels.
 
-        The scores ``P`` must not have been shaped by the prior, which they are to judge.
+        The scores ``P`` must not depend on the prior, because they decide how far it is trusted.
         """
         if self.trust is not None:
             return self
@@ -72,10 +72,10 @@ class Labelling:
         return replace(self, trust=share_trust(self.prior, n_labels, favoured_shares(rows, P)))
 
     def doubted(self, rows: Rows, evidence: Column) -> Labelling:
-        """With labels as sure as they are together with the ``evidence`` (n_rows, n_classes).
+        """Replace labels by class shares from labels and ``evidence`` (n_rows, n_classes).
 
-        The evidence of a sample, which does not know its label, is the prior of its class, and the
-        label has its `label_likelihood`.
+        The evidence of a sample does not depend on its label. It is the prior of the class, and the
+        label has the likelihood `label_likelihood`.
         """
         if self.noise == 0:
             return self
@@ -94,7 +94,7 @@ class Labelling:
         return self.trust
 
     def shares(self, rows: Rows, P: Column) -> np.ndarray:
-        """Class shares to aim at: equal ones, the prior and those of the scores, as trusted."""
+        """Class shares to use: mean of equal ones, the prior and those of the scores, by trust."""
         equal, known, scored = self.settled_trust
         favoured = favoured_shares(rows, P)
         return np.asarray(equal / len(favoured) + known * self.prior + scored * favoured)

@@ -1,4 +1,4 @@
-"""All rows of a fit whose graphs are between some of them, the graph sample.
+"""All rows of a fit in which only some, the graph sample, are in the graphs.
 
 The sample has the geometry of a fit of its own, and its representations and kernels are taken for
 all rows. Kernel features that are orthogonal over the sample are not over all rows; sums over all

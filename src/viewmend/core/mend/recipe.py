@@ -144,10 +144,9 @@ def stages(
 
 
 def first_stage(samples: MendSamples, labelling: Labelling, settings: MendSettings) -> Stage:
-    """Spread labels over all graphs alike, and settle the trust in the prior.
+    """Spread labels over all graphs with equal weights, and set how far to trust the prior.
 
-    That is done here, once, because only these scores are not yet shaped by the prior that they
-    judge.
+    That is done here, once, because only these scores do not depend on the prior yet.
     """
     alike = sum_graphs(samples, np.ones(len(samples.graphs.edges)))
     equal = spread(samples, alike, labelling, settings)

@@ -1,4 +1,4 @@
-"""The samples of a fit as the recipe meets them: those of the graph, and those that hang on it.
+"""The samples of a fit: those in the graph, and those outside that are joined to it.
 
 Neighbour graphs are between the samples of the *graph sample*: all samples, or some where they are
 too many. A sample outside is joined to its nearest samples of the graph and receives soft labels

@@ -1,4 +1,4 @@
-"""How far equal class shares, those of the labels and those of the scores are to be trusted.
+"""How far to trust equal class shares, those of the labels and those of the scores.
 
 There are three guesses at the shares ``p`` of ``c`` classes: all equal; those of ``n`` labels;
 those of the classes that scores favour. How good each is, is not known, but they check one another.

@@ -1,4 +1,4 @@
-"""What the recipe of `MendClassifier` is told, and what it knows after a stage."""
+"""Settings of the recipe of `MendClassifier`, and its state after a stage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from viewmend.core.mend.share_trust import Trust
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """The graph between samples of similar evidence, whatever views they miss.
+    """The graph between samples of similar evidence, even if they have no view in common.
 
     ``points`` (n_samples, n_classes) are what samples were compared by, ``k`` is how many
     neighbours each has.
@@ -40,7 +40,7 @@ class MendSettings:
     neighbours : NeighbourRule
         How many neighbours a sample has in a graph.
     spreading : float
-        How far labels travel.
+        How far labels spread.
     weigh : callable
         ``(graphs, classes, homophily_power) -> weights`` (n_graphs,) of the graphs.
     homophily_power : float
@@ -187,7 +187,7 @@ class StageRecord:
 
 @dataclass(frozen=True, eq=False)
 class MendProgress:
-    """How far the recipe has come: the last stage, which is all it needs to go on, and the record.
+    """The progress of the recipe: the last stage, from which it can resume, and the record.
 
     There is at least one stage.
     """

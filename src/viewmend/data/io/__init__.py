@@ -1,4 +1,4 @@
-"""Views and labels from the files people keep them in.
+"""Read views and labels from files.
 
 Every format is read into tables (`viewmend.data.io.contents`). What follows is the same for all
 (`viewmend.data.io.loading`): labels are looked up, categories encoded, empty

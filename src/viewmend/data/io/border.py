@@ -1,4 +1,4 @@
-"""The border to files that anybody may have written: whatever is wrong with one is one error."""
+"""Protection against damaged or hostile files: every problem becomes one kind of error."""
 
 from __future__ import annotations
 

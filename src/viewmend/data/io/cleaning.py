@@ -1,4 +1,4 @@
-"""Tables of numbers out of tables of anything; what is left out is told of."""
+"""Convert tables to tables of numbers; warnings report what is left out."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_text(tables: Mapping[str, pd.DataFrame], labels: pd.Series | None) -> 
 
 
 def drop_empty_columns(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Tables without the columns of which no cell holds anything, which are told of."""
+    """Tables without their empty columns; warns about these."""
     filled = {}
     for name, table in tables.items():
         empty = table.isna().all().to_numpy()
@@ -77,7 +77,7 @@ def drop_empty_views(read: Mapping[str, NumericTable]) -> dict[str, NumericTable
 def match_layout(
     tables: Mapping[str, pd.DataFrame], columns: Mapping[str, Sequence[Hashable]]
 ) -> dict[str, pd.DataFrame]:
-    """The views and columns of a fit, in its order; views may be missing, others are told of."""
+    """The views and columns of a fit, in its order; views may be missing. Warns about others."""
     unknown = [name for name in tables if name not in columns]
     told = f"the model was fitted on the views {short(list(columns))} and not on {short(unknown)}"
     if len(unknown) == len(tables):

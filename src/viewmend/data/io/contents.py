@@ -38,12 +38,12 @@ LABELS_FILE = "labels"
 
 @dataclass(frozen=True)
 class Request:
-    """How to read data; what is not said is found out.
+    """How to read data; everything left out is detected.
 
     Attributes
     ----------
     id_column : str or None
-        Column that tells which sample a row is.
+        Column of identifiers.
     labels : str or None
         Column of labels, or a file of labels, or both as in ``truth.csv:stage``.
     unlabelled : tuple of str
@@ -53,12 +53,12 @@ class Request:
     leave_out : tuple of str
         Columns that are no features, in whichever views have them.
     columns : dict of str to sequence of str, optional
-        Columns of every view of the data a model was fitted on, to which this data is held.
+        Columns of every view of the data that a model was fitted on; this data must have them.
     categories : dict of dict
-        By view and column of that data, what columns of categories became.
+        How columns of categories of that data were converted, by view and column.
     unreadable_as_missing : bool
-        Whether cells such as ``<0.05`` in a column of numbers count as missing; else a fit refuses
-        them.
+        Whether cells such as ``<0.05`` in a column of numbers count as missing; otherwise a fit
+        refuses them.
     """
 
     id_column: str | None = None

@@ -1,4 +1,4 @@
-"""The ways into the library from a file: with what is wrong mended, or strictly as it stands."""
+"""Read files: with common problems repaired, or strictly as they are."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ViewTables:
     id_column : str or None
         What the identifiers are called; None where rows are just counted.
     categories : dict of dict
-        By view and column, what columns of categories became.
+        How columns of categories were converted, by view and column.
     faults : tuple of viewmend.data.categories.Fault
         Columns that a fit refuses; their cells are empty here, or the columns left out.
     """
@@ -102,12 +102,11 @@ class ViewTables:
 
 
 def read_views(path: str | Path, request: Request | None = None) -> MultiViewData:
-    """Read views, and labels where there are some, and mend what can be.
+    """Read views, and labels if there are any, and repair common problems.
 
-    Columns of categories become columns of 0 and 1, those that tell nothing are left out, and the
-    views are joined by the identifiers of their rows; warnings say so. What a column is,
-    `viewmend.data.categories` decides. Single empty cells stay NaN: ``fit`` and ``predict`` fill
-    them.
+    Columns of categories become columns of 0 and 1, useless columns are left out, and the views are
+    joined by the identifiers of their rows; warnings report this. `viewmend.data.categories` has
+    the rules for columns. Missing cells stay NaN: ``fit`` and ``predict`` fill them.
 
     Parameters
     ----------
@@ -117,6 +116,7 @@ def read_views(path: str | Path, request: Request | None = None) -> MultiViewDat
         with one view per modality; .h5ad, with one view per entry of ``obsm``, or ``X`` if it has
         none.
     request : Request, optional
+        How to read the data: columns of identifiers and labels, views and columns to leave out.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def read_views(path: str | Path, request: Request | None = None) -> MultiViewDat
 
 
 def read_view_tables(path: str | Path, request: Request | None = None) -> ViewTables:
-    """Read views without joining them, to look at what is wrong with them.
+    """Read views without joining them, to inspect them.
 
     Parameters
     ----------
@@ -181,19 +181,19 @@ def load_folder(
 ) -> MultiViewData:
     """Read a folder with one CSV or Parquet file per view, and change nothing.
 
-    The views are joined by the identifiers of their rows: a sample is any identifier that some
-    view holds, and it misses the views that do not hold it. Labels are a file of their own,
-    ``labels.csv`` or ``labels.parquet``, or a column of one or more views. Needs pandas, and for
-    Parquet what pandas needs.
+    The views are joined by the identifiers of their rows: every identifier that occurs in some view
+    is a sample, and it does not have the views in which it does not occur. Labels are a file of
+    their own, ``labels.csv`` or ``labels.parquet``, or a column of one or more views. Needs pandas,
+    and for Parquet what pandas needs.
 
     Parameters
     ----------
     path : str or Path
         Folder. Views are named after their files and ordered by name.
     id_column : str
-        Column that tells which sample a row is, once per file.
+        Column of identifiers, each once per file.
     label_column : str
-        Column of labels; empty cells are samples without label.
+        Column of labels; samples with an empty cell are unlabelled.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""One table per file, its rows under their identifiers, however the file was written."""
+"""Read one table per file, with its identifiers as index, in whatever dialect it was written."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _without_nameless(frame: pd.DataFrame, id_column: str, file: Path) -> pd.Dat
 
 
 def _dialect(file: Path) -> dict[str, str]:
-    """How a text file was written, told by its first lines, in the words of pandas."""
+    """The dialect of a text file, detected from its first lines, as arguments of pandas."""
     with file.open("rb") as stream:
         head = stream.read(HEAD)
     encoding = _encoding(head)

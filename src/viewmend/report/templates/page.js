@@ -61,3 +61,8 @@ document.addEventListener("pointermove", (event) => {
   tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, room))}px`;
   tip.style.top = `${Math.max(4, event.clientY - tip.offsetHeight - 10)}px`;
 });
+
+// On paper nothing is folded.
+window.addEventListener("beforeprint", () => {
+  for (const fold of document.querySelectorAll("details")) fold.open = true;
+});

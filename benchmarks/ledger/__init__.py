@@ -1,0 +1,1 @@
+"""The ledger: what of the AGF-TI paper is reproduced, from committed records."""
