@@ -7,6 +7,7 @@ data sets whose runs are not finished, seeds count that all strategies have.
 from __future__ import annotations
 
 import csv
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +137,8 @@ def _needed(needed: float, reference: float, most: float) -> str:
 
 
 def _with_error(values: list[float]) -> str:
+    if len(values) == 1:
+        return f"{100 * values[0]:.1f}"
     error = np.std(values) / np.sqrt(max(len(values) - 1, 1))
     return f"{100 * np.mean(values):.1f} ± {100 * error:.1f}"
 
@@ -240,11 +243,14 @@ def _met(yes: bool) -> str:
 
 def unfinished(rows: list[dict]) -> str:
     """A sentence on data sets and seeds that are still to be run, if any."""
-    few = [f"{d} {len(seeds_of(rows, d))}" for d in DATA if 0 < len(seeds_of(rows, d)) < N_SEEDS]
+    counts = {data: len(seeds_of(rows, data)) for data in DATA}
+    if min(counts.values()) >= N_SEEDS:
+        return ""
+    few = [f"{data} {count}" for data, count in counts.items() if count]
     absent = [data for data in DATA if not seeds_of(rows, data)]
     told = [f"Seeds so far, of {N_SEEDS}: {', '.join(few)}."] if few else []
     told += [f"Not run yet: {', '.join(absent)}."] if absent else []
-    return " ".join(["", *told]) if told else ""
+    return " ".join(["", *told])
 
 
 def spoken(shares: list[float]) -> str:
@@ -252,8 +258,28 @@ def spoken(shares: list[float]) -> str:
     known = [share for share in shares if np.isfinite(share)]
     if not known:
         return "more than the loops had"
-    more = " where it got there" if len(known) < len(shares) else ""
-    return f"{100 * np.mean(known):.0f} %{more}"
+    more = f" on {len(known)} of {len(shares)} data sets, not reached on the rest"
+    return f"{100 * np.mean(known):.0f} %{more if len(known) < len(shares) else ''}"
+
+
+def flat(rows: list[dict]) -> str:
+    """A sentence on data sets where random choice has the accuracy of 5 % with far fewer labels."""
+    told = []
+    for data in DATA:
+        if not seeds_of(rows, data):
+            continue
+        counts, by_seed = curve(rows, data, RANDOM)
+        reference, mean = REFERENCE * n_samples_of(rows, data), by_seed.mean(axis=0)
+        first = labels_needed(counts, mean, float(np.interp(reference, counts, mean)))
+        if first < 0.9 * reference:
+            told.append(f"with {first:.0f} labels on {data}")
+    if not told:
+        return ""
+    sentence = (
+        f"Where its curve is flat, random choice has this accuracy earlier too: {', '.join(told)}. "
+        "There the lead of the default is in how accurate it becomes, not in how early."
+    )
+    return "\n\n" + textwrap.fill(sentence, 98, break_on_hyphens=False)
 
 
 def make_page(folder: Path) -> None:
@@ -269,15 +295,18 @@ def make_page(folder: Path) -> None:
     ]
     n_sets = len([data for data in DATA if seeds_of(rows, data)])
     others = [f"{name} {spoken(shares[name])}" for name in shares if name not in (RANDOM, DEFAULT)]
-    text = PAGE.format(
+    opening = OPENING.format(
         default=spoken(shares.get(DEFAULT, [])),
         others=", ".join(others),
         n_sets=f"mean of {n_sets} data sets" if n_sets > 1 else "of one data set",
         ratio=ratios[DEFAULT],
         unfinished=unfinished(rows),
+    )
+    text = PAGE.format(
+        opening=textwrap.fill(opening, 118, break_on_hyphens=False),
         bars="\n".join(bars(rows, shares, ratios[DEFAULT])),
         rights="\n".join(rights),
-        needs="\n".join(needs),
+        needs="\n".join(needs) + flat(rows),
         views="\n".join(views),
         times="\n".join(times),
         revision=", ".join(sorted({row["revision"] for row in rows})),
@@ -286,11 +315,15 @@ def make_page(folder: Path) -> None:
     (folder / "next_steps.md").write_text(text.rstrip() + "\n")
 
 
+OPENING = (
+    "To be as accurate as with 5 % of the samples labelled at random, `suggest_labels` needs "
+    "{default} of those labels ({others}; {n_sets}). A missing view that `suggest_views` asks "
+    "for brings {ratio:.1f} times the right answers of a random one.{unfinished}"
+)
+
 PAGE = """# What suggestions are worth
 
-To be as accurate as with 5 % of the samples labelled at random, `suggest_labels` needs {default}
-of those labels ({others}; {n_sets}). A missing view that `suggest_views` asks for brings
-{ratio:.1f} times the right answers of a random one.{unfinished}
+{opening}
 
 ![Accuracy against the number of labels, by strategy](next_steps.png)
 
