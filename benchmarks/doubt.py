@@ -1,7 +1,7 @@
 """Which labels to doubt, sets with a promised coverage, and samples of no known class.
 
     python benchmarks/doubt.py --data DIR --out docs/results [--seeds 0 1 2] [--jobs 2]
-    python benchmarks/doubt.py --out docs/results --page docs/results/doubt.md
+    python benchmarks/doubt.py --out docs/results --page
 
 Half of the views are missing. ``suspects`` flips 5, 10 or 20 % of the labels, to any other class or
 to the one that the class is most confused with, and looks how many of as many first suspects are
@@ -9,8 +9,8 @@ flips; `cleanlab` ranks the same labels by the same scores, by those of fits tha
 out, and by a logistic regression on all columns, where it is installed. ``sets`` counts how often
 prediction sets hold the true class, of samples of the fit and of new ones. ``unknown`` leaves a
 class out: of the fit, whose new samples are then judged, or of its labels alone. The first form
-appends one line per cell to ``doubt.jsonl`` and skips those that are there; the second writes the
-means over the seeds into the tables of the page.
+appends one line per cell to ``doubt.jsonl`` and skips those that are there; the second makes
+``doubt.md`` and ``doubt.png`` of that file.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
+from doubt_page import DATA, RATE, Cell, make_page, read
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import roc_auc_score
@@ -41,23 +40,14 @@ from viewmend.datasets.catalogue import DATA_VARIABLE, load
 from viewmend.models.base import ViewLayout
 from viewmend.models.cross_fit import fit_silently, label_folds, labels_without, silent
 
-DATA = (
-    "CUB",
-    "UCI-Digit",
-    "MNIST-USPS",
-    "OutScene (3 views)",
-    "OutScene (surrogate)",
-    "Caltech101-20 (surrogate)",
-)
 MISSING = 0.5
 MODEL = MendClassifier(n_jobs=1)
 FLIPS, KINDS = (0.05, 0.1, 0.2), ("any", "confused")
 SUSPECT_LABELS = 0.2
 SET_LABELS, ALPHAS = (0.05, 0.1, 0.3), (0.05, 0.1, 0.2)
-UNKNOWN_LABELS, RATE = 0.1, 0.05
+UNKNOWN_LABELS = 0.1
 # Samples that a fit does not see, of those without a label.
 NEW = 0.2
-Cell = dict[str, Any]
 
 
 def posed(name: str, folder: Path | None, labels: float, seed: int) -> Task:
@@ -301,79 +291,6 @@ def run_all(args: argparse.Namespace) -> None:
             file.flush()
 
 
-def read(path: Path) -> list[Cell]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def mean(rows: Sequence[Cell], field: str, unit: float = 100.0, form: str = ".1f") -> str:
-    values = [row[field] for row in rows if field in row]
-    return f"{unit * np.mean(values):{form}}" if values else "-"
-
-
-def groups(rows: Sequence[Cell], part: str, *fields: str) -> Iterator[tuple[tuple, list[Cell]]]:
-    """Rows of a part, by the values of some fields, in the order of the data sets."""
-    here = [row for row in rows if row["part"] == part]
-    order = {name: i for i, name in enumerate(DATA)}
-    keys = {tuple(row[field] for field in fields) for row in here}
-    for key in sorted(keys, key=lambda k: (order.get(k[0], -1), k[1:])):
-        yield key, [row for row in here if tuple(row[f] for f in fields) == key]
-
-
-def suspects_table(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
-    yield (
-        *("data", "flips", "to", "suspect_labels", "cleanlab, same scores", "cleanlab, held out"),
-        *("cleanlab, logistic", "noise", "cleanlab's", "accuracy", '"auto"', "labels right"),
-    )
-    fields = ("mend", "cleanlab", "cleanlab_held_out", "cleanlab_logistic", "noise")
-    more = ("cleanlab_noise", "accuracy", "accuracy_auto", "labels_auto")
-    for (data, rate, kind), here in groups(rows, "suspects", "data", "flips", "kind"):
-        yield data, f"{rate:.0%}", kind, *(mean(here, field) for field in (*fields, *more))
-
-
-def sets_table(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
-    yield (
-        *("data", "labels", "promise", "held out", "coverage, fit", "classes", "empty"),
-        *("coverage, new", "classes", "empty", "coverage, none empty"),
-    )
-    for (data, labels, alpha), here in groups(rows, "sets", "data", "labels", "alpha"):
-        figures = [
-            mean(here, f"{name}_{what}", *how)
-            for name in ("fit", "new")
-            for what, how in (("coverage", ()), ("size", (1, ".2f")), ("empty", ()))
-        ]
-        held_out = mean(here, "n_held_out", 1, ".0f")
-        figures.append(mean(here, "filled_coverage"))
-        yield data, f"{labels:.0%}", f"{100 * (1 - alpha):.0f}", held_out, *figures
-
-
-def unknown_table(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
-    yield (
-        *("data", "new: AUROC", "by confidence", "false alarms", "found"),
-        *("in fit: AUROC", "by confidence", "false alarms", "found"),
-    )
-    names = ("auroc", "confidence", "false", "found")
-    fields = [f"{where}_{name}" for where in ("new", "fit") for name in names]
-    for (data,), here in groups(rows, "unknown", "data"):
-        yield data, *(mean(here, field) for field in fields)
-
-
-TABLES = {"suspects": suspects_table, "sets": sets_table, "unknown": unknown_table}
-
-
-def write_page(args: argparse.Namespace) -> None:
-    """Tables between the marks of the page."""
-    rows = read(args.out / "doubt.jsonl")
-    check_publishable([{"revision": row["revision"]} for row in rows], args.page)
-    text = args.page.read_text()
-    for name, table in TABLES.items():
-        head, *lines = table(rows)
-        listed = [head, ("---",) * len(head), *lines]
-        body = "\n".join(f"| {' | '.join(line)} |" for line in listed)
-        mark = rf"(<!-- table: {name} -->\n).*?(<!-- end -->)"
-        text = re.sub(mark, lambda m, body=body: f"{m[1]}\n{body}\n\n{m[2]}", text, flags=re.DOTALL)
-    args.page.write_text(text)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=os.environ.get(DATA_VARIABLE))
@@ -382,10 +299,10 @@ def main() -> None:
     parser.add_argument("--names", nargs="+", default=DATA)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--page", type=Path, help="write the tables into this page")
+    parser.add_argument("--page", action="store_true", help="make the page of --out again")
     args = parser.parse_args()
     if args.page:
-        write_page(args)
+        make_page(args.out)
     else:
         run_all(args)
 

@@ -16,7 +16,6 @@ installed, its strategy is left out, and the page says so.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import time
 import warnings
@@ -27,6 +26,22 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+from next_steps_page import (
+    DATA,
+    DEFAULT,
+    LABELS,
+    RANDOM,
+    REFERENCE,
+    RIVAL,
+    SHOWN,
+    TIME,
+    TIMED_SAMPLES,
+    VIEWS,
+    append,
+    make_page,
+    read,
+    write,
+)
 
 from viewmend import MendClassifier
 from viewmend.bench.environment import check_publishable, environment
@@ -35,21 +50,12 @@ from viewmend.datasets import Task, hide, make_multiview_blobs
 from viewmend.datasets.catalogue import DATA_VARIABLE, load
 from viewmend.exceptions import DataWarning
 from viewmend.models.search_contests import SharedGeometry
-from viewmend.plot.style import PALETTE, plot_style
 
-DATA = ("CUB", "UCI-Digit", "MNIST-USPS", "OutScene (3 views)")
-MISSING, BATCH, MOST_LABELS, REFERENCE, PAIRS = 0.5, 10, 0.1, 0.05, 0.1
-TIMED_SAMPLES = 20_000
+MISSING, BATCH, MOST_LABELS, PAIRS = 0.5, 10, 0.1, 0.1
 # Random choices of pairs per seed; their gains differ much.
 N_DRAWS = 2
 # Loops are long: no temperature is needed to rank samples.
 MODEL = MendClassifier(calibration=None, n_jobs=1)
-FIELDS = (
-    *("revision", "what", "data", "strategy", "seed"),
-    *("n_samples", "n", "accuracy", "n_classes", "fit_seconds", "suggest_seconds"),
-)
-RANDOM, DEFAULT, RIVAL = "random", "default", "TypiClust (scikit-activeml)"
-LABELS, VIEWS, TIME = "labels", "views", "time"
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +121,6 @@ STRATEGIES: dict[str, Callable[[Loop], np.ndarray]] = {
     DEFAULT: by_default,
     RIVAL: by_rival,
 }
-IN_THE_PAGE = (RANDOM, "margin", DEFAULT, RIVAL)
 
 
 def pose(data: str, seed: int, folder: Path | None) -> tuple[Task, list[np.ndarray]]:
@@ -253,227 +258,13 @@ def run_all(args: argparse.Namespace) -> None:
     make_page(args.out)
 
 
-def read(path: Path) -> list[dict]:
-    """The record; numbers as numbers."""
-    if not path.exists():
-        return []
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
-    words = {"revision", "what", "data", "strategy"}
-    return [
-        {k: v if k in words else (float(v) if v else np.nan) for k, v in row.items()}
-        for row in rows
-    ]
-
-
-def write(path: Path, rows: list[dict]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(map(shown, rows))
-
-
-def append(path: Path, rows: list[dict]) -> None:
-    with path.open("a", newline="") as file:
-        csv.DictWriter(file, FIELDS, lineterminator="\n").writerows(map(shown, rows))
-
-
-def shown(row: dict) -> dict:
-    return {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()}
-
-
-# ------------------------------------------------------------------ what came out
-
-
-def curve(rows: list[dict], data: str, strategy: str) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of labels, and accuracies (n_seeds, n_batches)."""
-    here = [r for r in rows if (r["what"], r["data"], r["strategy"]) == (LABELS, data, strategy)]
-    counts = np.unique([row["n"] for row in here])
-    seeds = np.unique([row["seed"] for row in here])
-    table = {(row["seed"], row["n"]): row["accuracy"] for row in here}
-    return counts, np.array([[table[seed, n] for n in counts] for seed in seeds])
-
-
-def labels_needed(counts: np.ndarray, accuracies: np.ndarray, wanted: float) -> float:
-    """Labels, between batches by a straight line, at which an accuracy is first reached."""
-    above = np.flatnonzero(accuracies >= wanted)
-    if len(above) == 0:
-        return np.nan
-    i = above[0]
-    if i == 0:
-        return float(counts[0])
-    share = (wanted - accuracies[i - 1]) / (accuracies[i] - accuracies[i - 1])
-    return float(counts[i - 1] + share * (counts[i] - counts[i - 1]))
-
-
-def label_table(rows: list[dict]) -> tuple[list[str], dict[str, float]]:
-    """Lines of the table, and the mean share of random's labels that each strategy needs."""
-    known = [s for s in STRATEGIES if any(r["strategy"] == s for r in rows if r["what"] == LABELS)]
-    shares: dict[str, list[float]] = {name: [] for name in known}
-    heads = "".join(f" {name} | |" for name in known)
-    rule = "|---|---|---|" + "---|---|" * len(known)
-    lines = [f"| data | 5 % | accuracy by chance |{heads}", rule]
-    for data in DATA:
-        counts, by_seed = curve(rows, data, RANDOM)
-        if len(counts) == 0:
-            continue
-        reference = REFERENCE * n_samples_of(rows, data)
-        wanted = float(np.interp(reference, counts, by_seed.mean(axis=0)))
-        cells = []
-        for name in known:
-            x, accuracies = curve(rows, data, name)
-            needed = labels_needed(x, accuracies.mean(axis=0), wanted)
-            shares[name].append(needed / reference)
-            there = float(np.interp(reference, x, accuracies.mean(axis=0)))
-            cells += [f"{100 * there:.1f}", f"{needed:.0f} ({100 * needed / reference:.0f} %)"]
-        lines.append(
-            f"| {data} | {reference:.0f} | {100 * wanted:.1f} | " + " | ".join(cells) + " |"
-        )
-    return lines, {name: float(np.mean(values)) for name, values in shares.items()}
-
-
-def view_table(rows: list[dict]) -> tuple[list[str], dict[str, float]]:
-    """Right answers gained per 100 measured pairs, and the mean ratio to random choice."""
-    names, ratios = (RANDOM, "least sure", DEFAULT), {}
-    lines = [f"| data | pairs | {' | '.join(names)} |", "|---|---|" + "---|" * len(names)]
-    gains: dict[str, list[float]] = {name: [] for name in names}
-    for data in DATA:
-        here = [row for row in rows if row["what"] == VIEWS and row["data"] == data]
-        if not here:
-            continue
-        n_free = round(n_samples_of(rows, data) * (1 - REFERENCE))
-        before = {row["seed"]: row["accuracy"] for row in here if row["strategy"] == "nothing"}
-        cells = []
-        for name in names:
-            mine = [row for row in here if row["strategy"] == name]
-            each = [n_free * (r["accuracy"] - before[r["seed"]]) / r["n"] for r in mine]
-            gains[name].append(float(np.mean(each)))
-            error = np.std(each) / np.sqrt(max(len(each) - 1, 1))
-            cells.append(f"{100 * np.mean(each):.1f} ± {100 * error:.1f}")
-        n_pairs = np.mean([row["n"] for row in here if row["strategy"] == DEFAULT])
-        lines.append(f"| {data} | {n_pairs:.0f} | {' | '.join(cells)} |")
-    for name in names:
-        ratios[name] = float(np.mean(gains[name]) / np.mean(gains[RANDOM]))
-    return lines, ratios
-
-
-def n_samples_of(rows: list[dict], data: str) -> float:
-    return next(row["n_samples"] for row in rows if row["data"] == data)
-
-
-def draw(rows: list[dict], path: Path) -> None:
-    """Learning curves, one panel per data set."""
-    import matplotlib.pyplot as plt
-
-    sets = [data for data in DATA if len(curve(rows, data, RANDOM)[0])]
-    with plot_style():
-        figure, axes = plt.subplots(1, len(sets), figsize=(4 * len(sets), 3.4), squeeze=False)
-        for ax, data in zip(axes[0], sets, strict=True):
-            for color, name in zip(PALETTE, IN_THE_PAGE, strict=False):
-                counts, by_seed = curve(rows, data, name)
-                if len(counts) == 0:
-                    continue
-                mean, spread = by_seed.mean(axis=0), by_seed.std(axis=0) / np.sqrt(len(by_seed))
-                ax.plot(counts, mean, color=color, label=name, linewidth=1.4)
-                ax.fill_between(counts, mean - spread, mean + spread, color=color, alpha=0.2)
-            # Below, all curves climb from one class of ten.
-            ax.set_ylim(max(ax.get_ylim()[0], 0.4), None)
-            ax.set_title(data, fontsize=10)
-            ax.set_xlabel("labels")
-        axes[0, 0].set_ylabel("accuracy on the rest")
-        axes[0, 0].legend(frameon=False, loc="lower right")
-        figure.tight_layout()
-        figure.savefig(path, dpi=110)
-        plt.close(figure)
-
-
-def make_page(folder: Path) -> None:
-    rows = read(folder / "next_steps.csv")
-    check_publishable([{"revision": row["revision"]} for row in rows], folder)
-    draw(rows, folder / "next_steps.png")
-    labels, shares = label_table(rows)
-    views, ratios = view_table(rows)
-    n_seeds = len({row["seed"] for row in rows if row["what"] == LABELS})
-    absent = (
-        ""
-        if RIVAL in shares
-        else (
-            "\nTypiClust of scikit-activeml is not in the table: the package was not installed.\n"
-        )
-    )
-    times = [
-        f"| {row['strategy']} | {row['suggest_seconds']:.1f} | {row['fit_seconds']:.1f} |"
-        for row in rows
-        if row["what"] == TIME
-    ]
-    text = PAGE.format(
-        labels="\n".join(labels),
-        views="\n".join(views),
-        times="\n".join(times),
-        share=100 * shares.get(DEFAULT, np.nan),
-        margin=100 * shares.get("margin", np.nan),
-        ratio=ratios[DEFAULT],
-        n_seeds=n_seeds,
-        absent=absent,
-        revision=", ".join(sorted({row["revision"] for row in rows})),
-        samples=f"{TIMED_SAMPLES:,}".replace(",", " "),
-    )
-    (folder / "next_steps.md").write_text(text)
-
-
-PAGE = """# What suggestions are worth
-
-Simulated: the true classes are known, and told where a strategy asks for them.
-`benchmarks/next_steps.py` runs it and writes this page; single loops are in
-[next_steps.csv](next_steps.csv), of revision {revision}. How to ask for suggestions:
-[What to do next](../guide/next_steps.md).
-
-**In short.** With labels by `suggest_labels`, the accuracy of 5 % random labels takes {share:.0f} %
-of them on average (margin: {margin:.0f} %). A view measured by `suggest_views` brings {ratio:.1f}
-times the right answers of a random one.
-
-## Labels
-
-Half of the views are missing. Every loop begins with one random label and asks for ten more at a
-time, until 10 % of the samples have one; {n_seeds} seeds. All strategies are judged by
-`MendClassifier` without calibration, by its accuracy on the samples that have no label. While there
-is one class, which no model can be fitted to, the default asks `suggest_first_labels`, and the
-others choose by chance. TypiClust, of scikit-activeml, looks at the standardised views side by side
-and needs no model.
-{absent}
-![Accuracy against the number of labels](next_steps.png)
-
-Two columns per strategy: accuracy with 5 % labels, and the labels needed for what chance reaches
-with 5 %, by a straight line between batches of the mean curve.
-
-{labels}
-
-## Views
-
-With 5 % labels, a tenth of the missing pairs of a sample and a view is measured at once. Right
-answers gained per 100 pairs, among all samples without a label, with the standard error over the
-seeds. "Least sure" takes any missing view of the samples of lowest confidence.
-
-{views}
-
-## Time
-
-Suggestions of 100 for {samples} samples of 3 views and 10 classes, and the fit, in seconds on one
-thread.
-
-| suggestion | seconds | fit |
-|---|---|---|
-{times}
-"""
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get(DATA_VARIABLE))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(10)))
     parser.add_argument("--sets", nargs="+", choices=DATA, default=list(DATA))
-    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=list(IN_THE_PAGE))
+    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=list(SHOWN))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--page", action="store_true", help="make the page of --out again")
     args = parser.parse_args()

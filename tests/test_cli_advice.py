@@ -1,5 +1,6 @@
 """The commands that tell what to do next and what to doubt, by the names of the samples."""
 
+import dataclasses
 import json
 import re
 
@@ -68,7 +69,9 @@ def work(tables, tmp_path_factory):
     fit = ("fit", path / "data", "-l", "stage", "-o", path / "model.vm", "--set", "n_rounds=2")
     done(*fit)
     aligned = read_views(path / "data", Request(labels="stage"))
-    viewmend.save(MendClassifier(n_rounds=2).fit(aligned, aligned.y), path / "python.vm")
+    nameless = dataclasses.replace(aligned, ids=None)
+    viewmend.save(MendClassifier(n_rounds=2).fit(nameless, aligned.y), path / "python.vm")
+    viewmend.save(MendClassifier(n_rounds=2).fit(aligned, aligned.y), path / "named.vm")
     return path
 
 
@@ -178,6 +181,54 @@ def test_a_model_of_python_takes_the_names_from_its_data(work):
     assert "pass the data of the fit" in rows["notes"][0]
 
 
+def test_a_model_of_python_that_saw_identifiers_needs_no_data(work):
+    found = told("doubt", work / "named.vm")
+    assert found["suspects"][0]["sample"] == FLIPPED
+    assert found["notes"] == []
+
+
+def test_columns_of_a_view_by_name_and_by_class(work, by_hand):
+    model, _ = by_hand
+    expected = model.explain_view("scan")
+    asked = ("explain", "view", work / "model.vm", "scan")
+    found = told(*asked, "-n", 3, "-o", work / "columns.csv", "--chart", work / "columns.png")
+    best = expected.ranking()
+    assert [row["column"] for row in found["columns"]] == expected.columns[best[:3]].tolist()
+    assert_allclose(
+        [row["importance"] for row in found["columns"]], expected.importances[best[:3]], atol=1e-4
+    )
+    assert (work / "columns.png").stat().st_size > 5000
+    table = pd.read_csv(work / "columns.csv")
+    assert len(table) == len(expected.columns) * 3
+    one = told(*asked, "--class", "moyen")
+    code = expected.classes.tolist().index("moyen")
+    assert one["columns"][0]["column"] == expected.columns[expected.ranking("moyen")[0]]
+    assert one["columns"][0]["direction"] == round(
+        float(expected.directions[expected.ranking("moyen")[0], code]), 2
+    )
+    assert "columns of scan" in done(*asked).output
+    assert "view must be one of" in refused("explain", "view", work / "model.vm", "rna")
+    assert "--class must be one of léger, moyen" in refused(*asked, "--class", "grave")
+
+
+def test_samples_are_explained_by_name_of_the_fit_and_new_ones(work, by_hand):
+    model, ids = by_hand
+    row = ids.tolist().index("P010")
+    found = told("explain", "samples", work / "model.vm", "P010")["samples"][0]
+    expected = model.explain(row)
+    assert found["sample"] == "P010"
+    assert found["class"] == expected.labels[0]
+    assert_allclose(sum(found["log_odds"].values()), expected.log_odds.sum(), rtol=1e-4)
+    new = told("explain", "samples", work / "model.vm", "P011", "P010", "--new", work / "data")
+    assert [sample["sample"] for sample in new["samples"]] == ["P011", "P010"]
+    assert (
+        "labels behind it: sample P" in done("explain", "samples", work / "model.vm", "P010").output
+    )
+    assert "which fit did not see" in refused("explain", "samples", work / "model.vm", "nobody")
+    said = refused("explain", "samples", work / "model.vm", "nobody", "--new", work / "data")
+    assert "has no sample 'nobody'" in said
+
+
 def test_data_of_another_fit_is_refused(work, tables):
     other = work / "other"
     other.mkdir()
@@ -233,3 +284,28 @@ def test_a_model_without_its_samples_says_so_in_words_of_the_command_line(work):
         said = refused(*command, work / "bare.vm")
         assert "fit again with viewmend fit -o" in said
         assert "for_prediction" not in said
+
+
+def test_samples_of_no_class_are_marked_and_have_none(work, tables):
+    """Strange ones far from all others; those of the data of the fit mostly are not."""
+    folder = work / "strange"
+    folder.mkdir()
+    for name, table in tables.items():
+        rows = table.drop(columns="stage").iloc[:8] * 40
+        rows.set_axis([f"N{i}" for i in range(8)]).rename_axis("patient").to_csv(
+            folder / f"{name}.csv"
+        )
+    asked = ("predict", work / "model.vm")
+    found = told(*asked, folder, "-o", work / "s.csv", "--unknown-rate", 0.1)
+    table = pd.read_csv(work / "s.csv", index_col="patient")
+    assert table["unknown"].sum() >= 6
+    assert (table["class"].isna() == table["unknown"]).all()
+    assert found["n_unknown"] == found["n_abstained"] == table["unknown"].sum()
+    found = told(*asked, work / "data", "-o", work / "d.csv", "--unknown-rate", 0.1)
+    assert found["n_of_fit"] == 120
+    assert found["n_unknown"] < 36
+    assert told(*asked, folder, "-o", work / "s.csv")["n_unknown"] is None
+    assert "unknown" not in pd.read_csv(work / "s.csv")
+    assert "unknown_rate must be" in refused(
+        *asked, folder, "-o", work / "s.csv", "--unknown-rate", 2
+    )

@@ -40,6 +40,7 @@ TOPICS: Mapping[str, Topic] = {
             "viewmend.models.explanation",
             "viewmend.models.suggestions",
             "viewmend.models.suspects",
+            "viewmend.models.view_explanation",
             "viewmend.core.common.calibration",
         ),
     ),
@@ -108,6 +109,7 @@ ONLY: Mapping[str, tuple[str, ...]] = {
     "viewmend.models.search": ("LabelSearchCV",),
     "viewmend.models.suggestions": ("LabelSuggestions", "ViewSuggestions", "ViewWorth"),
     "viewmend.models.suspects": ("SuspectLabels",),
+    "viewmend.models.view_explanation": ("ViewExplanation",),
     "viewmend.core.common.calibration": ("Calibration",),
     "viewmend.preprocessing": ("PerView",),
 }
@@ -129,7 +131,10 @@ NOT_FOR_USERS = frozenset(
 MANY_METHODS = 8
 PURPOSES: Mapping[str, tuple[str, ...]] = {
     "Fit and predict": ("fit", "fit_predict", "predict", "predict_proba", "score"),
-    "Trust": ("estimated_accuracy_", "decide", "explain", "predict_set"),
+    "Trust": (
+        *("estimated_accuracy_", "decide", "predict_set"),
+        *("explain", "explain_new", "explain_view"),
+    ),
     "Doubt": ("suspect_labels", "unknown_score"),
     "Next steps": ("suggest_labels", "suggest_first_labels", "suggest_views"),
     "Reports and files": ("report", "for_prediction"),

@@ -94,6 +94,13 @@ def test_explanations_sum_to_the_log_odds(model):
     np.testing.assert_allclose(told.log_odds.sum(axis=1), odds, atol=1e-3)
 
 
+def test_explanations_of_new_samples_sum_to_the_predicted_log_odds(model):
+    some = TASK.data[:40]
+    shares = np.sort(model.predict_proba(some), axis=1)
+    odds = np.log(shares[:, 1] / shares[:, 0])
+    np.testing.assert_allclose(model.explain_new(some).log_odds.sum(axis=1), odds, atol=1e-3)
+
+
 @pytest.mark.parametrize("n_stages", [2, 3])
 def test_a_fit_goes_on_from_its_checkpoint(model, tmp_path, n_stages):
     """Whether labels are read was decided in the first round, before or after the stop."""

@@ -81,9 +81,11 @@ def names_of_fit(model: Any, path: Path, data: Path | None, request: Request) ->
         rows_of_fit(origin, aligned)
     if kept:
         return Names(origin.ids, heading)
+    if hasattr(model, "sample_ids_"):
+        return Names(model.sample_ids_, request.id_column or "sample")
     msg = (
-        f"{path} does not tell the names of its samples, as it was saved by Python; they are "
-        "called by their rows, from 0; pass the data of the fit as well to name them"
+        f"{path} does not tell the names of its samples, as Python fitted it to arrays without "
+        "any; they are called by their rows, from 0; pass the data of the fit to name them"
     )
     warnings.warn(msg, DataWarning, stacklevel=2)
     return Names(np.arange(n_samples), heading)

@@ -12,6 +12,7 @@ from viewmend.cli.compare import compare
 from viewmend.cli.demo import demo
 from viewmend.cli.doubt import doubt
 from viewmend.cli.evaluate import evaluate
+from viewmend.cli.explain import explain
 from viewmend.cli.fit import fit
 from viewmend.cli.inspect import inspect
 from viewmend.cli.interrupts import heard_interrupts
@@ -60,5 +61,6 @@ for command in (inspect, fit, predict, evaluate, compare, report, methods, demo)
 
 app.command()(doubt)
 app.add_typer(suggest, name="suggest")
+app.add_typer(explain, name="explain")
 
 app.add_typer(bench, name="bench")

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from viewmend.cli import options
 from viewmend.cli.building import find_method
+from viewmend.cli.charts import write_chart
 from viewmend.cli.console import (
     check_picture,
     check_table,
@@ -28,8 +29,7 @@ from viewmend.cli.wording import for_command_line
 from viewmend.comparison import DEFAULT_METHODS, MethodComparison, compare_methods
 from viewmend.data import read_view_tables
 from viewmend.exceptions import InvalidLabelsError
-from viewmend.plot.style import plot_style
-from viewmend.storage.atomic import replacing, write_text
+from viewmend.storage.atomic import write_text
 from viewmend.text import csv_cell
 
 
@@ -94,7 +94,7 @@ def compare(
         if output is not None:
             _write_table(found, output)
         if chart is not None:
-            _write_chart(found, chart)
+            write_chart(chart, len(found.scored), found.plot)
     summary = _summary(found)
     summary |= {"files": {kind: str(path) for kind, path in files.items() if path}, "notes": notes}
     if as_json:
@@ -140,15 +140,6 @@ def _write_table(found: MethodComparison, path: Path) -> None:
     table.writeheader()
     table.writerows({key: csv_cell(cell) for key, cell in row.items()} for row in records)
     write_text(path, text.getvalue())
-
-
-def _write_chart(found: MethodComparison, path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    with plot_style(), replacing(path) as stream:
-        figure = Figure(figsize=(5.4, 0.36 * len(found.scored) + 1.2), layout="constrained")
-        found.plot(figure.subplots())
-        figure.savefig(stream, format=path.suffix[1:].lower())
 
 
 def _summary(found: MethodComparison) -> dict[str, Any]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 
 from viewmend.cli import options
 from viewmend.cli.answers import answer, prediction_table, read_for, write_sample_table
 from viewmend.cli.console import check_table, refusals, say, short_warnings, write_json
+from viewmend.data import MultiViewData
+from viewmend.exceptions import InvalidParameterError
 from viewmend.persistence import load
 
 
@@ -25,6 +28,16 @@ def predict(
         float,
         typer.Option(min=0, max=1, help="Leave the class empty if confidence is below this."),
     ] = 0.0,
+    unknown_rate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATE",
+            help="Leave the class empty of samples that fit no class, and mark them in a column "
+            "unknown. RATE is the share of samples of known classes that may be marked, as in "
+            "0.05.",
+            show_default="not looked for",
+        ),
+    ] = None,
     id_column: options.IdColumn = None,
     view: options.Views = None,
     unreadable_as_missing: options.UnreadableAsMissing = False,
@@ -51,12 +64,16 @@ def predict(
         unsure = answers.frame["confidence"].to_numpy() < threshold
         # A label that was given is certain, however unlikely the model finds it.
         withheld = unsure & ~(answers.given & (answers.fit_rows >= 0))
-        table = prediction_table(answers.frame, id_column or id_heading, withheld)
+        unknown = _unknown(known, aligned, answers.fit_rows, unknown_rate)
+        table = prediction_table(answers.frame, id_column or id_heading, withheld | unknown)
+        if unknown_rate is not None:
+            table["unknown"] = unknown
         write_sample_table(table, output)
     summary = {
         "n_samples": len(table),
         "n_of_fit": int((answers.fit_rows >= 0).sum()),
-        "n_abstained": int(withheld.sum()),
+        "n_abstained": int((withheld | unknown).sum()),
+        "n_unknown": None if unknown_rate is None else int(unknown.sum()),
         "mean_confidence": float(table["confidence"].mean()),
         "files": {"predictions": str(output)},
         "notes": notes,
@@ -64,10 +81,36 @@ def predict(
     if as_json:
         write_json(summary)
         return
+    strange = "" if unknown_rate is None else f", {summary['n_unknown']} of them fit no class"
     say(
         Console(),
         f"{summary['n_samples']} samples, {summary['n_of_fit']} of them of the fit; "
-        f"{summary['n_abstained']} without class; mean confidence "
+        f"{summary['n_abstained']} without class{strange}; mean confidence "
         f"{summary['mean_confidence']:.3f}",
         f"predictions: {output}",
     )
+
+
+def _unknown(
+    model: Any, aligned: MultiViewData, fit_rows: np.ndarray, rate: float | None
+) -> np.ndarray:
+    """Samples (n_samples,) of bool that fit no class, none where they are not looked for.
+
+    ``fit_rows`` (n_samples,) are rows of the fit, -1 for new samples.
+    """
+    unknown = np.zeros(len(fit_rows), dtype=bool)
+    if rate is None:
+        return unknown
+    if not hasattr(model, "unknown_score"):
+        msg = (
+            f"--unknown-rate needs a model of the method Mend, got {type(model).__name__}; leave "
+            "it out, or fit again with --method Mend"
+        )
+        raise InvalidParameterError(msg)
+    new = fit_rows < 0
+    if new.any():
+        unknown[new] = model.decide(aligned[new], threshold=0.0, unknown_rate=rate).unknown
+    if not new.all():
+        in_fit = model.decide(threshold=0.0, unknown_rate=rate).unknown
+        unknown[~new] = in_fit[fit_rows[~new]]
+    return unknown

@@ -28,6 +28,7 @@ OF_SAMPLES: Mapping[str, tuple[int, ...]] = {
     "confidence_": (0,),
     "unreachable_": (0,),
     "observed_": (0,),
+    "sample_ids_": (0,),
 }
 
 

@@ -31,6 +31,7 @@ from viewmend.models.advice_input import (
 )
 from viewmend.models.first_labels import first_graph
 from viewmend.models.fitted_state import MendState
+from viewmend.models.naming import names_of_fit
 from viewmend.models.suggestions import (
     LabelSuggestions,
     ViewSuggestions,
@@ -106,7 +107,8 @@ class AdviceMixin:
         shares = self.label_distributions_[rows[batch.rows]]
         reasons = _label_reasons(batch, told, [doubt_words(row, self.classes_) for row in shares])
         scores = batch.gains / prices[batch.rows]
-        return LabelSuggestions(rows[batch.rows], scores, reasons, strategy)
+        chosen = rows[batch.rows]
+        return LabelSuggestions(chosen, scores, reasons, strategy, names_of_fit(self)[chosen])
 
     def suggest_first_labels(
         self,
@@ -150,7 +152,8 @@ class AdviceMixin:
             batch = choose_batch(ranking, n, allowed, prices, likeness)
         reasons = _label_reasons(batch, _TELLS, [])
         scores = batch.gains / prices[batch.rows]
-        return LabelSuggestions(first.rows[batch.rows], scores, reasons, "coverage")
+        chosen = first.rows[batch.rows]
+        return LabelSuggestions(chosen, scores, reasons, "coverage", first.names[chosen])
 
     def suggest_views(
         self,
@@ -245,8 +248,9 @@ class AdviceMixin:
             for row, gain in zip(pairs.samples, pairs.gains, strict=True)
         )
         named = names[pairs.views].astype(str)
+        called = names_of_fit(self)[pairs.samples]
         return ViewSuggestions(
-            pairs.samples, named, pairs.gains, pairs.costs, reasons, tuple(worths)
+            pairs.samples, named, pairs.gains, pairs.costs, reasons, tuple(worths), called
         )
 
 

@@ -157,6 +157,8 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
         "converged", "max_iter", or "stopped" or "interrupted" by a callback.
     history_ : tuple of viewmend.core.Round
         One record per round.
+    sample_ids_ : array (n_samples,) of str
+        Identifiers of the samples; absent where ``fit`` saw none, such as the index of frames.
     n_features_in_, view_n_features_, view_names_, feature_names_in_, view_feature_names_
         As in `MendClassifier`.
     fitted_state_ : viewmend.models.fitted_state.AGFTIState

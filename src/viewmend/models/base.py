@@ -201,6 +201,8 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
         data = fill_cells(data, fills)
         self._remember_layout(ViewLayout.of(data), labels)
         self.cell_fills_ = fills
+        if data.ids is not None:
+            self.sample_ids_ = np.array([str(name) for name in data.ids])
         # Fits on a part of the labels must not find the others beside the views.
         return replace(data, y=None), labels
 

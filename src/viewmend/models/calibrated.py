@@ -26,6 +26,7 @@ from viewmend.models.cross_fit import HoldOut
 from viewmend.models.decisions import ClassWeight, decide, decision_weights
 from viewmend.models.explanation import Explanation
 from viewmend.models.fitted_state import FittedState
+from viewmend.models.naming import explained_rows, ids_of_fit
 from viewmend.parameters import Real, short
 
 __all__ = ["CROSS_FIT", "CalibratedMixin", "Decision"]
@@ -155,23 +156,16 @@ class CalibratedMixin:
 
         Parameters
         ----------
-        samples : int, array of int, or array (n_samples,) of bool
-            Rows of ``fit``. Each costs about as much as the labels of one class in ``fit``.
+        samples : int, array of int, array (n_samples,) of bool, str, or sequence of str
+            Rows of ``fit``, or identifiers, as text, where ``fit`` saw any (``sample_ids_``). Each
+            costs about as much as the labels of one class in ``fit``.
 
         Returns
         -------
         Explanation
         """
         check_is_fitted(self)
-        every = np.arange(len(self.transduction_))
-        try:
-            rows = np.atleast_1d(every[np.asarray(samples)])
-        except IndexError as error:
-            msg = (
-                f"samples must be rows of fit, of which there are {len(every)}, or a mask of them, "
-                f"got {short(samples)}; pass integers below {len(every)}"
-            )
-            raise InvalidParameterError(msg) from error
+        rows = explained_rows(samples, len(self.transduction_), ids_of_fit(self))
         return self._explained(rows)
 
     def _store_calibrated(

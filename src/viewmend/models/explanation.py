@@ -19,6 +19,7 @@ from viewmend.models.agfti_problem import final_diagonals
 from viewmend.models.decisions import decide
 from viewmend.models.fitted_state import FittedAGFTI, FittedMend
 from viewmend.models.mend_problem import known_prior
+from viewmend.models.naming import names_of_fit
 
 __all__ = ["Explanation", "explain_mended", "explain_propagated"]
 
@@ -27,12 +28,14 @@ ExplainedModel = FittedAGFTI | FittedMend
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Where the classes of some samples of ``fit`` come from.
+    """Where the classes of some samples come from, of ``fit`` or new ones.
 
     Attributes
     ----------
     samples : array (n_samples,) of int
-        Rows of ``fit`` that are explained.
+        Rows of ``fit`` that are explained, or rows of the new samples.
+    names, supporter_names : array (n_samples,), (n_labelled,)
+        What samples are called: by their identifiers, where these are known, or by their rows.
     labels, rivals : array (n_samples,)
         Their classes, and the best of the other classes.
     confidence : array (n_samples,)
@@ -62,10 +65,12 @@ class Explanation:
     """
 
     samples: np.ndarray
+    names: np.ndarray
     labels: np.ndarray
     rivals: np.ndarray
     confidence: np.ndarray
     supporters: np.ndarray
+    supporter_names: np.ndarray
     supporter_labels: np.ndarray
     support: np.ndarray
     graph_shares: np.ndarray
@@ -85,7 +90,7 @@ class Explanation:
     def _told(self, i: int, most: int) -> str:
         strongest = np.argsort(-self.support[i], kind="stable")[:most]
         labels = [
-            f"sample {self.supporters[j]} of class {self.supporter_labels[j]} "
+            f"sample {self.supporter_names[j]} of class {self.supporter_labels[j]} "
             f"({self.support[i, j]:.0%})"
             for j in strongest
             if self.support[i, j] > 0
@@ -98,7 +103,7 @@ class Explanation:
             f"{name} {odds:+.1f}" for name, odds in zip(self.reasons, self.log_odds[i], strict=True)
         ]
         return (
-            f"sample {self.samples[i]}: class {self.labels[i]}, confidence "
+            f"sample {self.names[i]}: class {self.labels[i]}, confidence "
             f"{self.confidence[i]:.0%}\n"
             f"  labels behind it: {', '.join(labels) or 'none'}\n"
             f"  edges through: {', '.join([*views, f'borrowed {self.borrowed[i]:.0%}'])}\n"
@@ -123,7 +128,8 @@ def explain_propagated(model: FittedAGFTI, rows: np.ndarray) -> Explanation:
     nothing = np.zeros((len(rows), 0, n_classes))
     votes = np.eye(n_classes)[model.fitted_state_.label_codes[labelled]]
     unjoined = model.fitted_state_.labelled_shares
-    return _explanation(model, rows, Graphed(influence, votes, view_shares, unjoined), nothing, ())
+    graph = Graphed(influence, votes, view_shares, unjoined)
+    return explanation_of(model, _answered_in_fit(model, rows), graph, nothing, ())
 
 
 def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
@@ -137,10 +143,8 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     _check_in_graph(rows[(places < 0) & ~apart])
     labelled = np.flatnonzero(state.label_codes >= 0)
     influence = spreading_influence(model.graph_, fit.settings.spreading, rows, labelled)
-    # Columns of the soft labels are scaled by their mass.
-    votes = _votes(model, labelled)
-    votes = np.divide(votes, fit.mass, out=np.zeros_like(votes), where=fit.mass > 0)
-    parts = _evidence_parts(fit, places) * fit.settings.evidence_power
+    votes = scaled_votes(model, labelled)
+    parts = _evidence_parts(fit, places)
     reasons = (*model.view_names_, "prior")[: parts.shape[1]]
     if not model.keeps_labels():
         # What others say of a sample is what the graph says less its own label.
@@ -155,7 +159,13 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     prior = known_prior(model.class_prior, fitted)
     unjoined = fitted.shares() if prior is None else prior
     graph = Graphed(influence, votes, view_shares, unjoined)
-    return _explanation(model, rows, graph, parts, reasons)
+    return explanation_of(model, _answered_in_fit(model, rows), graph, parts, reasons)
+
+
+def scaled_votes(model: FittedMend, labelled: np.ndarray) -> np.ndarray:
+    """The same over the mass of their classes, by which columns of the soft labels are scaled."""
+    votes, mass = _votes(model, labelled), model.fitted_state_.induction.mass
+    return np.divide(votes, mass, out=np.zeros_like(votes), where=mass > 0)
 
 
 def _votes(model: FittedMend, labelled: np.ndarray) -> np.ndarray:
@@ -202,14 +212,25 @@ def _edge_shares(fit: MendInduction, places: np.ndarray) -> np.ndarray:
 
 
 def _evidence_parts(fit: MendInduction, places: np.ndarray) -> np.ndarray:
-    """Of `evidence_parts`, or (n_rows, 0, n_classes) where there is no evidence."""
+    """Of `scored_parts`, or (n_rows, 0, n_classes) where there is no evidence."""
     if fit.evidence is None:
         return np.zeros((len(places), 0, len(fit.prior)))
-    regressions = [view.regression for view in fit.views if view.regression is not None]
-    weights = np.array([regression.weight for regression in regressions])
-    Z = view_scores(fit, places)
-    parts = evidence_parts(Z, fit.observed[places], weights, fit.evidence.gaussian)
-    return parts + label_parts(fit, places)
+    Z, by_labels = view_scores(fit, places), label_parts(fit, places)
+    return scored_parts(fit, Z, fit.observed[places], by_labels)
+
+
+def scored_parts(
+    fit: MendInduction, Z: np.ndarray, observed: np.ndarray, by_labels: np.ndarray
+) -> np.ndarray:
+    """What views and prior add to the logarithms, (n_rows, n_views + 1, n_classes).
+
+    For scores ``Z`` (n_rows, n_views, n_classes) of samples ``observed`` (n_rows, n_views), and
+    what given labels alone add to the result, of its shape.
+    """
+    assert fit.evidence is not None, "asked for where there is evidence"
+    weights = np.array([v.regression.weight for v in fit.views if v.regression is not None])
+    parts = evidence_parts(Z, observed, weights, fit.evidence.gaussian) + by_labels
+    return np.asarray(parts * fit.settings.evidence_power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,9 +248,46 @@ class Graphed:
     unjoined: np.ndarray
 
 
-def _explanation(
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Samples whose classes are explained.
+
+    Their ``rows`` and ``names`` (n_rows,), class ``shares`` (n_rows, n_classes), and the ``codes``
+    (n_rows,) of their classes. Those ``apart`` were not compared with others; their shares, and
+    those of ``untempered`` samples, have no temperature. ``zero_logs`` are what rows of zeros add
+    to the logarithms, (n_rows, 1, n_classes), or 0 for 1 where there are none.
+    """
+
+    rows: np.ndarray
+    names: np.ndarray
+    shares: np.ndarray
+    codes: np.ndarray
+    apart: np.ndarray
+    untempered: np.ndarray
+    zero_logs: np.ndarray
+
+    @property
+    def rivals(self) -> np.ndarray:
+        """Codes (n_rows,) of the best of the other classes."""
+        shares = self.shares.copy()
+        shares[np.arange(len(shares)), self.codes] = -1
+        return np.argmax(shares, axis=1)
+
+
+def _answered_in_fit(model: ExplainedModel, rows: np.ndarray) -> Answered:
+    shares, apart = model.label_distributions_[rows], _set_apart(model, rows)
+    given = model.fitted_state_.label_codes[rows]
+    kept = (given >= 0) & (model.keeps_labels() | ~model.observed_[rows].any(axis=1))
+    codes = np.where(kept, given, decide(shares, model.decision_weights_))
+    untempered = model.unreachable_[rows] | apart
+    zero_logs = _zero_row_logs(model, rows)
+    names = names_of_fit(model)[rows]
+    return Answered(rows, names, shares, codes, apart, untempered, zero_logs)
+
+
+def explanation_of(
     model: ExplainedModel,
-    rows: np.ndarray,
+    answered: Answered,
     graph: Graphed,
     parts: np.ndarray,
     names: tuple[str, ...],
@@ -243,30 +301,28 @@ def _explanation(
     votes, view_shares = graph.votes * state.class_weights, graph.view_shares
     support = normalise_rows(graph.influence * votes.sum(axis=1))
     joined = support.any(axis=1, keepdims=True)
-    apart = _set_apart(model, rows)
-    unjoined = np.where(apart[:, None], state.labelled_shares, graph.unjoined)
+    unjoined = np.where(answered.apart[:, None], state.labelled_shares, graph.unjoined)
     graph_shares = np.where(joined, support @ normalise_rows(votes), unjoined)
-    label_codes, rival_codes = _best_two(model, rows)
     graph_logs = np.log(np.maximum(graph_shares, np.finfo(float).tiny))
     logs = np.concatenate([graph_logs[:, None], parts], axis=1)
-    untempered = model.unreachable_[rows] | apart
-    logs /= np.where(untempered, 1, model.calibration_.temperature)[:, None, None]
-    zero_logs = _zero_row_logs(model, rows)
-    logs, turn = np.concatenate([logs, zero_logs], axis=1), np.arange(len(rows))
-    log_odds = logs[turn, :, label_codes] - logs[turn, :, rival_codes]
+    logs /= np.where(answered.untempered, 1, model.calibration_.temperature)[:, None, None]
+    logs = np.concatenate([logs, answered.zero_logs], axis=1)
+    turn, codes, rivals = np.arange(len(answered.rows)), answered.codes, answered.rivals
     return Explanation(
-        samples=rows,
-        labels=model.classes_[label_codes],
-        rivals=model.classes_[rival_codes],
-        confidence=model.confidence_[rows],
+        samples=answered.rows,
+        names=answered.names,
+        labels=model.classes_[codes],
+        rivals=model.classes_[rivals],
+        confidence=answered.shares[turn, codes],
         supporters=supporters,
+        supporter_names=names_of_fit(model)[supporters],
         supporter_labels=model.classes_[state.label_codes[supporters]],
         support=support,
         graph_shares=graph_shares,
         view_shares=view_shares,
-        borrowed=np.where(apart, 0, 1 - view_shares.sum(axis=1)),
-        log_odds=log_odds,
-        reasons=("graph", *names, *["zero rows"] * zero_logs.shape[1]),
+        borrowed=np.where(answered.apart, 0, 1 - view_shares.sum(axis=1)),
+        log_odds=logs[turn, :, codes] - logs[turn, :, rivals],
+        reasons=("graph", *names, *["zero rows"] * answered.zero_logs.shape[1]),
         view_names=model.view_names_,
     )
 
@@ -277,13 +333,3 @@ def _zero_row_logs(model: ExplainedModel, rows: np.ndarray) -> np.ndarray:
     if zero is None or evidence is None:
         return np.zeros((len(rows), 0, len(model.classes_)))
     return np.asarray(zero[rows] @ evidence)[:, None]
-
-
-def _best_two(model: ExplainedModel, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of the class given to each sample, and of the best of the others."""
-    shares = model.label_distributions_[rows].copy()
-    given = model.fitted_state_.label_codes[rows]
-    kept = (given >= 0) & (model.keeps_labels() | ~model.observed_[rows].any(axis=1))
-    labels = np.where(kept, given, decide(shares, model.decision_weights_))
-    shares[np.arange(len(rows)), labels] = -1
-    return labels, np.argmax(shares, axis=1)

@@ -34,8 +34,9 @@ FEWEST_LANDMARKS = 2
 class FirstGraph:
     """The sum of all neighbour graphs, as the first stage of a fit has it.
 
-    Its samples are ``rows`` (n_graph,) of the ``n_samples`` given; ``codes`` (n_graph,) are 0 where
-    one has a label, -1 elsewhere. ``views`` have the rows that were compared.
+    Its samples are ``rows`` (n_graph,) of those given, which have ``names`` (n_samples,). Their
+    ``codes`` (n_graph,) are 0 where one has a label, -1 elsewhere. ``views`` have the rows that
+    were compared.
     """
 
     graph: csr_array
@@ -43,7 +44,12 @@ class FirstGraph:
     rows: np.ndarray
     codes: np.ndarray
     views: tuple[MendView, ...]
-    n_samples: int
+    names: np.ndarray
+
+    @property
+    def n_samples(self) -> int:
+        """All that were given."""
+        return len(self.names)
 
 
 def first_graph(model: Any, X: Any, y: Any, mask: ArrayLike | None) -> FirstGraph:
@@ -81,7 +87,7 @@ def first_graph(model: Any, X: Any, y: Any, mask: ArrayLike | None) -> FirstGrap
         ks = [settings.neighbours(view.rows.shape[0], FEWEST_CLASSES) for view in views]
         graphs = view_graphs(geometry, ks)
         graph = graphs.weighted(np.ones(len(graphs.edges))).to_scipy()
-    return FirstGraph(graph, settings.spreading, rows, codes[rows], views, data.n_samples)
+    return FirstGraph(graph, settings.spreading, rows, codes[rows], views, data.sample_ids)
 
 
 def _given(X: Any, y: Any, n_samples: int) -> np.ndarray:

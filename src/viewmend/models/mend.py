@@ -39,9 +39,11 @@ from viewmend.models.mend_fit import MendFitting
 from viewmend.models.mend_problem import (
     make_settings,
 )
+from viewmend.models.new_explanation import NewExplanationMixin
 from viewmend.models.prediction_sets import PredictionSetsMixin
 from viewmend.models.suspects import SuspectsMixin
 from viewmend.models.unknown import UnknownMixin
+from viewmend.models.view_explanation import ViewColumnsMixin
 from viewmend.parameters import AnyOf, Each, Integer, OneOf, Real, Rule
 from viewmend.protocols import ClassPrior, Seed
 
@@ -51,6 +53,8 @@ class MendClassifier(
     SuspectsMixin,
     PredictionSetsMixin,
     UnknownMixin,
+    NewExplanationMixin,
+    ViewColumnsMixin,
     DaskMixin,
     CalibratedMixin,
     InductiveMixin,
@@ -197,6 +201,8 @@ class MendClassifier(
         rows of zeros are then compared like all others.
     observed_ : array (n_samples, n_views) of bool
         Which sample has which view.
+    sample_ids_ : array (n_samples,) of str
+        Identifiers of the samples; absent where ``fit`` saw none, such as the index of frames.
     n_features_in_, view_n_features_, view_names_, feature_names_in_, view_feature_names_
         Sizes and names of the views and columns in ``fit``. Names of columns exist only if the
         views had any.

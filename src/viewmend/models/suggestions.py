@@ -29,23 +29,26 @@ class LabelSuggestions:
         One sentence for each.
     strategy : str
         The strategy that chose the samples.
+    names : array (n,)
+        What the samples are called: by their identifiers, where ``fit`` saw any, or by their rows.
     """
 
     samples: np.ndarray
     scores: np.ndarray
     reasons: tuple[str, ...]
     strategy: str
+    names: np.ndarray
 
     def summary(self) -> str:
         """One line per sample."""
-        pairs = zip(self.samples.tolist(), self.reasons, strict=True)
+        pairs = zip(self.names.tolist(), self.reasons, strict=True)
         return "\n".join(f"sample {sample}: {reason}" for sample, reason in pairs)
 
     def __len__(self) -> int:
         return len(self.samples)
 
     def __repr__(self) -> str:
-        first = ", ".join(map(str, self.samples[:5].tolist()))
+        first = ", ".join(map(str, self.names[:5].tolist()))
         more = ", ..." if len(self.samples) > 5 else ""
         return (
             f"<LabelSuggestions of {len(self)} samples by {self.strategy!r}: {first}{more}; print "
@@ -105,6 +108,8 @@ class ViewSuggestions:
     by_view : tuple of ViewWorth
         The suggested views, largest gain per cost first. The comparison with labels counts a label
         only for its own sample, so that labels are worth at least as much.
+    names : array (n,)
+        What the samples are called: by their identifiers, where ``fit`` saw any, or by their rows.
     """
 
     samples: np.ndarray
@@ -113,11 +118,12 @@ class ViewSuggestions:
     costs: np.ndarray
     reasons: tuple[str, ...]
     by_view: tuple[ViewWorth, ...]
+    names: np.ndarray
 
     def summary(self) -> str:
         """A line per view, and one per pair for the first of them."""
         lines = list(map(str, self.by_view)) or ["no missing view is worth measuring"]
-        rows = zip(self.samples.tolist(), self.views.tolist(), self.reasons, strict=True)
+        rows = zip(self.names.tolist(), self.views.tolist(), self.reasons, strict=True)
         told = [f"  sample {sample}, {view}: {reason}" for sample, view, reason in rows]
         rest = len(told) - MOST_LINES
         more = [f"  and {rest} more"] if rest > 0 else []

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewmend.core.advice.label_noise import rank_labels, shares_without_own
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.fitted_state import MendState
+from viewmend.models.naming import names_of_fit
 
 __all__ = ["SuspectLabels", "SuspectsMixin"]
 
@@ -36,6 +37,8 @@ class SuspectLabels:
         Estimated numbers of labels by given class (rows) and right class (columns).
     classes : array (n_classes,)
         The classes, in the order of the rows and columns of ``counts``.
+    names : array (n_labels,)
+        What the samples are called: by their identifiers, where ``fit`` saw any, or by their rows.
     """
 
     samples: np.ndarray
@@ -45,6 +48,7 @@ class SuspectLabels:
     noise_rate: float
     counts: np.ndarray
     classes: np.ndarray
+    names: np.ndarray
 
     @property
     def n_suspects(self) -> int:
@@ -58,7 +62,7 @@ class SuspectLabels:
         )
         contradicted = int((self.scores > 0.5).sum())
         lines = [
-            f"  sample {self.samples[i]}: given {self.given[i]}, the rest of the data says "
+            f"  sample {self.names[i]}: given {self.given[i]}, the rest of the data says "
             f"{self.suggested[i]} (score {self.scores[i]:.2f})"
             for i in range(min(most, self.n_suspects, contradicted))
         ]
@@ -119,4 +123,5 @@ class SuspectsMixin:
             noise_rate=ranked.noise_rate,
             counts=ranked.counts,
             classes=self.classes_,
+            names=names_of_fit(self)[samples],
         )

@@ -67,6 +67,8 @@ def _check_layout(model: SavedModel) -> None:
     state, kind = model.fitted_state_, model.classes_.dtype.kind
     expect_shape("classes_", model.classes_, n_classes, kinds=kind)
     expect_shape("transduction_", model.transduction_, n_samples, kinds=kind)
+    if hasattr(model, "sample_ids_"):
+        expect_shape("sample_ids_", model.sample_ids_, n_samples, kinds="U")
     expect_floats("label_distributions_", model.label_distributions_, n_samples, n_classes, **SHARE)
     expect_floats("confidence_", model.confidence_, n_samples, **SHARE)
     decisions = model.decision_weights_

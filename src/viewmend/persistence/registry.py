@@ -69,7 +69,7 @@ class FileLayout:
 
     model: type[TwoStepClassifier]
     fitted: Mapping[str, Any]
-    optional: frozenset[str] = frozenset({"view_feature_names_"})
+    optional: frozenset[str] = frozenset({"sample_ids_", "view_feature_names_"})
 
 
 _COMMON: dict[str, Any] = {
@@ -83,6 +83,7 @@ _COMMON: dict[str, Any] = {
     "calibration_": Calibration,
     "decision_weights_": np.ndarray,
     "transduction_": np.ndarray,
+    "sample_ids_": np.ndarray,
     "unreachable_": np.ndarray,
     "observed_": np.ndarray,
     "zero_row_evidence_": np.ndarray | None,
@@ -117,6 +118,6 @@ LAYOUTS = {
             "off_graph_": np.ndarray,
             "fitted_state_": MendState,
         },
-        optional=frozenset({"view_feature_names_", "view_weights_"}),
+        optional=frozenset({"sample_ids_", "view_feature_names_", "view_weights_"}),
     ),
 }

@@ -4,6 +4,7 @@ Matplotlib comes with the extra ``plot`` and is imported only when something is 
 """
 
 from viewmend.plot.bars import plot_class_counts, plot_weight_bars
+from viewmend.plot.columns import plot_columns
 from viewmend.plot.comparison import plot_comparison
 from viewmend.plot.confidence import (
     Reliability,
@@ -35,6 +36,7 @@ __all__ = [
     "embed_rows",
     "plot_class_confidence",
     "plot_class_counts",
+    "plot_columns",
     "plot_comparison",
     "plot_confidence",
     "plot_confusion",

@@ -313,7 +313,8 @@ def new_evidence(views: Sequence[FittedView], evidence: FittedEvidence, new: New
     P = evidence_shares(Z, new.observed, weights, evidence.gaussian)
     if evidence.label_intercept is None:
         return P
-    return labelled_shares(P, labels_of_new(views, new, evidence.label_intercept))
+    parts = label_parts_of_new(views, evidence, new)
+    return labelled_shares(P, array_namespace(parts).sum(parts, axis=1))
 
 
 def scores_of_new(views: Sequence[FittedView], new: NewSamples, n_classes: int) -> Array:
@@ -326,14 +327,19 @@ def scores_of_new(views: Sequence[FittedView], new: NewSamples, n_classes: int) 
     return Z
 
 
-def labels_of_new(views: Sequence[FittedView], new: NewSamples, intercept: np.ndarray) -> Array:
-    """Log shares (n_new, n_classes) by the reading of given labels."""
-    xp = array_namespace(new.observed)
-    shape = (new.observed.shape[0], len(intercept))
-    scores = xp.zeros(shape, dtype=xp.float32, device=new.observed.device)
+def label_parts_of_new(
+    views: Sequence[FittedView], evidence: FittedEvidence, new: NewSamples
+) -> Array:
+    """`label_parts` of new samples, (n_new, n_views + 1, n_classes) of float32."""
+    xp, n_classes = array_namespace(new.observed), len(evidence.gaussian.prior)
+    shape = (new.observed.shape[0], len(views) + 1, n_classes)
+    parts = xp.zeros(shape, dtype=xp.float32, device=new.observed.device)
+    if evidence.label_intercept is None:
+        return parts
     for v, (regression, kernel) in enumerate(_kernels_of_new(views, new)):
-        scores[new.rows[v]] += regression.read(kernel)
-    return scores + beside(intercept, scores)
+        parts[new.rows[v], v] = regression.read(kernel)
+    parts[:, -1] = beside(evidence.label_intercept, parts)
+    return parts
 
 
 def _kernels_of_new(
@@ -359,12 +365,16 @@ def join_by_evidence(fit: MendInduction, joined: JoinedRows, evidence: Array) ->
 
 def spread_to_new(fit: MendInduction, joined: JoinedRows) -> Array:
     """Soft labels over the edges, guided as those of fit were, columns scaled as there."""
-    settings = fit.settings
-    if fit.A is not None:
-        guide = Guide(fit.classes, fit.A, settings.edge_floor, settings.edge_power)
-        joined = guided(joined, guide)
     # The column sums of fit, not of the new samples: their scores must not depend on each other.
-    return scaled_columns(spread_to(joined, fit.F, fit.degrees), fit.mass)
+    return scaled_columns(spread_to(guided_edges(fit, joined), fit.F, fit.degrees), fit.mass)
+
+
+def guided_edges(fit: MendInduction, joined: JoinedRows) -> JoinedRows:
+    """Edges of new samples, times the agreement of classes that those of fit were multiplied by."""
+    if fit.A is None:
+        return joined
+    settings = fit.settings
+    return guided(joined, Guide(fit.classes, fit.A, settings.edge_floor, settings.edge_power))
 
 
 def represent_new(

@@ -1,0 +1,336 @@
+"""The record of `benchmarks/doubt.py`, and the page that it makes.
+
+The page opens with what was found beside what was asked for, and says where that was missed.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from math import floor, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from viewmend.bench.environment import check_publishable
+from viewmend.plot.style import GREY, PALETTE, plot_style
+
+DATA = (
+    "CUB",
+    "UCI-Digit",
+    "MNIST-USPS",
+    "OutScene (3 views)",
+    "OutScene (surrogate)",
+    "Caltech101-20 (surrogate)",
+)
+N_SEEDS = 10
+# False alarms at which unknown classes are looked for.
+RATE = 0.05
+# Points of coverage that sets may be off.
+MOST_POINTS = 2.0
+Cell = dict[str, Any]
+
+
+def read(path: Path) -> list[Cell]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def mean(rows: Sequence[Cell], field: str, unit: float = 100.0, form: str = ".1f") -> str:
+    value = average(rows, field)
+    return "-" if np.isnan(value) else f"{unit * value:{form}}"
+
+
+def average(rows: Sequence[Cell], field: str) -> float:
+    values = [row[field] for row in rows if field in row]
+    return float(np.mean(values)) if values else np.nan
+
+
+def groups(rows: Sequence[Cell], part: str, *fields: str) -> Iterator[tuple[tuple, list[Cell]]]:
+    """Rows of a part, by the values of some fields, in the order of the data sets."""
+    here = [row for row in rows if row["part"] == part]
+    order = {name: i for i, name in enumerate(DATA)}
+    keys = {tuple(row[field] for field in fields) for row in here}
+    for key in sorted(keys, key=lambda k: (order.get(k[0], -1), k[1:])):
+        yield key, [row for row in here if tuple(row[f] for f in fields) == key]
+
+
+# ------------------------------------------------------------------ tables
+
+
+def suspects_table(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
+    yield (
+        *("data", "flips", "to", "suspect_labels", "cleanlab, same scores", "cleanlab, held out"),
+        *("cleanlab, logistic", "noise", "cleanlab's", "accuracy", '"auto"', "labels right"),
+    )
+    fields = ("mend", "cleanlab", "cleanlab_held_out", "cleanlab_logistic", "noise")
+    more = ("cleanlab_noise", "accuracy", "accuracy_auto", "labels_auto")
+    for (data, rate, kind), here in groups(rows, "suspects", "data", "flips", "kind"):
+        yield data, f"{rate:.0%}", kind, *(mean(here, field) for field in (*fields, *more))
+
+
+def sets_table(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
+    yield (
+        *("data", "labels", "seeds", "held out", "promise", "to expect"),
+        *("coverage, fit", "classes", "empty", "coverage, new", "classes", "empty", "none empty"),
+    )
+    for (data, labels, alpha), here in groups(rows, "sets", "data", "labels", "alpha"):
+        figures = [
+            mean(here, f"{name}_{what}", *how)
+            for name in ("fit", "new")
+            for what, how in (("coverage", ()), ("size", (1, ".2f")), ("empty", ()))
+        ]
+        figures.append(mean(here, "filled_coverage"))
+        low, high = expected(here, alpha)
+        held_out = mean(here, "n_held_out", 1, ".0f")
+        known = data, f"{labels:.0%}", f"{len(here)}", held_out, f"{100 * (1 - alpha):.0f}"
+        yield *known, f"{100 * low:.0f} to {100 * high:.0f}", *figures
+
+
+def expected(rows: Sequence[Cell], alpha: float) -> tuple[float, float]:
+    """Mean coverages of so many fits that are no surprise, at 95 %, if the promise is kept.
+
+    With ``n`` labels held out, the coverage of one fit has a beta distribution: its mean is the
+    promise, rounded up to a whole number of labels, and its variance that of a share of n + 2.
+    """
+    n = average(rows, "n_held_out")
+    promise = 1 - floor(alpha * (n + 1)) / (n + 1)
+    reach = 1.96 * sqrt(promise * (1 - promise) / (n + 2) / len(rows))
+    return promise - reach, min(promise + reach, 1.0)
+
+
+def unknown_table(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
+    yield (
+        *("data", "seeds", "new: AUROC", "by confidence", "false alarms", "found"),
+        *("in fit: AUROC", "by confidence", "false alarms", "found"),
+    )
+    names = ("auroc", "confidence", "false", "found")
+    fields = [f"{where}_{name}" for where in ("new", "fit") for name in names]
+    for (data,), here in groups(rows, "unknown", "data"):
+        n_seeds = len({row["seed"] for row in here})
+        yield data, f"{n_seeds}", *(mean(here, field) for field in fields)
+
+
+def markdown(lines: Iterator[tuple[str, ...]]) -> str:
+    head, *rest = lines
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ("---",) * len(head), *rest))
+
+
+# ------------------------------------------------------------------ what was asked for
+
+
+def precisions(rows: Sequence[Cell]) -> np.ndarray:
+    """Precision (n_settings, 2) of `suspect_labels` and of cleanlab on the same scores, in %."""
+    found = [
+        (100 * average(here, "mend"), 100 * average(here, "cleanlab"))
+        for _, here in groups(rows, "suspects", "data", "flips", "kind")
+    ]
+    return np.array([pair for pair in found if np.isfinite(pair).all()]).reshape(-1, 2)
+
+
+def coverages(rows: Sequence[Cell]) -> list[tuple[tuple, float, float, tuple[float, float]]]:
+    """By data, labels and alpha: points that the sets of fit, and of new samples, are off.
+
+    And the interval of these that is no surprise.
+    """
+    found = []
+    for key, here in groups(rows, "sets", "data", "labels", "alpha"):
+        promise = 1 - key[2]
+        low, high = expected(here, key[2])
+        off = [100 * (average(here, f"{name}_coverage") - promise) for name in ("fit", "new")]
+        found.append((key, *off, (100 * (low - promise), 100 * (high - promise))))
+    return found
+
+
+def bars(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
+    yield "asked for", "found", "met"
+    pairs = precisions(rows)
+    if len(pairs):
+        gaps = pairs[:, 0] - pairs[:, 1]
+        below = int((gaps < -0.05).sum())
+        told = f"{pairs[:, 0].mean():.1f} against {pairs[:, 1].mean():.1f} % on average; "
+        told += f"{below} of {len(gaps)} settings below"
+        told += f", by {-gaps.min():.1f} points at most" if below else ""
+        asked = "precision of the first suspects not below cleanlab's on the same scores"
+        yield asked, told, "yes" if below == 0 else "on average" if gaps.mean() >= 0 else "**no**"
+    off = coverages(rows)
+    if off:
+        points = np.abs([value for _, fit, new, _ in off for value in (fit, new)])
+        inside = int((points <= MOST_POINTS + 0.05).sum())
+        told = (
+            f"{inside} of {len(points)} figures; the farthest is off by {points.max():.1f} points"
+        )
+        met = "yes" if inside == len(points) else "**no**"
+        yield "coverage of sets within 2 points of the promise", told, met
+
+
+def scatter(rows: Sequence[Cell]) -> str:
+    """A sentence on figures beyond what so few labels and seeds explain."""
+    off = coverages(rows)
+    if not off:
+        return ""
+    outside = [
+        value < low - 0.05 or value > high + 0.05
+        for _, fit, new, (low, high) in off
+        for value in (fit, new)
+    ]
+    return (
+        f"Chance alone, with so few labels and seeds, explains {len(outside) - sum(outside)} of "
+        f"{len(outside)} figures at 95 %"
+    )
+
+
+def unfinished(rows: Sequence[Cell]) -> str:
+    """A sentence on data sets and seeds that are still to be run, if any."""
+    told = []
+    for part, words in PARTS.items():
+        counts = {
+            data: len({row["seed"] for row in rows if row["part"] == part and row["data"] == data})
+            for data in DATA
+        }
+        some = [f"{data} {count}" for data, count in counts.items() if count]
+        told.append(f"{words}: {', '.join(some) or 'none'}")
+    absent = [data for data in DATA if not any(row["data"] == data for row in rows)]
+    more = f" Not run yet: {', '.join(absent)}." if absent else ""
+    return f"Seeds so far, of {N_SEEDS}: {'; '.join(told)}.{more}"
+
+
+PARTS = {"suspects": "suspects", "sets": "sets", "unknown": "unknown classes"}
+
+
+# ------------------------------------------------------------------ picture and page
+
+
+NAMES = ("chance alone, 95 %", "samples of fit", "new samples")
+
+
+def draw(rows: Sequence[Cell], path: Path) -> None:
+    """Precision beside cleanlab's, and how far sets are from their promise."""
+    from matplotlib.figure import Figure
+
+    with plot_style():
+        height = max(3.8, 0.17 * len(coverages(rows)) + 1)
+        figure = Figure(figsize=(9, height), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(1, 1.5))
+        _draw_precision(left, rows)
+        _draw_coverage(right, rows)
+        figure.savefig(path, dpi=120)
+
+
+def _draw_precision(ax: Any, rows: Sequence[Cell]) -> None:
+    sets = [data for data in DATA if any(r["data"] == data for r in rows)]
+    for color, data in zip(PALETTE, sets, strict=False):
+        pairs = precisions([row for row in rows if row["data"] == data])
+        if len(pairs):
+            ax.plot(pairs[:, 1], pairs[:, 0], "o", color=color, label=data, markersize=6)
+    low = ax.get_xlim()[0]
+    ax.plot([low, 100], [low, 100], color=GREY, linestyle="--", linewidth=1)
+    ax.set_xlabel("cleanlab, same scores")
+    ax.set_ylabel("suspect_labels")
+    ax.set_title("Flipped labels among the first suspects, %")
+    ax.legend(frameon=False, fontsize=8)
+
+
+def _draw_coverage(ax: Any, rows: Sequence[Cell]) -> None:
+    off = coverages(rows)
+    ax.axvspan(-MOST_POINTS, MOST_POINTS, color="#DDDDDD", linewidth=0)
+    ax.axvline(0, color=GREY, linewidth=1)
+    for place, (_, fit, new, (low, high)) in enumerate(off):
+        chance, of_fit, of_new = NAMES if place == 0 else (None, None, None)
+        ax.hlines(place, low, high, color=GREY, linewidth=1, label=chance)
+        ax.plot(fit, place, "o", color=PALETTE[0], markersize=4.5, label=of_fit)
+        ax.plot(new, place, "D", color=PALETTE[1], markersize=4.5, label=of_new)
+    texts = [f"{key[0]}, {key[1]:.0%} labels, {100 * (1 - key[2]):.0f} %" for key, *_ in off]
+    ax.set_yticks(range(len(off)), texts, fontsize=7)
+    ax.set_ylim(len(off) - 0.4, -0.6)
+    ax.set_xlabel("coverage of sets less the promise, points")
+    ax.legend(frameon=False, fontsize=8, ncols=3, loc="lower right", bbox_to_anchor=(1.01, 0.99))
+
+
+def opening(rows: Sequence[Cell]) -> str:
+    pairs, off = precisions(rows), coverages(rows)
+    parts = []
+    if len(pairs):
+        parts.append(
+            f"Of as many first suspects as there are flipped labels, {pairs[:, 0].mean():.1f} % "
+            f"are flipped ones (cleanlab on the same scores: {pairs[:, 1].mean():.1f} %)."
+        )
+    if off:
+        points = [value for _, fit, new, _ in off for value in (fit, new)]
+        parts.append(
+            f"Prediction sets hold the right class about as often as promised: off by "
+            f"{np.mean(points):+.1f} points on average, and by {min(points):+.1f} to "
+            f"{max(points):+.1f}. {scatter(rows)}."
+        )
+    new = [average(here, "new_auroc") for _, here in groups(rows, "unknown", "data")]
+    sure = [average(here, "new_confidence") for _, here in groups(rows, "unknown", "data")]
+    if new:
+        parts.append(
+            f"New samples of an unknown class are told from others with an AUROC of "
+            f"{100 * np.mean(new):.0f} %, against {100 * np.mean(sure):.0f} % by confidence alone."
+        )
+    return textwrap.fill(" ".join([*parts, unfinished(rows)]), 118, break_on_hyphens=False)
+
+
+def make_page(folder: Path) -> None:
+    rows = read(folder / "doubt.jsonl")
+    check_publishable([{"revision": row["revision"]} for row in rows], folder)
+    draw(rows, folder / "doubt.png")
+    text = PAGE.format(
+        opening=opening(rows),
+        bars=markdown(bars(rows)),
+        revision=", ".join(sorted({row["revision"] for row in rows})),
+        suspects=markdown(suspects_table(rows)),
+        sets=markdown(sets_table(rows)),
+        unknown=markdown(unknown_table(rows)),
+    )
+    (folder / "doubt.md").write_text(text)
+
+
+PAGE = """# Which labels, which classes, and whether any
+
+{opening}
+
+![Precision of suspects, and coverage of prediction sets](doubt.png)
+
+{bars}
+
+Views missing 50 %, labels drawn at random within every class, rows shuffled.
+`benchmarks/doubt.py` runs it and writes this page; single runs are in `doubt.jsonl` beside it, of
+revision {revision}. What the answers mean: [What to doubt](../guide/doubt.md).
+
+## Suspect labels
+
+20 % labels, of which 5, 10 or 20 % are flipped: to any other class, or to the one that a linear
+classifier most often takes the class for. Precision in percent: flips among the first suspects, as
+many as there are flips. `suspect_labels` uses scores without the own label from one fit. cleanlab
+ranks the same labels by the same scores, by scores of three fits that hold the labels out, and by
+cross-validated logistic regressions on all columns. "noise" is the estimated share of wrong labels.
+"accuracy" is that of the unlabelled samples with `label_noise=0`, then with `"auto"`; "labels
+right" are the labelled samples whose class is right with `"auto"`.
+
+{suspects}
+
+## Prediction sets
+
+Share of the unlabelled samples of the fit, and of new samples, whose set has the right class, and
+how many classes it has. Promises are 80, 90 and 95 %. With few labels held out, the coverage of
+one fit is a matter of chance: "to expect" is where the mean over the seeds lies in 95 of 100
+cases if the promise is kept, by the beta distribution that conformal prediction gives it. The
+promise is "or more": it is rounded up to a whole number of held-out labels, one of 31 with 30
+labels, and for every class where each has 50 that were held out, as in MNIST-USPS with 30 %.
+Where a model is right far more often than promised, as there, empty sets make up for it, and
+differences between probabilities near one decide which; that misses a promise of 80 % by some
+points. "none empty" is the coverage with `allow_empty=False`, for new samples.
+
+{sets}
+
+## Unknown classes
+
+10 % labels, three classes per seed. "new": all samples of a class are left out of the fit and
+judged as new ones, beside other new samples. "in fit": only its labels are left out. AUROC in
+percent, beside that of the confidence alone; false alarms and samples found at `unknown_rate=0.05`.
+
+{unknown}
+"""

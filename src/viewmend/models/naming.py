@@ -1,0 +1,56 @@
+"""What the samples of a fit are called, and which rows names stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from viewmend.exceptions import InvalidParameterError
+from viewmend.parameters import short
+
+
+def names_of_fit(model: Any) -> np.ndarray:
+    """Identifiers (n_samples,) of the samples of fit, or their rows where it saw none."""
+    n_samples = len(model.transduction_)
+    ids = ids_of_fit(model)
+    return np.arange(n_samples) if ids is None else ids
+
+
+def ids_of_fit(model: object) -> np.ndarray | None:
+    """Identifiers (n_samples,) of the samples of fit, as text; None where it saw none."""
+    return getattr(model, "sample_ids_", None)
+
+
+def explained_rows(samples: ArrayLike, n_samples: int, ids: np.ndarray | None) -> np.ndarray:
+    """Rows (n,) of fit that ``samples`` stand for: rows, a mask, or identifiers as text."""
+    every, given = np.arange(n_samples), np.asarray(samples)
+    if given.size and all(isinstance(each, str) for each in given.ravel().tolist()):
+        return _rows_of_ids(ids, np.atleast_1d(given))
+    try:
+        return np.atleast_1d(every[given])
+    except IndexError as error:
+        msg = (
+            f"samples must be rows of fit, of which there are {len(every)}, or a mask of them, "
+            f"or identifiers as text, got {short(samples)}; pass integers below {len(every)}"
+        )
+        raise InvalidParameterError(msg) from error
+
+
+def _rows_of_ids(known: np.ndarray | None, asked: np.ndarray) -> np.ndarray:
+    if known is None:
+        msg = (
+            f"samples names {short(asked.tolist())}, but fit saw no identifiers; pass rows, or fit "
+            f"on frames with an index, or on a MultiViewData with ids"
+        )
+        raise InvalidParameterError(msg)
+    places = {name: row for row, name in enumerate(known.tolist())}
+    unknown = [name for name in asked.tolist() if name not in places]
+    if unknown:
+        msg = (
+            f"samples names {short(unknown)}, which fit did not see; its identifiers are like "
+            f"{short(known[:3].tolist())}; for new samples there is explain_new"
+        )
+        raise InvalidParameterError(msg)
+    return np.array([places[name] for name in asked.tolist()])
