@@ -6,7 +6,7 @@
 # generated here, so that the page needs no download; with your own file, begin at "Read and
 # inspect".
 #
-# You need `pip install 'viewmend[omics,plot]'`.
+# You need `pip install '.[omics,plot]'` in the folder of the source.
 
 # %%
 # ## The data
