@@ -278,8 +278,8 @@ def readme_parts(rows: Rows) -> dict[str, str]:
   of the samples labelled it has {mean(rows, "logistic regression", **linear):.0f} % of the rest
   right, Mend {mean(rows, OURS, **linear):.0f} %.
 - *A single table.* It works, but is no better than what you know:
-  {mean(shown, OURS, **alone):.1f} % right against {mean(shown, best, **alone):.1f} % with a {best_name}
-  ({len(names_in(shown, "data"))} data sets, half of the samples labelled)."""
+  {mean(shown, OURS, **alone):.1f} % right against {mean(shown, best, **alone):.1f} % with a
+  {best_name} ({len(names_in(shown, "data"))} data sets, half of the samples labelled)."""
     lines = [
         [name, *(f"{mean(shown, name, setting=HALF, labels=each):.1f}" for each in LABELS)]
         for name in by_accuracy(rows)
