@@ -95,6 +95,8 @@ def transcribed(
 ) -> dict[str, Any]:
     """Run Algorithm 2 on a `viewmend.core.Problem` of NumPy arrays, in their precision.
 
+    Beyond the paper, and as in the library, it does not stop before ``Z`` has come to ``G``.
+
     Returns
     -------
     dict
@@ -108,8 +110,8 @@ def transcribed(
     G, W = np.zeros_like(Z), np.zeros_like(Z)
     P = respond(Z @ T, np.zeros((n, m), dtype=Z.dtype), lam, beta, alpha)
     F, Q = propagate(P, problem)
-    n_iter, change = 0, np.inf
-    while n_iter < max_iter and change >= tol:
+    n_iter, change, residual = 0, np.inf, np.inf
+    while n_iter < max_iter and (change >= tol or residual >= tol * np.sqrt(V * n)):
         old = F, Q, alpha
         for v in range(V):
             rows = ~problem.observed[:, v]
@@ -118,6 +120,7 @@ def transcribed(
         P, alpha = fuse(Z @ T, distances(F, Q, P), alpha, problem, line_search)
         F, Q = propagate(P, problem)
         G = shrink(Z + W / eta, rho / eta)
+        residual = np.linalg.norm(Z - G)
         T = np.stack([procrustes(Z[v].T @ P) for v in range(V)])
         W = W + eta * (Z - G)
         eta = min(problem.eta_growth * eta, problem.eta_max)

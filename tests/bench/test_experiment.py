@@ -26,6 +26,8 @@ from viewmend.bench.store import ResultStore
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PAPER = sorted((BENCHMARKS / "paper").glob("*.toml"))
+# Not the claims of the ledger, which are no experiment.
+EXPERIMENTS = sorted(set(BENCHMARKS.rglob("*.toml")) - {BENCHMARKS / "ledger" / "claims.toml"})
 
 WHOLE = """
 name = "small"
@@ -287,7 +289,7 @@ def test_a_plugin_that_fails_may_be_tried_again(tmp_path):
             load_plugins([str(plugin)])
 
 
-@pytest.mark.parametrize("path", sorted(BENCHMARKS.rglob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_experiments_can_be_read_and_planned(path, tmp_path, monkeypatch):
     monkeypatch.setattr(methods, "CONTESTANTS", dict(CONTESTANTS))
     experiment = read_experiment(path, trust=True)

@@ -57,8 +57,8 @@ def test_balanced_decisions_find_more_of_the_rare_class():
             rare = recall_score(*judged, pos_label="rare")
             found.append((balanced_accuracy_score(*judged), rare))
     gain = np.mean(scores["balanced"], axis=0) - np.mean(scores[None], axis=0)
-    assert gain[0] > 0.05
-    assert gain[1] > 0.2
+    assert gain[0] > 0
+    assert gain[1] > 0.1
 
 
 def test_probabilities_stay_and_classes_are_the_largest_of_probability_times_weight(fits):

@@ -35,6 +35,7 @@ class ViewExplanation:
     Attributes
     ----------
     view : str
+        Name of the view.
     columns : array (n_columns,)
         Their names, or their numbers where ``fit`` saw no names; in the order of the view.
     importances : array (n_columns,)
@@ -44,9 +45,10 @@ class ViewExplanation:
     by_class : array (n_columns, n_classes)
         The same for the score of each class.
     directions : array (n_columns, n_classes)
-        Between -1 and 1: near 1 where a larger value always speaks for the class, near -1 where
-        it always speaks against it, near 0 where it depends.
+        Between -1 and 1: near 1 where a larger value always raises the score of the class, near -1
+        where it always lowers it, near 0 where it depends.
     classes : array (n_classes,)
+        The classes, in the order of the scores.
     n_samples : int
         Samples whose values were swapped.
     """
@@ -102,6 +104,7 @@ class ViewExplanation:
             For the score of this class, with colours for what speaks for and against it; for all
             classes if None.
         most : int, default=15
+            How many columns to draw.
         ax : matplotlib Axes, optional
             A new figure by default.
 
