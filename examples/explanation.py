@@ -73,7 +73,7 @@ print(model.explain_new([fourier[:1], None, None]).summary())
 # %%
 # Which columns of a view does its regression listen to? Values are swapped between samples, column
 # by column. One number per class and column says what its scores lose, and whether larger values
-# speak for the class.
+# raise the score of the class.
 
 columns = model.explain_view("Fourier")
 print(columns.summary(most=5))

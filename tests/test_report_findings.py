@@ -101,9 +101,9 @@ def test_samples_of_a_class_without_labels_are_found():
     assert (task.y_true[named] == 3).all()
 
 
-def test_without_strangers_nothing_speaks_for_another_class(fitted, clinic):
+def test_without_strangers_there_is_no_sign_of_another_class(fitted, clinic):
     text = section("doubt", make_case(fitted, clinic.X, clinic.y))
-    assert "Nothing speaks for a class that has no label" in text
+    assert "There is no sign of a class without labels" in text
 
 
 def test_notes_of_reading_stand_where_the_data_is_described(fitted, clinic):

@@ -118,7 +118,7 @@ def test_columns_keep_their_names():
     assert found.columns[found.ranking(0)[0]] == f"gene {TELLING[0]}"
     lines = found.summary(most=3).splitlines()
     assert len(lines) == 4
-    assert all("larger values speak for it" in line for line in lines[1:])
+    assert all("larger values raise" in line for line in lines[1:])
     assert {line.split(":")[0].strip() for line in lines[1:]} == {f"gene {j}" for j in TELLING}
     assert model.explain_view("size").columns.tolist() == [0, 1, 2, 3]
     record = found.records()[0]

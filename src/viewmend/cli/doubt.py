@@ -58,6 +58,6 @@ def doubt(
         return
     line = (
         f"{found.n_suspects} of {len(table)} labels may be wrong ({found.noise_rate:.1%}); the "
-        f"rest of the data speaks against {against}"
+        f"rest of the data contradicts {against}"
     )
     show_advice(rows, n, [line], files)

@@ -171,7 +171,7 @@ def _by_how_much(best: ComparedMethod, row: ComparedMethod) -> str:
 
 
 def _compared(best: ComparedMethod, simpler: Sequence[ComparedMethod]) -> str:
-    """What speaks for the best method and for simpler ones, which come simplest first."""
+    """The case for the best method and for simpler ones, which come simplest first."""
     if not simpler:
         return f"No method finds more held-out labels than {best.name}, and none is simpler."
     as_good = [row for row in simpler if _is_as_good(row, best)]

@@ -101,8 +101,8 @@ class ViewExplanation:
         Parameters
         ----------
         label : one of ``classes``, optional
-            For the score of this class, with colours for what speaks for and against it; for all
-            classes if None.
+            For the score of this class, with colours for larger values that raise or lower it; for
+            all classes if None.
         most : int, default=15
             How many columns to draw.
         ax : matplotlib Axes, optional
@@ -144,8 +144,8 @@ class ViewExplanation:
 def _direction(value: float) -> str:
     """What a larger value of a column does, in words."""
     if abs(value) < 0.5:
-        return "where its values speak for it and against it"
-    return f"where larger values speak {'for' if value > 0 else 'against'} it"
+        return "which larger values raise or lower"
+    return f"which larger values {'raise' if value > 0 else 'lower'}"
 
 
 class ViewColumnsMixin:

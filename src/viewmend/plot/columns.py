@@ -12,11 +12,11 @@ from viewmend.plot.style import PALETTE, axes_or_new, label_texts, name_ticks, s
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# What larger values speak for or against, with the colours of both; unclear ones are grey.
+# What larger values do to the score of a class, with the colours; unclear ones are grey.
 _CLEAR = 0.5
 _MEANINGS = {
-    "larger values speak for the class": PALETTE[0],
-    "larger values speak against it": PALETTE[1],
+    "larger values raise the score of the class": PALETTE[0],
+    "larger values lower it": PALETTE[1],
     "sometimes for, sometimes against": PALETTE[9],
 }
 
@@ -37,7 +37,7 @@ def plot_columns(
     importances : array-like (n_columns,)
         Shares, as in `viewmend.models.view_explanation.ViewExplanation`.
     directions : array-like (n_columns,), optional
-        From -1 for values that speak against a class to 1 for those that speak for it: colours.
+        From -1 if larger values lower the score of a class to 1 if they raise it: colours.
     ax : matplotlib Axes, optional
         A new figure by default.
 

@@ -97,7 +97,7 @@ def _unknown_samples(case: Case, model: FindsUnknown) -> str:
         "may, even if every sample is of a known class."
     )
     if not _too_many(len(rows), n):
-        return paragraph(f"{count} Nothing speaks for a class that has no label.")
+        return paragraph(f"{count} There is no sign of a class without labels.")
     words = paragraph(
         f"{count} That is more than chance explains: look whether the first of them are of a "
         "class that has no label yet."
