@@ -22,6 +22,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+from dots import draw_dots
 from omics_tasks import TASKS
 
 from viewmend import MendClassifier
@@ -125,12 +126,40 @@ def table(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
+def means(rows: list[dict[str, str]], labels: float) -> dict[str, dict[str, float]]:
+    """Accuracy in percent by task and method, with one share of labels."""
+    kinds = dict.fromkeys(row["task"] for row in rows)
+    return {
+        kind: {
+            method: float(accuracies(rows, method, task=kind, labels=labels).mean())
+            for method in METHODS
+        }
+        for kind in kinds
+    }
+
+
+def opening(rows: list[dict[str, str]]) -> str:
+    """What the tables say, in a sentence."""
+    parts = [
+        f"{difference(rows, 'late fusion', labels=labels)} points with {labels:.0%} labels"
+        for labels in LABELS
+    ]
+    return (
+        "On tables of few samples and many columns, Mend is ahead of late fusion of logistic "
+        f"regressions by {', '.join(parts)}."
+    )
+
+
 def page(rows: list[dict[str, str]]) -> str:
-    """The page: what was done, and the tables."""
+    """The page: a sentence, a chart, what was done, and the tables."""
     seeds = sorted({int(row["seed"]) for row in rows})
     told = ", ".join(sorted({row["revision"] for row in rows}))
     text = f"""\
 # Few samples, many columns
+
+{opening(rows)}
+
+![Accuracy by task, method and share of labels](omics.png)
 
 Tables like those of omics: two classes, at most 300 samples, hundreds to thousands of columns, most
 of which say nothing. Real ones are parts of the development data and of what scikit-learn ships,
@@ -163,6 +192,8 @@ def main() -> None:
     rows = read(args.out / "omics.csv")
     check_publishable(rows, args.out)
     (args.out / "omics.md").write_text(page(rows))
+    panels = {f"{labels:.0%} labels": means(rows, labels) for labels in LABELS}
+    draw_dots(args.out / "omics.png", panels, "accuracy, %")
 
 
 if __name__ == "__main__":
