@@ -13,7 +13,6 @@ the accuracy that the fit itself estimates. The first form writes ``calibration.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import time
 import warnings
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+from csv_rows import read_rows, shown, shown_row, write_rows
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -194,27 +194,11 @@ def run_all(args: argparse.Namespace) -> None:
         joblib.delayed(run)(*cell) for cell in cells
     )
     args.out.mkdir(parents=True, exist_ok=True)
-    write(args.out / "calibration.csv", FIELDS, [row for rows, _ in results for row in rows])
-    write(
-        args.out / "calibration_bins.csv", BIN_FIELDS, [row for _, rows in results for row in rows]
-    )
+    settings = (shown_row(row) for rows, _ in results for row in rows)
+    write_rows(args.out / "calibration.csv", FIELDS, settings)
+    bins = (shown_row(row) for _, rows in results for row in rows)
+    write_rows(args.out / "calibration_bins.csv", BIN_FIELDS, bins)
     draw(args.out)
-
-
-def shown(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def write(path: Path, fields: tuple[str, ...], rows: list[dict]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fields, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({k: shown(v) for k, v in row.items()} for row in rows)
-
-
-def read(path: Path) -> list[dict]:
-    with path.open() as file:
-        return list(csv.DictReader(file))
 
 
 def picked(rows: Sequence[dict], **key: object) -> list[dict]:
@@ -233,7 +217,7 @@ def draw(folder: Path) -> None:
     """Reliability diagrams: means over the seeds of every bin, before and after."""
     import matplotlib.pyplot as plt
 
-    rows = read(folder / "calibration_bins.csv")
+    rows = read_rows(folder / "calibration_bins.csv")
     with plot_style():
         figure, axes = plt.subplots(2, 5, figsize=(14, 6), sharex=True, sharey=True)
         panels = [(kind, data) for kind, contest in CONTESTS.items() for data in contest.data]
@@ -262,7 +246,7 @@ def draw(folder: Path) -> None:
 
 def print_table(path: Path) -> None:
     """Means over the seeds; an arrow leads from the bare scores to the calibrated ones."""
-    rows = read(path)
+    rows = read_rows(path)
     heads = ("accuracy", "estimated", "held", "confidence", "ECE", "NLL", "T", "95 %", "cost")
     print("| data | model | labels |", " | ".join(heads), "|")
     print("|---|---|---|" + "---|" * len(heads))

@@ -15,11 +15,10 @@ with the page ``familiar.md`` and its chart, which the second form writes alone.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from typing import Any
 import familiar_page
 import joblib
 import numpy as np
+from csv_rows import read_rows, shown, shown_row, write_rows
 from familiar_tools import NEEDS, TOOLS, at_hand
 from imbalance import linear_score
 from omics_tasks import TASKS, Drawn
@@ -138,7 +138,7 @@ def run_all(args: argparse.Namespace) -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     for name in sorted(set(TOOLS) - set(at_hand())):
         print(f"{name} is left out: {NEEDS[name]} is not installed")
-    kept = read(path)
+    kept = read_rows(path)
     done = {(row["data"], row["setting"], row["seed"]) for row in kept}
     cells = [
         (name, setting, seed, args.data)
@@ -149,29 +149,8 @@ def run_all(args: argparse.Namespace) -> None:
     ]
     jobs = joblib.Parallel(n_jobs=args.jobs, return_as="generator")
     for rows in jobs(joblib.delayed(run)(*cell) for cell in cells):
-        kept += [{k: shown(v) for k, v in (row | {"revision": revision}).items()} for row in rows]
-        write(path, kept)
-
-
-def shown(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open() as file:
-        return list(csv.DictReader(file))
-
-
-def write(path: Path, rows: Iterable[dict[str, str]]) -> None:
-    beside = path.with_suffix(".part")
-    with beside.open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    # A run that is killed leaves the file as it was.
-    beside.replace(path)
+        kept += [shown_row(row | {"revision": revision}) for row in rows]
+        write_rows(path, FIELDS, kept)
 
 
 def main() -> None:
@@ -185,7 +164,7 @@ def main() -> None:
     args = parser.parse_args()
     if not args.table:
         run_all(args)
-    rows = read(args.out / "familiar.csv")
+    rows = read_rows(args.out / "familiar.csv")
     check_publishable(rows, args.out)
     familiar_page.write(rows, args.out)
 

@@ -12,7 +12,6 @@ are there; the second prints means over the seeds, in percent.
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from csv_rows import append_rows, read_rows
 from sklearn.impute import KNNImputer
 
 from viewmend import MendClassifier, MultiViewData
@@ -113,19 +113,14 @@ def accuracy(task: Task, data: MultiViewData) -> float:
 
 def run(args: argparse.Namespace) -> None:
     check_publishable([environment()], args.out)
-    done = {tuple(row[k] for k in FIELDS[:5]) for row in read(args.out)}
-    with args.out.open("a", newline="") as file:
-        write = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        if file.tell() == 0:
-            write.writeheader()
-        for name, seed, task in tasks(args):
-            settings = [("0", "none", COMPLETE), *product(map(str, RATES), PATTERNS, args.fills)]
-            for rate, pattern, fill in settings:
-                key = (name, str(seed), rate, pattern, fill)
-                if key in done:
-                    continue
-                write.writerow(dict(zip(FIELDS, (*key, *judged(task, key)), strict=True)))
-                file.flush()
+    done = {tuple(row[k] for k in FIELDS[:5]) for row in read_rows(args.out)}
+    for name, seed, task in tasks(args):
+        settings = [("0", "none", COMPLETE), *product(map(str, RATES), PATTERNS, args.fills)]
+        for rate, pattern, fill in settings:
+            key = (name, str(seed), rate, pattern, fill)
+            if key not in done:
+                found = dict(zip(FIELDS, (*key, *judged(task, key)), strict=True))
+                append_rows(args.out, FIELDS, [found])
 
 
 def judged(task: Task, key: tuple[str, ...]) -> tuple[str, ...]:
@@ -138,13 +133,6 @@ def judged(task: Task, key: tuple[str, ...]) -> tuple[str, ...]:
     data, error = filled(task.data, hidden, FILLS[fill])
     seconds = time.process_time() - begin
     return f"{accuracy(task, data):.4f}", f"{error:.4f}", f"{seconds:.3f}"
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open() as file:
-        return list(csv.DictReader(file))
 
 
 def show(rows: list[dict[str, str]]) -> None:
@@ -175,7 +163,7 @@ def main() -> None:
     args = parser.parse_args()
     if not args.table:
         run(args)
-    show(read(args.out))
+    show(read_rows(args.out))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ data sets whose runs are not finished, seeds count that all strategies have.
 
 from __future__ import annotations
 
-import csv
 import textwrap
 from pathlib import Path
 
 import numpy as np
+from csv_rows import append_rows, read_rows, shown_row, write_rows
 
 from viewmend.bench.environment import check_publishable
 from viewmend.plot.style import PALETTE, plot_style
@@ -25,6 +25,7 @@ SHOWN = (RANDOM, "margin", DEFAULT, RIVAL)
 MEASURED = (RANDOM, "least sure", DEFAULT)
 # What was asked for: share of random's labels at most, gain over random's at least.
 MOST_SHARE, LEAST_RATIO = 0.6, 2.0
+DIGITS = 6
 FIELDS = (
     *("revision", "what", "data", "strategy", "seed"),
     *("n_samples", "n", "accuracy", "n_classes", "fit_seconds", "suggest_seconds"),
@@ -33,31 +34,19 @@ FIELDS = (
 
 def read(path: Path) -> list[dict]:
     """The record; numbers as numbers."""
-    if not path.exists():
-        return []
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
     words = {"revision", "what", "data", "strategy"}
     return [
         {k: v if k in words else (float(v) if v else np.nan) for k, v in row.items()}
-        for row in rows
+        for row in read_rows(path)
     ]
 
 
 def write(path: Path, rows: list[dict]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(map(shown, rows))
+    write_rows(path, FIELDS, (shown_row(row, DIGITS) for row in rows))
 
 
 def append(path: Path, rows: list[dict]) -> None:
-    with path.open("a", newline="") as file:
-        csv.DictWriter(file, FIELDS, lineterminator="\n").writerows(map(shown, rows))
-
-
-def shown(row: dict) -> dict:
-    return {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()}
+    append_rows(path, FIELDS, (shown_row(row, DIGITS) for row in rows))
 
 
 # ------------------------------------------------------------------ labels

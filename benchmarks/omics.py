@@ -12,7 +12,6 @@ alone.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import time
 import warnings
@@ -22,6 +21,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+from csv_rows import append_rows, read_rows, shown, shown_row, write_rows
 from dots import draw_dots
 from omics_tasks import TASKS
 
@@ -76,28 +76,17 @@ def run_all(args: argparse.Namespace) -> None:
     ]
     pool = joblib.Parallel(n_jobs=args.jobs, return_as="generator")
     args.out.mkdir(parents=True, exist_ok=True)
-    with (args.out / "omics.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        writer.writeheader()
-        # As they come, seed after seed: a run that is stopped leaves those that are done.
-        for rows in pool(joblib.delayed(run)(*cell) for cell in cells):
-            found = (row | {"revision": known["revision"]} for row in rows)
-            writer.writerows({k: _shown(v) for k, v in row.items()} for row in found)
-            file.flush()
-
-
-def _shown(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    with path.open() as file:
-        return list(csv.DictReader(file))
+    path = args.out / "omics.csv"
+    write_rows(path, FIELDS, [])
+    # As they come, seed after seed: a run that is stopped leaves those that are done.
+    for rows in pool(joblib.delayed(run)(*cell) for cell in cells):
+        found = (shown_row(row | {"revision": known["revision"]}) for row in rows)
+        append_rows(path, FIELDS, found)
 
 
 def accuracies(rows: list[dict[str, str]], method: str, **key: object) -> np.ndarray:
     """Percent by seed of a method in one setting, in the order of the file."""
-    wanted = {"method": method} | {field: _shown(value) for field, value in key.items()}
+    wanted = {"method": method} | {field: shown(value) for field, value in key.items()}
     return np.array([100 * float(row["accuracy"]) for row in rows if wanted.items() <= row.items()])
 
 
@@ -189,7 +178,7 @@ def main() -> None:
     args = parser.parse_args()
     if not args.table:
         run_all(args)
-    rows = read(args.out / "omics.csv")
+    rows = read_rows(args.out / "omics.csv")
     check_publishable(rows, args.out)
     (args.out / "omics.md").write_text(page(rows))
     panels = {f"{labels:.0%} labels": means(rows, labels) for labels in LABELS}

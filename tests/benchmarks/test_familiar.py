@@ -102,7 +102,7 @@ def test_runs_that_are_done_are_not_done_again(tmp_path, monkeypatch):
     args.seeds = [0, 1]
     familiar.run_all(args)
     assert len(ran) == len(set(ran)) == 2 * len(familiar.SETTINGS)
-    assert len(familiar.read(tmp_path / "familiar.csv")) == len(ran)
+    assert len(familiar.read_rows(tmp_path / "familiar.csv")) == len(ran)
 
 
 def text_of(*place):
@@ -110,12 +110,12 @@ def text_of(*place):
 
 
 def test_the_page_is_that_of_the_records():
-    rows = familiar.read(ROOT / "docs" / "results" / "familiar.csv")
+    rows = familiar.read_rows(ROOT / "docs" / "results" / "familiar.csv")
     assert text_of("docs", "results", "familiar.md") == familiar_page.page(rows)
 
 
 def test_the_readme_shows_figures_of_the_records():
-    rows = familiar.read(ROOT / "docs" / "results" / "familiar.csv")
+    rows = familiar.read_rows(ROOT / "docs" / "results" / "familiar.csv")
     text = text_of("README.md")
     assert familiar_page.with_parts(text, familiar_page.readme_parts(rows)) == text
 

@@ -8,7 +8,7 @@ from omics_tasks import N_GENES, N_SAMPLES, TASKS, breast_cancer, counts, with_n
 
 def rows_of(task, labels, **accuracies):
     return [
-        {"task": task, "labels": omics._shown(labels), "method": method, "accuracy": str(value)}
+        {"task": task, "labels": omics.shown(labels), "method": method, "accuracy": str(value)}
         for method, values in accuracies.items()
         for value in values
     ]
