@@ -80,6 +80,12 @@ class MendState(FittedState):
         codes, order = self.label_codes[:0], self.order[:0]
         return replace(self, label_codes=codes, order=order, zero_rows=None, origin=origin)
 
+    @property
+    def set_temperatures(self) -> tuple[float, float]:
+        """Of shares in prediction sets: of the samples of fit, and of new ones."""
+        levels = self.levels
+        return (1.0, 1.0) if levels is None else (levels.temperature, levels.new_temperature)
+
     def places(self, rows: np.ndarray) -> np.ndarray:
         """Where rows of ``fit`` are in the induction, -1 where they are not; shape of ``rows``."""
         place = np.full(len(self.label_codes), -1)

@@ -83,17 +83,18 @@ class PredictionSetsMixin:
             all sets.
         """
         check_is_fitted(self)
-        least, levels = self._least_shares(alpha, by_class), self.fitted_state_.levels
+        state = self.fitted_state_
         sets = partial(
             class_sets,
-            least=least,
-            temperature=1.0 if levels is None else levels.temperature,
-            unscored=self.fitted_state_.labelled_shares,
+            least=self._least_shares(alpha, by_class),
+            unscored=state.labelled_shares,
             allow_empty=allow_empty,
         )
+        hot, hot_new = state.set_temperatures
         if X is None:
-            return self._of_fit(sets(self.label_distributions_))
+            return self._of_fit(sets(self.label_distributions_, temperature=hot))
         shares: Any = self.predict_proba(X, mask)
+        sets = partial(sets, temperature=hot_new)
         return shares.map_blocks(sets, dtype=bool) if is_lazy(X) else sets(shares)
 
     def _least_shares(self, alpha: float, by_class: bool | None) -> np.ndarray:

@@ -18,7 +18,10 @@ from viewmend.core.common.calibration import temperature_for, tempered
 MISS_RATES = np.linspace(0, 1, 401) ** 2
 # A fit with all labels and all rounds is surer than those that hold labels out. So much of that is
 # also right: on data sets where the classes are known, a quarter to a half.
-CREDIT = 0.4
+CREDIT = 0.35
+# New samples took no part in the rounds. They are less sure than those of the fit, and as often
+# right: their shares are taken at this part of the temperature.
+NEW_PART = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,7 @@ class SetLevels:
     ----------
     temperature : float
         Of the shares of the model, at which it is as sure as it deserves beside the fits that hold
-        labels out.
+        labels out. That of new samples is `new_temperature`.
     held_out, fit : array (n_levels,)
         Shares from which on classes are in a set, at which these fits, and the model at its
         temperature, believe to miss the class of a sample at the `MISS_RATES`.
@@ -41,6 +44,11 @@ class SetLevels:
     held_out: np.ndarray
     fit: np.ndarray
     misses: np.ndarray
+
+    @property
+    def new_temperature(self) -> float:
+        """Of the shares of new samples."""
+        return NEW_PART * self.temperature
 
 
 def set_levels(held_out: np.ndarray, fit: np.ndarray) -> SetLevels:
