@@ -98,6 +98,7 @@ class MendFitting(TwoStepClassifier):
     """The fit of a `MendClassifier`, apart from its parameters."""
 
     _input_device: str | None = None
+    fitted_state_: MendState
     zero_row_evidence_: np.ndarray | None
 
     def keeps_labels(self) -> bool:
