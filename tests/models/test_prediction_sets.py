@@ -159,3 +159,26 @@ def test_labels_must_have_been_held_out():
     fitted = MendClassifier(**MODEL, calibration=None).fit(TASK.data, TASK.y)
     with pytest.raises(InvalidParameterError, match="fit with calibration='cross_fit'"):
         fitted.predict_set(NEW)
+
+
+def test_without_any_held_out_label_sets_have_every_class():
+    """Every class has one label, which cannot be held out."""
+    first = [np.flatnonzero(TASK.y == code)[0] for code in range(3)]
+    y = np.where(np.isin(np.arange(300), first), TASK.y, -1)
+    with pytest.warns(DataWarning, match="none can be held out"):
+        fitted = MendClassifier(**MODEL).fit(TASK.data, y)
+    with pytest.warns(DataWarning, match="cannot be promised with 0 held-out labels"):
+        assert fitted.predict_set(NEW, alpha=0.5).all()
+
+
+def test_sets_of_views_that_tell_nothing_are_as_large_as_the_promise_asks_for():
+    """With three classes at chance, 80 % takes at least about 80 % of all classes."""
+    rng = np.random.default_rng(0)
+    views, y = [rng.normal(size=(300, 5)) for _ in range(2)], np.arange(300) % 3
+    known = np.where(rng.random(300) < 0.3, y, -1)
+    with pytest.warns(DataWarning, match="no better than chance"):
+        fitted = MendClassifier(**MODEL).fit(views, known)
+    sets = fitted.predict_set(alpha=0.2)[known < 0]
+    covered = sets[np.arange(len(sets)), y[known < 0]].mean()
+    assert covered == pytest.approx(0.8, abs=0.12)
+    assert sets.mean() == pytest.approx(covered, abs=0.08)
