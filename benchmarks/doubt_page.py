@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator, Sequence
-from math import floor, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +91,11 @@ def sets_table(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
 def expected(rows: Sequence[Cell], alpha: float) -> tuple[float, float]:
     """Mean coverages of so many fits that are no surprise, at 95 %, if the promise is kept.
 
-    With ``n`` labels held out, the coverage of one fit has a beta distribution: its mean is the
-    promise, rounded up to a whole number of labels, and its variance that of a share of n + 2.
+    If labels alone decided, with ``n`` of them held out, the coverage of one fit would have a beta
+    distribution of the variance of a share of n + 2.
     """
-    n = average(rows, "n_held_out")
-    promise = 1 - floor(alpha * (n + 1)) / (n + 1)
-    reach = 1.96 * sqrt(promise * (1 - promise) / (n + 2) / len(rows))
-    return promise - reach, min(promise + reach, 1.0)
+    reach = 1.96 * sqrt(alpha * (1 - alpha) / (average(rows, "n_held_out") + 2) / len(rows))
+    return 1 - alpha - reach, min(1 - alpha + reach, 1.0)
 
 
 def unknown_table(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
@@ -317,12 +315,11 @@ right" are the labelled samples whose class is right with `"auto"`.
 Share of the unlabelled samples of the fit, and of new samples, whose set has the right class, and
 how many classes it has. Promises are 80, 90 and 95 %. With few labels held out, the coverage of
 one fit is a matter of chance: "to expect" is where the mean over the seeds lies in 95 of 100
-cases if the promise is kept, by the beta distribution that conformal prediction gives it. The
-promise is "or more": it is rounded up to a whole number of held-out labels, one of 31 with 30
-labels, and for every class where each has 50 that were held out, as in MNIST-USPS with 30 %.
-Where a model is right far more often than promised, as there, empty sets make up for it, and
-differences between probabilities near one decide which; that misses a promise of 80 % by some
-points. "none empty" is the coverage with `allow_empty=False`, for new samples.
+cases if the promise is kept and nothing but these labels decides, by the beta distribution that
+conformal prediction gives it. The promise is for every class where each has 50 labels that were
+held out, as in MNIST-USPS with 30 %, and otherwise for all samples together. Where a model is
+right far more often than promised, empty sets make up for it. "none empty" is the coverage with
+`allow_empty=False`, for new samples.
 
 {sets}
 

@@ -18,11 +18,12 @@ def suspect_rows(mend, cleanlab):
 
 @pytest.mark.parametrize(("n_held_out", "alpha"), [(30, 0.2), (60, 0.1)])
 def test_the_interval_to_expect_is_that_of_conformal_prediction(n_held_out, alpha):
-    """Thresholds from uniform scores, whose coverage is known, for as many fits as seeds."""
+    """Thresholds between uniform scores, whose coverage is known, for as many fits as seeds."""
     rng = np.random.default_rng(0)
-    k = int(np.floor(alpha * (n_held_out + 1)))
-    scores = np.sort(rng.random((4000, 4, n_held_out)), axis=2)[:, :, k - 1]
-    means = (1 - scores).mean(axis=1)
+    scores = np.sort(rng.random((4000, 4, n_held_out)), axis=2)
+    k = int(alpha * (n_held_out + 1))
+    step = alpha * (n_held_out + 1) - k
+    means = 1 - ((1 - step) * scores[:, :, k - 1] + step * scores[:, :, k]).mean(axis=1)
     low, high = page.expected(set_rows(alpha, 0.9, 4, n_held_out), alpha)
     assert np.mean((means > low) & (means < high)) == pytest.approx(0.95, abs=0.02)
 

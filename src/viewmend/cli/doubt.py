@@ -32,7 +32,7 @@ def doubt(
 ) -> None:
     """Show the given labels that the rest of the data contradicts, most suspect first.
 
-    Scores are the probability of the best other class against the given one, by the neighbours of
+    Scores are the probability of the other classes against the given one, by the neighbours of
     a sample and by regressions that leave it out. The file of --output has every given label.
 
     `viewmend doubt model.vm -o suspects.csv`

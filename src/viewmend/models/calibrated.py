@@ -202,7 +202,6 @@ class CalibratedMixin:
         if self.calibration is not None:
             warn_of_guessing(calibration)
             shares = self._distributions(soft)
-            self.calibration_ = comparable(calibration, shares[reachable & ~labels.labelled])
         self.decision_weights_ = decision_weights(
             self.class_weight, labels.classes, shares.mean(axis=0)
         )
@@ -241,18 +240,6 @@ def humbled(calibration: Calibration, shares: np.ndarray) -> Calibration:
     most = estimate.accuracy if estimate.is_guessing else estimate.interval[1]
     sure = max(most, estimate.chance)
     return replace(calibration, temperature=temperature_for(shares, sure, calibration.temperature))
-
-
-def comparable(calibration: Calibration, shares: np.ndarray) -> Calibration:
-    """Add a temperature at which calibrated and held-out probabilities are equally sure on average.
-
-    Fits that hold out labels are shorter, and less confident. ``shares`` (n_samples, n_classes) are
-    those of samples without a label.
-    """
-    if calibration.n_samples == 0 or len(shares) == 0:
-        return calibration
-    sure = float(calibration.confidence.mean())
-    return replace(calibration, set_temperature=temperature_for(shares, sure))
 
 
 def warn_of_guessing(calibration: Calibration) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from scipy.sparse import csr_array
 
+from viewmend.core.advice.set_levels import SetLevels
 from viewmend.core.advice.unknown import TypicalSamples
 from viewmend.core.agfti.induction import Induction
 from viewmend.core.mend.induction import MendInduction
@@ -66,6 +67,8 @@ class MendState(FittedState):
     order: np.ndarray
     # Labelled samples held against each other; None without calibration.
     typical: TypicalSamples | None = field(default=None, kw_only=True)
+    # What prediction sets compare shares by; None where no label was held out.
+    levels: SetLevels | None = field(default=None, kw_only=True)
 
     def among_all(self, rows: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> Self:
         """The same with labels of all samples, of which those at ``rows`` were fitted."""
@@ -76,6 +79,12 @@ class MendState(FittedState):
         origin = None if self.origin is None else self.origin.without_samples()
         codes, order = self.label_codes[:0], self.order[:0]
         return replace(self, label_codes=codes, order=order, zero_rows=None, origin=origin)
+
+    @property
+    def set_temperatures(self) -> tuple[float, float]:
+        """Of shares in prediction sets: of the samples of fit, and of new ones."""
+        levels = self.levels
+        return (1.0, 1.0) if levels is None else (levels.temperature, levels.new_temperature)
 
     def places(self, rows: np.ndarray) -> np.ndarray:
         """Where rows of ``fit`` are in the induction, -1 where they are not; shape of ``rows``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from viewmend.backend.namespace import to_numpy, torch_device
 from viewmend.backend.threads import limited_threads, serial_blas
 from viewmend.backend.torch_gpu import mover_to
 from viewmend.callbacks.notify import kept_or_made, starting_point
+from viewmend.core.advice.set_levels import SetLevels, set_levels
 from viewmend.core.advice.unknown import typical_samples
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.content_order import canonical_order, drawn_rows, sample_hashes
@@ -29,7 +30,7 @@ from viewmend.core.mend.geometry import (
     Tell,
     build_geometry,
 )
-from viewmend.core.mend.held_out import ENOUGH_LABELS, N_FOLDS, scores_without
+from viewmend.core.mend.held_out import ENOUGH_LABELS, MOST_COMPARED, N_FOLDS, scores_without
 from viewmend.core.mend.induction import make_induction
 from viewmend.core.mend.labelling import Labelling, doubted_rows
 from viewmend.core.mend.outside import graph_alone, join_rows, rows_in_graph
@@ -77,10 +78,27 @@ class Found:
     reached: np.ndarray
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOutRuns:
+    """Scores by runs that hold labels out, each some of them.
+
+    ``scores`` (n_held_out, n_classes) are of labelled samples by the run that does not see their
+    label, which is their class in ``codes`` (n_held_out,). ``others`` (n_runs, n_compared,
+    n_classes) are of the samples ``compared`` (n_compared,) of the graph, which have no label, by
+    all runs.
+    """
+
+    scores: np.ndarray
+    codes: np.ndarray
+    others: np.ndarray
+    compared: np.ndarray
+
+
 class MendFitting(TwoStepClassifier):
     """The fit of a `MendClassifier`, apart from its parameters."""
 
     _input_device: str | None = None
+    fitted_state_: MendState
     zero_row_evidence_: np.ndarray | None
 
     def keeps_labels(self) -> bool:
@@ -194,15 +212,32 @@ class MendFitting(TwoStepClassifier):
         keep_copy(torch_device(found.geometry.observed), state.induction, for_new)
         self._store_graph(found.mended, found.rows, len(labels.codes))
         self.off_graph_ = ~found.reached
-        hold_out = partial(self._held_out, found, labels, settings)
+        hold_out = cache(partial(self._held_out, found, labels, settings))
         scores, scored = found.P * weights, np.asarray(found.P.any(axis=1))
         if not self.keeps_labels():
             scores = doubted_scores(scores, state, self.graph_, self.label_noise_)
-        self._store_calibrated(scores, labels, scored, state, {CROSS_FIT: hold_out})
+        held_out = {CROSS_FIT: lambda: (hold_out().scores, hold_out().codes)}
+        self._store_calibrated(scores, labels, scored, state, held_out)
+        if self.calibration is not None:
+            levels = self._set_levels(hold_out(), found.rows)
+            self.fitted_state_ = replace(self.fitted_state_, levels=levels)
 
-    def _held_out(
-        self, found: Found, labels: Labels, settings: MendSettings
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _set_levels(self, runs: HeldOutRuns, rows: np.ndarray) -> SetLevels | None:
+        """What prediction sets compare shares by; ``rows`` (n_graph,) are those of the graph.
+
+        Where every sample has a label, the samples held out stand for others.
+        """
+        if len(runs.codes) == 0:
+            return None
+        compared = rows[runs.compared]
+        fit = self.label_distributions_[compared[~self.unreachable_[compared]]]
+        others = runs.others[runs.others.any(axis=2)]
+        if len(fit) == 0 or len(others) == 0:
+            held_out = self._distributions(runs.scores)
+            return set_levels(held_out, held_out)
+        return set_levels(self._distributions(others), fit)
+
+    def _held_out(self, found: Found, labels: Labels, settings: MendSettings) -> HeldOutRuns:
         """`cross_fitted_scores` of the samples of the graph, which are in memory, alone."""
         geometry, samples = graph_alone(found.geometry), found.samples
         to_device = mover_to(torch_device(geometry.observed))
@@ -275,22 +310,33 @@ def raw_block(
 
 def cross_fitted_scores(
     samples: MendSamples, labelling: Labelling, settings: MendSettings, tell: Tell
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of labelled samples by runs that do not see their labels, and their codes.
+) -> HeldOutRuns:
+    """Scores of labelled samples by runs that do not see their labels.
 
-    Scores are (n_held_out, n_classes), codes (n_held_out,); classes of a single label are left out.
+    Classes of a single label are left out. All samples are in memory, in the order of the graph.
     """
     Y = to_numpy(labelling.Y)
     codes = np.where(Y.any(axis=1), np.argmax(Y, axis=1), -1)
+    compared, n_classes = some_of(np.flatnonzero(codes < 0), MOST_COMPARED), Y.shape[1]
     if Y.sum(axis=0).max() < 2:
-        return np.empty((0, Y.shape[1])), np.empty(0, dtype=np.int64)
+        none = np.empty((0, n_classes))
+        return HeldOutRuns(none, codes[:0], np.empty((0, len(compared), n_classes)), compared)
     folds = enough_folds(label_folds(codes, np.arange(len(codes)), N_FOLDS))
-    scores = []
+    scores, others = [], []
     with serial_blas():
         for turn, fold in enumerate(folds):
             tell(f"calibration {turn + 1} of {len(folds)}", turn, len(folds))
-            scores.append(to_numpy(scores_without(fold, samples, labelling, settings)))
-    return np.concatenate(scores).astype(np.float64), codes[np.concatenate(folds)]
+            P = to_numpy(scores_without(fold, samples, labelling, settings))
+            scores.append(P[fold].astype(np.float64))
+            others.append(P[compared].astype(np.float64))
+    told = codes[np.concatenate(folds)]
+    return HeldOutRuns(np.concatenate(scores), told, np.stack(others), compared)
+
+
+def some_of(rows: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of the rows (n_rows,), at equal steps."""
+    steps = min(len(rows), most)
+    return np.asarray(rows[np.arange(steps) * len(rows) // max(steps, 1)])
 
 
 def enough_folds(folds: Sequence[np.ndarray]) -> list[np.ndarray]:

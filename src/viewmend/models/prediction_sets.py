@@ -15,7 +15,7 @@ from viewmend.core.advice.conformal import class_sets, enough_by_class, fewest_l
 from viewmend.core.common.calibration import Calibration, tempered
 from viewmend.distributed.inputs import is_lazy
 from viewmend.exceptions import DataWarning, InvalidParameterError
-from viewmend.models.fitted_state import FittedState
+from viewmend.models.fitted_state import MendState
 from viewmend.parameters import Real, short
 
 __all__ = ["PredictionSetsMixin"]
@@ -30,7 +30,7 @@ class PredictionSetsMixin:
     calibration_: Calibration
     label_distributions_: np.ndarray
     unreachable_: np.ndarray
-    fitted_state_: FittedState
+    fitted_state_: MendState
     predict_proba: Callable[..., np.ndarray]
     keeps_labels: Callable[[], bool]
 
@@ -42,15 +42,17 @@ class PredictionSetsMixin:
         by_class: bool | None = None,
         allow_empty: bool = True,
     ) -> np.ndarray:
-        """Sets of classes that contain the true class with probability ``1 - alpha`` or more.
+        """Sets of classes that contain the true class with probability ``1 - alpha``.
 
-        This is split conformal prediction. Fits without some of the labels give probabilities of
-        the true classes of these held-out samples. A class is in the set if its probability is not
-        among the lowest share ``alpha`` of them. The guarantee holds for samples like the labelled
-        ones, on average over fits. Fits that hold out labels are shorter and use two thirds of the
-        labels. So probabilities are compared at a temperature at which both are equally confident
-        on average. The sets may be a little larger than necessary, because the model itself is more
-        accurate than these fits.
+        This is conformal prediction in a prediction-powered form. The model itself tells how often
+        sets of all classes above some probability miss the true class, if its probabilities are
+        right. Fits without some of the labels show how far they are wrong. The two give the lowest
+        probability at which sets miss the share ``alpha``; between two held-out labels it is
+        interpolated. So the coverage is near ``1 - alpha``, above or below, on average over fits
+        and for samples like the labelled ones. It is not a guarantee for small samples, as split
+        conformal prediction gives it for the fits that hold labels out: the model is more accurate
+        than these, which use two thirds of the labels. Part of its higher confidence is taken for
+        that.
 
         Parameters
         ----------
@@ -61,7 +63,7 @@ class PredictionSetsMixin:
         alpha : float in (0, 1), default=0.1
             Share of the sets that may lack the true class.
         by_class : bool, optional
-            Whether the guarantee holds for the samples of every class, or for all samples together.
+            Whether the coverage is that of the samples of every class, or of all samples together.
             None means every class if each has at least 50 held-out labels.
         allow_empty : bool, default=True
             Whether sets may be empty. If the model is more accurate than ``1 - alpha``, some sets
@@ -81,17 +83,18 @@ class PredictionSetsMixin:
             all sets.
         """
         check_is_fitted(self)
-        least = self._least_shares(alpha, by_class)
+        state = self.fitted_state_
         sets = partial(
             class_sets,
-            least=least,
-            temperature=self.calibration_.set_temperature,
-            unscored=self.fitted_state_.labelled_shares,
+            least=self._least_shares(alpha, by_class),
+            unscored=state.labelled_shares,
             allow_empty=allow_empty,
         )
+        hot, hot_new = state.set_temperatures
         if X is None:
-            return self._of_fit(sets(self.label_distributions_))
+            return self._of_fit(sets(self.label_distributions_, temperature=hot))
         shares: Any = self.predict_proba(X, mask)
+        sets = partial(sets, temperature=hot_new)
         return shares.map_blocks(sets, dtype=bool) if is_lazy(X) else sets(shares)
 
     def _least_shares(self, alpha: float, by_class: bool | None) -> np.ndarray:
@@ -112,8 +115,10 @@ class PredictionSetsMixin:
         codes, n_classes = held_out.codes, len(self.classes_)
         if by_class is None:
             by_class = enough_by_class(codes, n_classes)
-        shares = tempered(held_out.shares, held_out.temperature)
-        least = least_shares(shares, codes, alpha, by_class)
+        least, levels = np.full(n_classes, -np.inf), self.fitted_state_.levels
+        if levels is not None:
+            shares = tempered(held_out.shares, held_out.temperature)
+            least = least_shares(shares, codes, levels, alpha, by_class)
         if np.isneginf(least).any():
             fewest = np.bincount(codes, minlength=n_classes).min() if by_class else len(codes)
             msg = (

@@ -29,8 +29,9 @@ class SuspectLabels:
     suggested : array (n_labels,)
         The most probable classes by the rest of the data; they may be the given ones.
     scores : array (n_labels,)
-        Between 0 and 1, in descending order: the probability of the best other class, compared with
-        the given class, by the rest of the data. Above 0.5 the other class is more probable.
+        Between 0 and 1, in descending order: the probability of the other classes, compared with
+        the given class, by the rest of the data. A class counts for more if its samples often have
+        this label. Above 0.5 some other class is more probable.
     noise_rate : float
         Estimated share of the labels that are wrong.
     counts : array (n_classes, n_classes)

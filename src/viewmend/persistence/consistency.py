@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from viewmend.core.advice.set_levels import MISS_RATES, SetLevels
 from viewmend.core.advice.unknown import NARROWEST, TypicalSamples
 from viewmend.core.common.calibration import COLDEST, HOTTEST, Calibration
 from viewmend.core.mend.consistency import check_graph, check_induction
@@ -130,7 +131,6 @@ def _check_fills(model: SavedModel) -> None:
 
 def _check_calibration(calibration: Calibration, n_classes: int) -> None:
     expect_float("temperature", calibration.temperature, COLDEST, HOTTEST)
-    expect_float("set_temperature", calibration.set_temperature, COLDEST, HOTTEST)
     n_held_out = len(np.atleast_1d(calibration.codes))
     expect_floats("shares", calibration.shares, n_held_out, n_classes, **SHARE)
     expect_shape("codes", calibration.codes, n_held_out, kinds="i")
@@ -177,6 +177,16 @@ def _check_mend(model: MendClassifier) -> None:
     check_graph("graph_", model.graph_, n)
     if model.fitted_state_.typical is not None:
         _check_typical(model.fitted_state_.typical, fit)
+    if model.fitted_state_.levels is not None:
+        _check_levels(model.fitted_state_.levels, len(model.classes_))
+
+
+def _check_levels(levels: SetLevels, n_classes: int) -> None:
+    n_levels = len(MISS_RATES)
+    expect_float("temperature", levels.temperature, COLDEST, HOTTEST)
+    expect_floats("held_out", levels.held_out, n_levels, **SHARE)
+    expect_floats("fit", levels.fit, n_levels, **SHARE)
+    expect_floats("misses", levels.misses, n_classes, n_levels, **SHARE)
 
 
 def _check_typical(typical: TypicalSamples, fit: MendInduction) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from viewmend.core.advice.set_levels import SetLevels
 from viewmend.core.advice.unknown import TypicalSamples
 from viewmend.core.agfti.induction import Induction
 from viewmend.core.agfti.state import InnerStep, Round
@@ -52,6 +53,7 @@ VOCABULARY = Vocabulary(
         Origin,
         Representation,
         Round,
+        SetLevels,
         SparseComponents,
         StageRecord,
         TypicalSamples,

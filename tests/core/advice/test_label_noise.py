@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from viewmend import MendClassifier
-from viewmend.core.advice.label_noise import rank_labels, shares_without_own
+from viewmend.core.advice.label_noise import error_ratios, rank_labels, shares_without_own
 from viewmend.core.mend.evidence import combine
 from viewmend.datasets import hide, make_multiview_blobs
 
@@ -31,12 +31,38 @@ def test_what_neighbours_say_is_the_soft_label_less_the_own_label(n_rounds):
     np.testing.assert_allclose(found, expected, atol=0.01)
 
 
-def test_labels_are_ranked_by_their_odds_against_the_best_other_class():
-    """And not by their share, which is small in the last sample because no class is probable."""
-    shares = np.array([[0.3, 0.6, 0.1], [0.5, 0.1, 0.4], [0.28, 0.36, 0.36]])
-    ranked = rank_labels(np.array([0, 0, 0]), shares)
-    assert ranked.places.tolist() == [0, 2, 1]
-    np.testing.assert_allclose(ranked.scores, [0.6 / 0.9, 0.36 / 0.64, 0.4 / 0.9])
+def test_errors_of_all_kinds_equally_often_leave_the_share_of_the_given_class():
+    """The label is wrong with the probability of all other classes together."""
+    shares = np.array([[0.3, 0.6, 0.1], [0.6, 0.3, 0.1], [0.1, 0.3, 0.6], [0.4, 0.3, 0.3]])
+    codes = np.array([0, 1, 2, 0])
+    np.testing.assert_allclose(error_ratios(np.full((3, 3), 7.0)), 1, atol=0.01)
+    np.testing.assert_allclose(error_ratios(np.zeros((3, 3))), 1)
+    ranked = rank_labels(codes, shares)
+    np.testing.assert_allclose(ranked.scores, [0.7, 0.7, 0.6, 0.4], atol=0.02)
+    assert set(ranked.places[:2]) == {0, 1}
+
+
+def test_a_kind_of_error_that_is_frequent_makes_labels_more_suspect():
+    """Samples of class 0 are often given label 1, and no others a wrong one."""
+    sure = 0.01 + 0.97 * np.eye(3)
+    truth = np.repeat([0, 1, 2], 100)
+    codes = np.where(np.arange(300) < 30, 1, truth)
+    # Two more labels, of equal shares: 1 where 0 is likelier, and 0 where 1 is.
+    codes = np.append(codes, [1, 0])
+    shares = np.vstack([sure[truth], [[0.55, 0.4, 0.05], [0.4, 0.55, 0.05]]])
+    ranked = rank_labels(codes, shares)
+    ratios = error_ratios(ranked.counts)
+    assert ratios[1, 0] > 1.5 > 1 > ratios[1, 2]
+    place = {row: i for i, row in enumerate(ranked.places.tolist())}
+    assert place[300] < place[301]
+    # All that is certain comes first.
+    assert set(ranked.places[:30]) == set(range(30))
+
+
+def test_names_of_classes_do_not_matter_for_kinds_of_errors():
+    counts, names = np.random.default_rng(0).integers(0, 40, (4, 4)).astype(float), [2, 0, 3, 1]
+    renamed = error_ratios(counts[np.ix_(names, names)])
+    np.testing.assert_allclose(renamed, error_ratios(counts)[np.ix_(names, names)])
 
 
 def test_labels_of_two_classes_are_ranked_by_the_share_of_their_class():

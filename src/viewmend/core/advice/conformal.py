@@ -1,9 +1,12 @@
 """Prediction sets: all classes that are not too improbable, with a promised coverage.
 
-Split conformal prediction with the score "one minus the share of the class" (Sadinle, Lei and
-Wasserman 2019; "LAC" in MAPIE), which gives the smallest sets on average. If the shares of ``n``
-held-out samples and of a new one are exchangeable, the new sample's own share is below the ``k``-th
-smallest of theirs with probability ``k / (n + 1)`` at most.
+Conformal prediction with the score "one minus the share of the class" (Sadinle, Lei and Wasserman
+2019; "LAC" in MAPIE), which gives the smallest sets on average, in a prediction-powered form
+(Angelopoulos and others 2023). The miss rate of a threshold is what the model believes of all
+samples without a label, plus what held-out labels say against the beliefs about their samples. If
+those are right, the miss rate is known as exactly as samples without a label tell; whatever they
+are, it is right on average, and labels that are easier or harder than others by chance do not
+matter.
 """
 
 from __future__ import annotations
@@ -12,10 +15,10 @@ import math
 
 import numpy as np
 
+from viewmend.core.advice.set_levels import MISS_RATES, SetLevels, believed_misses
 from viewmend.core.common.calibration import tempered
 
-# Held-out labels of a class that a promise of its own takes: it is kept too well by up to one of
-# them, which is two points of the coverage.
+# Held-out labels of a class that a promise of its own takes.
 PER_CLASS = 50
 
 
@@ -24,8 +27,12 @@ def fewest_labels(alpha: float) -> int:
     return math.ceil(1 / alpha - 1)
 
 
-def least_shares(shares: np.ndarray, codes: np.ndarray, alpha: float, by_class: bool) -> np.ndarray:
-    """From which share on each class is in a set, (n_classes,); minus infinity: always.
+def least_shares(
+    shares: np.ndarray, codes: np.ndarray, levels: SetLevels, alpha: float, by_class: bool
+) -> np.ndarray:
+    """From which share on each class is in a set of the model, (n_classes,).
+
+    Minus infinity: always, because labels are too few for the promise.
 
     Parameters
     ----------
@@ -33,6 +40,7 @@ def least_shares(shares: np.ndarray, codes: np.ndarray, alpha: float, by_class: 
         Of samples whose labels the model did not see.
     codes : array (n_held_out,) of int
         Their classes.
+    levels : SetLevels
     alpha : float in (0, 1)
         Share of the sets that may miss the class of their sample.
     by_class : bool
@@ -41,8 +49,54 @@ def least_shares(shares: np.ndarray, codes: np.ndarray, alpha: float, by_class: 
     n_classes = shares.shape[1]
     own = shares[np.arange(len(codes)), codes]
     if not by_class:
-        return np.full(n_classes, _smallest(own, alpha))
-    return np.array([_smallest(own[codes == c], alpha) for c in range(n_classes)])
+        return np.full(n_classes, _least_share(own, shares, MISS_RATES, levels, alpha))
+    by_its_class = (
+        (own[codes == c], shares[:, c], levels.misses[c], levels, alpha) for c in range(n_classes)
+    )
+    return np.array([_least_share(*known) for known in by_its_class])
+
+
+def _least_share(
+    own: np.ndarray, shares: np.ndarray, believed: np.ndarray, levels: SetLevels, alpha: float
+) -> float:
+    """The share at which the model misses at the rate ``alpha``; others as in `miss_rates`."""
+    if len(own) < fewest_labels(alpha):
+        return -math.inf
+    return float(np.interp(alpha, miss_rates(own, shares, believed, levels), levels.fit))
+
+
+def miss_rates(
+    own: np.ndarray, shares: np.ndarray, believed: np.ndarray, levels: SetLevels
+) -> np.ndarray:
+    """Estimated miss rates (n_levels,) of the model at its levels, which rise with these.
+
+    Parameters
+    ----------
+    own : array (n_held_out,)
+        Shares of the right classes of held-out samples.
+    shares : array
+        All shares of the held-out samples, or those of a class.
+    believed : array (n_levels,)
+        What the model believes to miss of samples without a label.
+    levels : SetLevels
+    """
+    contradiction = missed(own, levels) - believed_misses(shares, levels.held_out)
+    rates = believed + contradiction
+    # By chance, a higher threshold may be estimated to miss less: halfway between the lowest rising
+    # curve above and the highest below.
+    rising, falling = np.maximum.accumulate(rates), np.minimum.accumulate(rates[::-1])[::-1]
+    return np.asarray((rising + falling) / 2)
+
+
+def missed(own: np.ndarray, levels: SetLevels) -> np.ndarray:
+    """Part (n_levels,) of the right classes of samples like the held-out ones that is missed.
+
+    A further sample is missed below the ``k``-th smallest of ``n`` shares with probability
+    ``k / (n + 1)``; between two of them it is interpolated.
+    """
+    ranks = np.arange(len(own) + 2) / (len(own) + 1)
+    places = np.sort(np.interp(own, levels.held_out, MISS_RATES))
+    return np.interp(MISS_RATES, np.concatenate([[0], places, [1]]), ranks)
 
 
 def class_sets(
@@ -77,9 +131,3 @@ def enough_by_class(codes: np.ndarray, n_classes: int) -> bool:
     This does not depend on what is promised: sets shrink as more misses are allowed.
     """
     return bool(np.bincount(codes, minlength=n_classes).min() >= PER_CLASS)
-
-
-def _smallest(own: np.ndarray, alpha: float) -> float:
-    """The ``floor(alpha (n + 1))``-th smallest of ``n`` shares."""
-    k = math.floor(alpha * (len(own) + 1))
-    return float(np.sort(own)[k - 1]) if k else -math.inf

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 from viewmend.core.common.class_shares import log_shares, normalise_rows
 from viewmend.core.common.confident_learning import confident_counts, noise_rate
@@ -22,14 +22,17 @@ from viewmend.core.mend.induction import MendInduction
 from viewmend.core.mend.joining import inverse_roots
 from viewmend.core.mend.samples import scaled_columns
 
+# Labels of a class for which it counts that wrong labels are of all kinds equally often.
+EVEN_LABELS = 100.0
+
 
 @dataclass(frozen=True, eq=False)
 class RankedLabels:
     """Labels by how strongly the rest of the data contradicts them, most suspect first.
 
     ``places`` (n_labels,) are where they stood, ``found`` (n_labels,) the classes that the rest
-    speaks for, and ``scores`` (n_labels,) the probability of the best other class against the given
-    one. ``counts`` (n_classes, n_classes) are those of `confident_counts`.
+    speaks for, and ``scores`` (n_labels,) the probability of other classes against the given one.
+    ``counts`` (n_classes, n_classes) are those of `confident_counts`.
     """
 
     places: np.ndarray
@@ -69,12 +72,27 @@ def shares_without_own(
 def rank_labels(codes: np.ndarray, shares: np.ndarray) -> RankedLabels:
     """Labels ``codes`` (n_labels,) beside class ``shares`` (n_labels, n_classes) without them.
 
-    By odds against the best other class, and not by the share of the given class alone: that is
-    small also where no class is probable, which makes no other class right.
+    By the odds of all other classes against the given one. A class counts for more whose samples
+    are often given this label: it is then the likelier error.
     """
     given = codes[:, None] == np.arange(shares.shape[1])
-    logs = log_shares(shares)
-    own, other = logs[given], np.where(given, -np.inf, logs).max(axis=1)
-    order = np.argsort(own - other, kind="stable")
     counts = confident_counts(RowsInMemory(), given.astype(float), shares)
-    return RankedLabels(order, np.argmax(shares, axis=1)[order], expit(other - own)[order], counts)
+    logs = log_shares(shares) + np.log(error_ratios(counts))[codes]
+    others = logsumexp(np.where(given, -np.inf, logs), axis=1)
+    odds = others - logs[given]
+    order = np.argsort(-odds, kind="stable")
+    return RankedLabels(order, np.argmax(shares, axis=1)[order], expit(odds)[order], counts)
+
+
+def error_ratios(counts: np.ndarray) -> np.ndarray:
+    """How often labels (rows) are given to samples of a class (columns), over what is usual.
+
+    Usual is, for right labels and for every kind of wrong ones, what errors of this rate that are
+    of all kinds equally often lead to. ``counts`` (n_classes, n_classes) are those of
+    `confident_counts`; where they are few, the ratios are close to one.
+    """
+    n_classes, whole = len(counts), counts.sum()
+    # As if one more label were right, and one wrong: neither is impossible.
+    rate = (whole - np.trace(counts) + 1) / (whole + 2)
+    usual = np.where(np.eye(n_classes, dtype=bool), 1 - rate, rate / (n_classes - 1))
+    return np.asarray((counts / usual + EVEN_LABELS) / (counts.sum(axis=0) + EVEN_LABELS))

@@ -47,16 +47,12 @@ class Calibration:
     refitted : bool
         Whether the probabilities come from fits that did not see these labels at all, so that they
         show how accurate the model is.
-    set_temperature : float
-        A second temperature, at which the calibrated probabilities of the model are as confident,
-        on average, as those of the held-out samples. Prediction sets need it to compare the two.
     """
 
     temperature: float
     shares: np.ndarray
     codes: np.ndarray
     refitted: bool = False
-    set_temperature: float = 1.0
 
     @property
     def n_samples(self) -> int:

@@ -23,16 +23,18 @@ N_FOLDS = 3
 N_ROUNDS = 2
 # Labels held out that suffice: with so many found or missed, further runs tell little more.
 ENOUGH_LABELS = 200
+# Samples without a label that prediction sets compare these runs with the fit by, at most.
+MOST_COMPARED = 10_000
 
 
 def scores_without(
     held_out: np.ndarray, samples: MendSamples, labelling: Labelling, settings: MendSettings
 ) -> Array:
-    """Scores of the samples ``held_out`` (n_held_out,) by a run that does not see their labels.
+    """Scores of all samples by a run that does not see the labels of those ``held_out``.
 
     The class shares of the labelling are kept, lest a class that lost a label be rarer than others.
-    All samples are in memory. Other parameters as in `viewmend.core.mend.recipe.mend`. Returns
-    (n_held_out, n_classes).
+    All samples are in memory, those held out are (n_held_out,) of int. Other parameters as in
+    `viewmend.core.mend.recipe.mend`. Returns (n_samples, n_classes).
     """
     xp = array_namespace(labelling.Y)
     Y = xp.asarray(labelling.Y, copy=True)
@@ -41,4 +43,4 @@ def scores_without(
     short = replace(settings, n_rounds=min(N_ROUNDS, settings.n_rounds))
     *_, last = stages(samples, replace(labelling, Y=Y), short)
     weights = xp.asarray(final_weights(last), dtype=last.P.dtype, device=Y.device)
-    return last.P[rows] * weights
+    return last.P * weights
