@@ -51,7 +51,8 @@ def test_a_rare_end_of_a_continuum_is_ranked_better_than_by_rounds_alone(monkeyp
     tasks = [linear_task(seed) for seed in range(1, 4)]
     models = [fitted(task, n_rounds=8) for task in tasks]
     assert all(map(is_read, models))
-    monkeypatch.setattr(label_reading, "LITTLE_EXPLAINED", 0.0)
+    monkeypatch.setattr(label_reading, "FEW_WITHIN", -2.0)
+    monkeypatch.setattr(label_reading, "ENOUGH_WITHIN", -1.0)
     rounds_alone = [fitted(task, n_rounds=8) for task in tasks]
     assert not any(map(is_read, rounds_alone))
     gains = [auc(a, t) - auc(b, t) for a, b, t in zip(models, rounds_alone, tasks, strict=True)]
@@ -103,7 +104,7 @@ def test_explanations_of_new_samples_sum_to_the_predicted_log_odds(model):
 
 @pytest.mark.parametrize("n_stages", [2, 3])
 def test_a_fit_goes_on_from_its_checkpoint(model, tmp_path, n_stages):
-    """Whether labels are read was decided in the first round, before or after the stop."""
+    """The first stage decides whether labels are read, and is repeated where it was before."""
     path = tmp_path / "fit.checkpoint"
     stop = MendClassifier(**SETTINGS)
     stop.set_callbacks(Checkpoint(path), lambda record, _: record.iteration == n_stages)
@@ -111,6 +112,22 @@ def test_a_fit_goes_on_from_its_checkpoint(model, tmp_path, n_stages):
     again = MendClassifier(**SETTINGS).set_callbacks(Checkpoint(path)).fit(TASK.data, TASK.y)
     assert is_read(again)
     np.testing.assert_array_equal(again.label_distributions_, model.label_distributions_)
+
+
+def test_the_order_of_the_rows_does_not_matter(model):
+    order = np.random.default_rng(0).permutation(len(TASK.y))
+    moved = MendClassifier(**SETTINGS).fit(TASK.data[order], TASK.y[order])
+    assert is_read(moved)
+    np.testing.assert_array_equal(moved.label_distributions_, model.label_distributions_[order])
+
+
+def test_the_order_of_views_and_classes_does_not_matter(model):
+    views, observed = TASK.data.views[::-1], TASK.data.observed[:, ::-1]
+    turned = np.where(TASK.y >= 0, 1 - TASK.y, -1)
+    other = MendClassifier(**SETTINGS).fit(list(views), turned, mask=observed)
+    assert is_read(other)
+    found = other.label_distributions_[:, ::-1]
+    np.testing.assert_allclose(found, model.label_distributions_, atol=1e-3)
 
 
 def test_tensors_give_what_arrays_give(model):

@@ -17,6 +17,7 @@ from viewmend.core.mend.homophily import (
     guide_directed,
     guide_edges,
     guide_union,
+    homophily_above_chance,
     homophily_weights,
     neighbour_shares,
     row_sums,
@@ -224,3 +225,27 @@ def test_blocks_do_not_show(monkeypatch, block):
     np.testing.assert_array_equal(edge_agreement(W, guide.A), whole)
     coo = W.to_scipy().tocoo()
     np.testing.assert_allclose(whole, (guide.A @ guide.A.T)[coo.row, coo.col], atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_homophily_above_chance_is_that_of_the_best_graph(seed):
+    rng = np.random.default_rng(seed)
+    graphs, classes = random_union(rng), rng.integers(-1, N_CLASSES, N)
+    known = classes >= 0
+    same = (classes[:, None] == classes) & known[:, None]
+    within = max(np.sum(W * same) / np.sum(W) for W in dense_graphs(graphs))
+    chance = np.mean(same[np.ix_(known, known)])
+    expected = (within - chance) / (1 - chance)
+    np.testing.assert_allclose(homophily_above_chance(graphs, classes), expected, rtol=1e-5)
+
+
+def test_homophily_above_chance_reaches_from_chance_to_one():
+    """Rings of three samples: each of one class, with one of another class, and all of one."""
+    rows, step = np.arange(24), np.array([[1, 2]])
+    triples = (rows[:, None] // 3) * 3 + (rows[:, None] + step) % 3
+    apart = union_of([Edges(triples.astype(np.int32), np.ones((24, 2), np.float32))], [rows], 24)
+    assert homophily_above_chance(apart, rows // 3 % 2) == pytest.approx(1)
+    # An edge in three stays within a class, where five of nine random pairs would.
+    found = homophily_above_chance(apart, (rows % 3 == 0) * 1)
+    assert found == pytest.approx((1 / 3 - 5 / 9) / (1 - 5 / 9))
+    assert homophily_above_chance(apart, np.zeros(24, dtype=int)) == 1

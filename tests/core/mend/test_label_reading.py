@@ -5,17 +5,20 @@ import pytest
 from tests.core.small_mend import MEMORY, geometry_of, in_memory
 
 from viewmend.core.mend.label_reading import (
+    ENOUGH_WITHIN,
+    FEW_WITHIN,
     INTERCEPT,
-    LITTLE_EXPLAINED,
     MOST_LABELS,
     RIDGE,
     SHARPNESS,
     has_rare_class,
+    rare_class_in,
     reading_of_labels,
+    relative_deviations,
 )
 from viewmend.datasets import hide, make_multiview_blobs
 
-N_SAMPLES, N_LABELS, LITTLE = 60, 40, (0.01, 0.05)
+N_SAMPLES, N_LABELS = 60, 40
 BLOBS = make_multiview_blobs(N_SAMPLES, n_views=2, n_features=(5, 4), random_state=3)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.4, label_rate=0.1, random_state=3)
 OBSERVED = TASK.data.observed
@@ -27,21 +30,24 @@ Y = np.zeros((N_SAMPLES, 2), dtype=np.float32)
 Y[LABELLED, CLASSES] = 1
 
 
-def read(targets=Y, explained=LITTLE):
-    return reading_of_labels(MEMORY, SAMPLES.blocks, targets, explained)
+def read(targets=Y, within=0.0):
+    return reading_of_labels(MEMORY, SAMPLES.blocks, SAMPLES.spectra, targets, within)
 
 
 def scores(reading):
     """As the regression has them, before they are sharpened."""
-    sharpness = SHARPNESS * (1 - max(LITTLE) / LITTLE_EXPLAINED)
-    return (reading.Z.sum(axis=1) + reading.intercept) / sharpness
+    return (reading.Z.sum(axis=1) + reading.intercept) / SHARPNESS
 
 
 def joined_features():
-    """Features of all views side by side, zero where a view is missing, and a constant one."""
+    """Features of all views side by side, zero where a view is missing, and a constant one.
+
+    Those of a view are multiplied by roots of their deviations, relative to the largest.
+    """
     parts = [np.zeros((N_SAMPLES, view.Phi.shape[1])) for view in SAMPLES.blocks.views]
     for part, view in zip(parts, SAMPLES.blocks.views, strict=True):
-        part[view.rows] = view.Phi
+        deviations = view.Phi.astype(float).std(axis=0)
+        part[view.rows] = view.Phi * np.sqrt(deviations / deviations.max())
     return np.hstack([*parts, np.full((N_SAMPLES, 1), np.sqrt(INTERCEPT))])
 
 
@@ -74,19 +80,23 @@ def test_views_that_are_missing_add_nothing():
     assert not read().Z[~OBSERVED].any()
 
 
-def test_labels_count_the_less_the_more_the_first_round_explains():
-    strong, weak = read(explained=(0.0, 0.0)), read(explained=(0.5 * LITTLE_EXPLAINED, 0.0))
-    np.testing.assert_allclose(weak.Z, strong.Z / 2, rtol=1e-5)
-    np.testing.assert_allclose(weak.intercept, strong.intercept / 2)
+def test_labels_count_the_less_the_more_edges_stay_within_classes():
+    full, half = read(within=FEW_WITHIN), read(within=(FEW_WITHIN + ENOUGH_WITHIN) / 2)
+    np.testing.assert_allclose(half.Z, full.Z / 2, rtol=1e-5)
+    np.testing.assert_allclose(half.intercept, full.intercept / 2)
+    np.testing.assert_array_equal(read(within=-0.2).Z, full.Z)
 
 
-@pytest.mark.parametrize(
-    ("explained", "asked"),
-    [((), False), (LITTLE, True), ((0.01, LITTLE_EXPLAINED), False)],
-    ids=["before the first round", "views explain little", "one view explains enough"],
-)
-def test_labels_are_read_where_the_first_round_explains_little(explained, asked):
-    assert (read(explained=explained) is not None) == asked
+@pytest.mark.parametrize("within", [ENOUGH_WITHIN, 1.0])
+def test_labels_are_not_read_where_graphs_find_groups(within):
+    assert read(within=within) is None
+
+
+def test_a_view_without_features_does_not_count():
+    """As one has whose rows are all the same; nor do lengths of zero divide by zero."""
+    assert relative_deviations(np.zeros(0)).shape == (0,)
+    np.testing.assert_array_equal(relative_deviations(np.zeros(2)), np.zeros(2))
+    np.testing.assert_allclose(relative_deviations(np.array([1.0, 4.0, 100.0])), [0.1, 0.2, 1])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +104,8 @@ def test_labels_are_read_where_the_first_round_explains_little(explained, asked)
     [
         ((76, 4), True),
         ((40, 40), False),
-        ((55, 25), False),
+        ((60, 20), True),
+        ((58, 22), False),
         ((60, 60, 10), True),
         ((3, 3, 1), False),
         ((0.95 * MOST_LABELS + 1, 0.05 * MOST_LABELS), False),
@@ -104,7 +115,8 @@ def test_a_class_is_rare_by_its_labels(counts, rare):
     assert has_rare_class(np.array(counts)) == rare
 
 
-def test_equal_classes_are_not_read():
+def test_labels_are_counted_by_class():
     even = np.zeros_like(Y)
     even[LABELLED, np.arange(N_LABELS) % 2] = 1
-    assert read(even) is None
+    assert rare_class_in(MEMORY, Y)
+    assert not rare_class_in(MEMORY, even)

@@ -43,6 +43,19 @@ def homophily_weights(graphs: GraphUnion, classes: Array, power: float) -> np.nd
     return np.asarray((shares / best) ** power) if best > 0 else np.ones(len(shares))
 
 
+def homophily_above_chance(graphs: GraphUnion, classes: Array) -> float:
+    """Homophily of the best graph: 0 where edges ignore the classes, 1 where they never leave one.
+
+    Chance is that of two random samples of known class. Edges of samples of unknown class, -1 in
+    ``classes`` (n_samples,), leave theirs.
+    """
+    xp = array_namespace(classes)
+    sizes = to_numpy(xp.unique_counts(classes[classes >= 0]).counts)
+    chance = float(np.sum((sizes / max(sizes.sum(), 1)) ** 2))
+    best = float(to_numpy(graphs.homophily(classes)).max())
+    return (best - chance) / (1 - chance) if chance < 1 else 1.0
+
+
 def class_affinities(parts: Parts, classes: Array, Y: Array) -> Array:
     """Share (n_samples, n_classes) of every class among the neighbours of a sample.
 

@@ -4,7 +4,7 @@ A round learns from what it found itself. Where a class is a group of samples, r
 of it. Where it is one end of a continuum, as the samples of largest risk are, there is no group to
 find: every round moves the few labelled samples of a rare class further out of sight. A regression
 that has seen no other labels than the given ones does not move. It is asked for where a class is
-rare and the regressions of the first round explain little of what the graphs say.
+rare and no graph joins samples of one class much more often than chance does.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.small_sums import beside, on_host, total
 from viewmend.core.mend.blocks import MendBlock
 
-# Labels are read where the best view explains less than this share of what the graphs say, each
-# sample left out; the less it does, the more they count.
-LITTLE_EXPLAINED = 0.15
-# A difference of one between scores as a difference of log shares, where nothing is explained.
-SHARPNESS = 20.0
+# Homophily of the best graph above chance, see `homophily_above_chance`: labels are read in full up
+# to the first, and not at all from the second on. Half way from chance there are groups.
+FEW_WITHIN, ENOUGH_WITHIN = 0.45, 0.5
+# A difference of one between scores as a difference of log shares, where labels are read in full.
+SHARPNESS = 24.0
 # A class is rare whose labels are fewer than an equal share by so many standard deviations of it.
-RARE = 4.0
+RARE = 3.0
 # With more labels than this the rounds are not alone with a few of them.
 MOST_LABELS = 1000
 # Of the regression, per label and in units of the kernel, which is at most one.
-RIDGE = 1e-2
+RIDGE = 3e-2
 # Variance of the intercept before any label, in the same units: it is hardly shrunk.
 INTERCEPT = 1.0
 # A leverage of one would divide by zero.
@@ -61,13 +61,15 @@ class LabelRegression:
     """The regression before it is applied.
 
     ``Phi`` (n_labels, n_features) are the features of the labelled samples in all views,
-    ``inverse`` (n_labels, n_labels) is that of their kernel plus ridge, and ``weights``
-    (n_classes,) are those of a label of each class.
+    ``factors`` (n_features,) those of the features in the kernel, ``inverse`` (n_labels, n_labels)
+    is that of this kernel plus ridge, and ``weights`` (n_classes,) are those of a label of each
+    class.
     """
 
     coefficients: tuple[np.ndarray, ...]
     intercept: np.ndarray
     Phi: np.ndarray
+    factors: np.ndarray
     inverse: np.ndarray
     weights: np.ndarray
 
@@ -77,31 +79,9 @@ class LabelRegression:
         return RIDGE * len(self.Phi)
 
 
-def reading_of_labels(
-    rows: Rows, blocks: Column, Y: Column, explained: Sequence[float]
-) -> LabelReading | None:
-    """The reading of the given labels where the rounds need one, None elsewhere.
-
-    Parameters
-    ----------
-    rows : Rows
-    blocks : column of MendBlock
-    Y : column of array (n_rows, n_classes)
-        One-hot rows of labelled samples, zero rows of the others.
-    explained : sequence of float
-        Shares of the targets' variance that the views explain in the first round; empty before.
-    """
-    # In this order: labels are not even counted where the views explain enough.
-    if not explained or max(explained) >= LITTLE_EXPLAINED:
-        return None
-    counts = on_host(rows.sums(class_sums, Y, shared=None))["labels"]
-    if not has_rare_class(counts):
-        return None
-    regression = regress_labels(rows, blocks, Y)
-    sharpness = SHARPNESS * (1 - max(explained) / LITTLE_EXPLAINED)
-    Z = rows.map(reading_rows, blocks, Y, shared=(regression, sharpness))
-    coefficients = tuple(sharpness * of_view for of_view in regression.coefficients)
-    return LabelReading(coefficients, sharpness * regression.intercept, Z)
+def rare_class_in(rows: Rows, Y: Column) -> bool:
+    """Whether `has_rare_class` is true of the labels ``Y`` of arrays (n_rows, n_classes)."""
+    return has_rare_class(on_host(rows.sums(class_sums, Y, shared=None))["labels"])
 
 
 def has_rare_class(counts: np.ndarray) -> bool:
@@ -110,27 +90,62 @@ def has_rare_class(counts: np.ndarray) -> bool:
     return bool(counts.min() < equal - RARE * np.sqrt(equal) and counts.sum() <= MOST_LABELS)
 
 
-def regress_labels(rows: Rows, blocks: Column, Y: Column) -> LabelRegression:
+def reading_of_labels(
+    rows: Rows, blocks: Column, spectra: Sequence[np.ndarray], Y: Column, within: float
+) -> LabelReading | None:
+    """The reading of the given labels, None where graphs find the classes without it.
+
+    Parameters
+    ----------
+    rows : Rows
+    blocks : column of MendBlock
+    spectra : sequence of array (n_features_v,)
+        Of the kernel features of the views, see `KernelMap`.
+    Y : column of array (n_rows, n_classes)
+        One-hot rows of labelled samples, zero rows of the others.
+    within : float
+        Homophily above chance of the best graph.
+    """
+    sharpness = SHARPNESS * min((ENOUGH_WITHIN - within) / (ENOUGH_WITHIN - FEW_WITHIN), 1.0)
+    if sharpness <= 0:
+        return None
+    regression = regress_labels(rows, blocks, spectra, Y)
+    Z = rows.map(reading_rows, blocks, Y, shared=(regression, sharpness))
+    coefficients = tuple(sharpness * of_view for of_view in regression.coefficients)
+    return LabelReading(coefficients, sharpness * regression.intercept, Z)
+
+
+def regress_labels(
+    rows: Rows, blocks: Column, spectra: Sequence[np.ndarray], Y: Column
+) -> LabelRegression:
     """Ridge regression of one-hot labels on all views, in which all classes weigh the same.
 
-    With ``K`` the kernel of the labelled samples, the sum over the views both have, and weights
-    ``w``, it is ``Phi^T (K + ridge / w)^{-1} Y``.
+    With features ``Phi`` of the labelled samples, zero where a view is missing, relative deviations
+    ``S`` of these over all samples, ``K = Phi S Phi^T`` and weights ``w``, the coefficients are
+    ``S Phi^T (K + ridge / w)^{-1} Y``: directions in which all samples vary much count more.
     """
     parts = rows.gather(labelled_features, blocks, Y, shared=None)
-    features = [
-        np.concatenate(of_view) for of_view in zip(*(part[0] for part in parts), strict=True)
-    ]
-    Phi = np.concatenate(features, axis=1)
-    targets = np.concatenate([part[1] for part in parts])
+    Phi = np.concatenate([np.concatenate(features, axis=1) for features, _ in parts])
+    targets = np.concatenate([given for _, given in parts])
+    factors = np.concatenate([relative_deviations(spectrum) for spectrum in spectra])
     counts = targets.sum(axis=0)
     weights = len(targets) / (np.count_nonzero(counts) * np.maximum(counts, 1))
-    system = Phi @ Phi.T + INTERCEPT
+    system = (Phi * factors) @ Phi.T + INTERCEPT
     system[np.diag_indices_from(system)] += RIDGE * len(targets) / (targets @ weights)
     inverse = scipy.linalg.inv(system)
     dual = inverse @ targets
-    coefficients = tuple(of_view.T @ dual for of_view in features)
-    intercept = INTERCEPT * dual.sum(axis=0)
-    return LabelRegression(coefficients, intercept, Phi, inverse, weights)
+    of_all = factors[:, None] * (Phi.T @ dual)
+    ends = np.cumsum([len(spectrum) for spectrum in spectra])
+    coefficients = tuple(np.split(of_all, ends[:-1]))
+    return LabelRegression(
+        coefficients, INTERCEPT * dual.sum(axis=0), Phi, factors, inverse, weights
+    )
+
+
+def relative_deviations(spectrum: np.ndarray) -> np.ndarray:
+    """Deviations (n_features,) of features of these squared lengths, the largest of them one."""
+    largest = max(float(spectrum.max(initial=0)), np.finfo(float).tiny)
+    return np.asarray(np.sqrt(spectrum / largest), dtype=np.float64)
 
 
 # ------------------------------------------------------------------ tasks
@@ -191,8 +206,9 @@ def _without_own(
     ``k(i, i) - k^T (K + ridge / w)^{-1} k = h ridge / w``, whichever of them it is.
     """
     Phi = np.concatenate(features, axis=1)
-    k = Phi @ regression.Phi.T + INTERCEPT
-    own = np.einsum("if,if->i", Phi, Phi) + INTERCEPT
+    weighted = Phi * regression.factors
+    k = weighted @ regression.Phi.T + INTERCEPT
+    own = np.einsum("if,if->i", weighted, Phi) + INTERCEPT
     h = (own - np.einsum("ij,ij->i", k @ regression.inverse, k)) * (Y @ regression.weights)
     h = np.clip(h / regression.ridge, 0, MOST_LEVERAGE)[:, None]
     fitted = Phi @ np.concatenate(regression.coefficients) + regression.intercept

@@ -19,8 +19,13 @@ from viewmend.callbacks.notify import reason_to_stop
 from viewmend.core.common.rows import Column
 from viewmend.core.graphs.spreading import spread_over
 from viewmend.core.mend.evidence import Evidence, combined_rows, gather_evidence, with_labels
-from viewmend.core.mend.homophily import Guide, class_affinities, total_weight
-from viewmend.core.mend.label_reading import reading_of_labels
+from viewmend.core.mend.homophily import (
+    Guide,
+    class_affinities,
+    homophily_above_chance,
+    total_weight,
+)
+from viewmend.core.mend.label_reading import LabelReading, rare_class_in, reading_of_labels
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.samples import (
     MendSamples,
@@ -109,13 +114,13 @@ def stages(
 
     Parameters and shapes as in `mend`.
     """
-    done = () if start is None else start.history
-    left = _stage_names(settings)[len(done) :]
+    left = _stage_names(settings)[0 if start is None else len(start.history) :]
     stage = first_stage(samples, labelling, settings) if start is None else start.state
     if start is None:
         yield stage
 
     rows, power = samples.rows, settings.evidence_power
+    reading = read_labels(samples, labelling, settings, stage) if EVIDENCE_STAGE in left else None
     labelling = given = replace(labelling, trust=stage.trust)
     if stage.name == EVIDENCE_STAGE:
         # A run that goes on: the noise is settled.
@@ -132,17 +137,10 @@ def stages(
         guided = spread(samples, trusted, labelling, settings, stage)
         yield (stage := classify("guided", samples, guided, labelling, stage))
 
-    # What the first round explained decides, also in a run that goes on.
-    explained = next((record.view_r2 for record in done if record.view_r2), ())
-    reading = reading_of_labels(rows, samples.blocks, given.Y, explained)
     for _ in range(left.count(EVIDENCE_STAGE)):
         # Scores -> targets -> regressions -> evidence -> graph and scores of the next round.
         targets = labelling.targets(rows, stage.P, stage.shares)
-        evidence = regressed(samples, targets, stage)
-        if not explained:
-            explained = evidence.explained
-            reading = reading_of_labels(rows, samples.blocks, given.Y, explained)
-        evidence = with_labels(rows, evidence, reading)
+        evidence = with_labels(rows, regressed(samples, targets, stage), reading)
         labelling = given.doubted(rows, evidence.P)
         # The noise is settled once: evidence of doubted labels would confirm the doubt.
         given = replace(given, noise=labelling.noise)
@@ -160,6 +158,21 @@ def first_stage(samples: MendSamples, labelling: Labelling, settings: MendSettin
     equal = spread(samples, alike, labelling, settings)
     scores = column_scores(samples, equal)
     return classify(FIRST_STAGE, samples, equal, labelling.settled(samples.rows, scores))
+
+
+def read_labels(
+    samples: MendSamples, labelling: Labelling, settings: MendSettings, stage: Stage
+) -> LabelReading | None:
+    """What given labels alone say, where a class is rare and the first stage finds no groups.
+
+    A run that goes on after a later ``stage`` repeats the first one to know that.
+    """
+    if not rare_class_in(samples.rows, labelling.Y):
+        return None
+    first = stage if stage.name == FIRST_STAGE else first_stage(samples, labelling, settings)
+    within = homophily_above_chance(samples.graphs, samples.in_graph(first.classes))
+    known = samples.rows, samples.blocks, samples.spectra, labelling.Y
+    return reading_of_labels(*known, within)
 
 
 def _judged_weights(samples: MendSamples, stage: Stage, settings: MendSettings) -> np.ndarray:
