@@ -18,14 +18,14 @@ form writes alone.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import joblib
 import numpy as np
+from csv_rows import read_rows, shown, shown_row, write_rows
 from dots import draw_dots
 from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -145,9 +145,11 @@ def run_all(args: argparse.Namespace) -> None:
     check_publishable([environment()], args.out)
     args.out.mkdir(parents=True, exist_ok=True)
     kept = [
-        row for row in read(path) if row["revision"] == revision or row["data"] not in args.only
+        row
+        for row in read_rows(path)
+        if row["revision"] == revision or row["data"] not in args.only
     ]
-    write(path, kept)
+    write_rows(path, FIELDS, kept)
     done = {(row["data"], row["share"], row["seed"]) for row in kept}
     cells = [
         (name, share, seed, args.data)
@@ -158,29 +160,8 @@ def run_all(args: argparse.Namespace) -> None:
     ]
     jobs = joblib.Parallel(n_jobs=args.jobs, return_as="generator")
     for rows in jobs(joblib.delayed(run)(*cell) for cell in cells):
-        kept += [{field: shown(row[field]) for field in FIELDS} for row in rows]
-        write(path, kept)
-
-
-def shown(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def read(path: Path) -> list[dict]:
-    if not path.exists():
-        return []
-    with path.open() as file:
-        return list(csv.DictReader(file))
-
-
-def write(path: Path, rows: Iterable[dict]) -> None:
-    beside = path.with_suffix(".part")
-    with beside.open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    # A run that is killed leaves the file as it was.
-    beside.replace(path)
+        kept += [shown_row(row) for row in rows]
+        write_rows(path, FIELDS, kept)
 
 
 def mean_aucs(rows: list[dict], names: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -271,7 +252,7 @@ def main() -> None:
     args = parser.parse_args()
     if not args.table:
         run_all(args)
-    rows = read(args.out / "imbalance.csv")
+    rows = read_rows(args.out / "imbalance.csv")
     check_publishable(rows, args.out)
     (args.out / "imbalance.md").write_text(page(rows))
     panel = {"One class is rare": mean_aucs(rows, every)}
