@@ -31,7 +31,7 @@ class SuspectLabels:
     scores : array (n_labels,)
         Between 0 and 1, in descending order: the probability of the other classes, compared with
         the given class, by the rest of the data. A class counts for more if its samples often have
-        this label. Above 0.5 some other class is more probable.
+        this label. Above 0.5 the label is more probably wrong than right.
     noise_rate : float
         Estimated share of the labels that are wrong.
     counts : array (n_classes, n_classes)
