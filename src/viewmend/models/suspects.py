@@ -27,7 +27,8 @@ class SuspectLabels:
     given : array (n_labels,)
         Their labels.
     suggested : array (n_labels,)
-        The most probable classes by the rest of the data; they may be the given ones.
+        The most probable classes by the rest of the data, which may be the given ones; other than
+        these where the score is above 0.5.
     scores : array (n_labels,)
         Between 0 and 1, in descending order: the probability of the other classes, compared with
         the given class, by the rest of the data. A class counts for more if its samples often have

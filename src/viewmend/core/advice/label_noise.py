@@ -78,10 +78,13 @@ def rank_labels(codes: np.ndarray, shares: np.ndarray) -> RankedLabels:
     given = codes[:, None] == np.arange(shares.shape[1])
     counts = confident_counts(RowsInMemory(), given.astype(float), shares)
     logs = log_shares(shares) + np.log(error_ratios(counts))[codes]
-    others = logsumexp(np.where(given, -np.inf, logs), axis=1)
-    odds = others - logs[given]
+    others = np.where(given, -np.inf, logs)
+    odds = logsumexp(others, axis=1) - logs[given]
+    # Where a label is more probably wrong than right, another class is named, though the given one
+    # may be more probable than any other alone.
+    found = np.argmax(np.where(odds[:, None] > 0, others, shares), axis=1)
     order = np.argsort(-odds, kind="stable")
-    return RankedLabels(order, np.argmax(shares, axis=1)[order], expit(odds)[order], counts)
+    return RankedLabels(order, found[order], expit(odds)[order], counts)
 
 
 def error_ratios(counts: np.ndarray) -> np.ndarray:
