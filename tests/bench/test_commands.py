@@ -234,6 +234,17 @@ def test_export_of_an_experiment_has_its_rows_and_what_was_left_out(folder):
     assert {line["message"] for line in told} == {"to see what is said"}
 
 
+def test_export_of_a_part_of_an_experiment(folder):
+    path, part = folder / "part.csv", ("--only", "union graph")
+    result = invoke(folder, "export", path, "--experiment", folder / "small.toml", *part)
+    assert result.exit_code == 0, result.output
+    lines = list(csv.DictReader(path.read_text().splitlines()))
+    assert {line["method"] for line in lines} == {"union graph"}
+    alone = invoke(folder, "export", path, *part)
+    assert alone.exit_code != 0
+    assert "pass --experiment too" in alone.output
+
+
 def test_export_of_numbers_and_text_in_one_column(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     store = ResultStore(tmp_path / "results")

@@ -249,14 +249,18 @@ def export(
     experiment: Annotated[
         Path | None, typer.Option(help="Only what stands in the tables of this one.")
     ] = None,
+    only: Only = None,
     trust: Trust = False,
 ) -> None:
     """Write records as one flat table."""
     with _short_errors():
-        if experiment is None:
-            records = ResultStore(results).records()
+        if experiment is not None:
+            records = _session(experiment, results, data, only, trust).final_records()
+        elif only:
+            msg = f"--only {only[0]} keeps a part of an experiment; pass --experiment too"
+            raise InvalidParameterError(msg)
         else:
-            records = _session(experiment, results, data, None, trust).final_records()
+            records = ResultStore(results).records()
         export_records(records, output)
         typer.echo(f"{len(records)} records: {output}")
 
