@@ -125,8 +125,12 @@ def _means(filling: Filling, export: str, protocol: str, data: str, method: str)
     return slashed(values) if values else ABSENT
 
 
-def _overall(filling: Filling, export: str, protocol: str, method: str) -> str:
+def _overall(filling: Filling, export: str, protocol: str, method: str, beside: str = "") -> str:
+    """Mean of a method over all cells; over those that it has under another protocol too."""
     found = _of_method(filling, export, protocol, method)
+    if beside:
+        shared = {cell[1:] for cell in _of_method(filling, export, beside, method)}
+        found = {cell: value for cell, value in found.items() if cell[1:] in shared}
     return f"{mean(found.values()):.1f}" if found else ABSENT
 
 

@@ -354,6 +354,9 @@ def test_fields_of_a_template():
     assert fill("{{first|e|paper|b}} {{lost|e|a|paper|paper-shuffled}}", filling) == (
         "1 of 2 30.0 to 30.0"
     )
+    # Over the one cell that the other protocol has too, and over both.
+    both = "{{overall|e|paper|a|paper-shuffled}} {{overall|e|paper|a}}"
+    assert fill(both, filling) == "80.0 70.0"
     assert fill("{{means|absent|paper|CUB|a}}{{chart|f|absent|p|k|m|w}}", filling) == "not run"
     with pytest.raises(InvalidParameterError, match=f"one of {next(iter(FIELDS))}"):
         fill("{{nonsense}}", filling)
