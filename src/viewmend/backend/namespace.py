@@ -14,6 +14,7 @@ __all__ = [
     "fetched",
     "is_numpy",
     "is_torch",
+    "row_maxima",
     "row_selector",
     "to_numpy",
     "torch_device",
@@ -69,6 +70,15 @@ def fetched(arrays: Sequence[Array]) -> list[np.ndarray]:
 def torch_device(thing: object) -> str | None:
     """Name of the device of a PyTorch tensor; None for anything else, PyTorch present or not."""
     return str(thing.device) if array_api_compat.is_torch_array(thing) else None  # type: ignore[attr-defined]
+
+
+def row_maxima(P: Array) -> Array:
+    """The largest entry of every row of ``P`` (n_rows, n_columns), (n_rows, 1)."""
+    xp = array_namespace(P)
+    if is_numpy(xp):
+        # NumPy begins anew in every row; across columns, which are few, it takes many rows at once.
+        return np.ascontiguousarray(P.T).max(axis=0)[:, None]
+    return xp.max(P, axis=1, keepdims=True)
 
 
 def row_selector(mask: Array) -> Array:

@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 import scipy.linalg  # noqa: F401  its linear algebra must be loaded before it is looked for
 from threadpoolctl import LibController, ThreadpoolController, threadpool_limits
 
@@ -35,6 +36,7 @@ __all__ = [
     "parallel_map",
     "row_blocks",
     "serial_blas",
+    "taken_rows",
 ]
 
 # Entries of a block of rows: they fit in a core's cache, and take longer than waking a thread.
@@ -172,6 +174,18 @@ def over_rows(kernel: Callable[..., None], n_rows: int, row_size: int, *argument
     """
     blocks = row_blocks(n_rows, row_size)
     parallel_map(lambda rows: kernel((rows.start, rows.stop), *arguments), blocks)
+
+
+def taken_rows(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """``X[rows]``, copied on all available threads: of new memory, every page takes its time."""
+    # Checked before, because numbers that are clipped are not looked at one by one.
+    if rows.size and not 0 <= rows.min() <= rows.max() < len(X):
+        msg = f"rows must be 0 to {len(X) - 1}, got {rows.min()} to {rows.max()}"
+        raise IndexError(msg)
+    taken = np.empty((len(rows), *X.shape[1:]), dtype=X.dtype)
+    blocks = row_blocks(len(rows), max(X[:1].size, 1))
+    parallel_map(lambda part: X.take(rows[part], axis=0, out=taken[part], mode="clip"), blocks)
+    return taken
 
 
 def _in_pool(lane: Callable[[], None]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from viewmend.core.advice.set_levels import SetLevels
-from viewmend.core.advice.unknown import TypicalSamples
+from viewmend.core.advice.unknown import TypicalSamples, typical_samples
 from viewmend.core.agfti.induction import Induction
 from viewmend.core.mend.induction import MendInduction
 from viewmend.data.origin import Origin
@@ -65,8 +66,8 @@ class MendState(FittedState):
     induction: MendInduction
     # (n_comparable,): row i there is row order[i] of ``fit``, whose other rows are not there.
     order: np.ndarray
-    # Labelled samples held against each other; None without calibration.
-    typical: TypicalSamples | None = field(default=None, kw_only=True)
+    # Samples of the induction with a label, (n_labelled,); None without calibration.
+    labelled: np.ndarray | None = field(default=None, kw_only=True)
     # What prediction sets compare shares by; None where no label was held out.
     levels: SetLevels | None = field(default=None, kw_only=True)
 
@@ -79,6 +80,11 @@ class MendState(FittedState):
         origin = None if self.origin is None else self.origin.without_samples()
         codes, order = self.label_codes[:0], self.order[:0]
         return replace(self, label_codes=codes, order=order, zero_rows=None, origin=origin)
+
+    @cached_property
+    def typical(self) -> TypicalSamples | None:
+        """Labelled samples held against each other, when first asked for; None without any."""
+        return None if self.labelled is None else typical_samples(self.induction, self.labelled)
 
     @property
     def set_temperatures(self) -> tuple[float, float]:

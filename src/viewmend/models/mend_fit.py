@@ -16,7 +16,6 @@ from viewmend.backend.threads import limited_threads, serial_blas
 from viewmend.backend.torch_gpu import mover_to
 from viewmend.callbacks.notify import kept_or_made, starting_point
 from viewmend.core.advice.set_levels import SetLevels, set_levels
-from viewmend.core.advice.unknown import typical_samples
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.content_order import canonical_order, drawn_rows, sample_hashes
 from viewmend.core.common.records import converted
@@ -207,8 +206,7 @@ class MendFitting(TwoStepClassifier):
         kept = converted(for_new, to_numpy)
         state = MendState(codes, shares, weights, kept, found.rows)
         if self.calibration is not None:
-            labelled = np.flatnonzero(codes[found.rows] >= 0)
-            state = replace(state, typical=typical_samples(kept, labelled))
+            state = replace(state, labelled=np.flatnonzero(codes[found.rows] >= 0))
         keep_copy(torch_device(found.geometry.observed), state.induction, for_new)
         self._store_graph(found.mended, found.rows, len(labels.codes))
         self.off_graph_ = ~found.reached

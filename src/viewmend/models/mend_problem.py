@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import issparse
 
+from viewmend.backend.threads import taken_rows
 from viewmend.backend.torch_nearest import BLOCK_PRODUCTS
 from viewmend.core.mend.components import MOST
 from viewmend.core.mend.geometry import GeometrySettings, NeighbourRule, ToDevice
@@ -158,7 +159,10 @@ def representation_names(representations: str | Sequence[str]) -> tuple[str, ...
 def seen_rows(data: MultiViewData, order: np.ndarray) -> tuple[Any, ...]:
     """The rows that every view has, of samples taken in another ``order`` (n_samples,)."""
     pairs = zip(data.views, data.observed.T, strict=True)
-    return tuple(view[order[seen[order]]] for view, seen in pairs)
+    return tuple(
+        view[order[seen[order]]] if issparse(view) else taken_rows(view, order[seen[order]])
+        for view, seen in pairs
+    )
 
 
 def make_labelling(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
+from viewmend.backend.threads import serial_blas
 from viewmend.core.advice.unknown import (
     TypicalSamples,
     strange_in_fit,
@@ -136,7 +137,8 @@ class UnknownMixin:
         return np.asarray(scores >= 1 - rate)
 
     def _typical(self) -> TypicalSamples:
-        typical = self.fitted_state_.typical
+        with serial_blas():
+            typical = self.fitted_state_.typical
         if typical is None:
             msg = (
                 "unknown_score needs labelled samples that were compared with each other, but "

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from viewmend.core.advice.set_levels import MISS_RATES, SetLevels
-from viewmend.core.advice.unknown import NARROWEST, TypicalSamples
 from viewmend.core.common.calibration import COLDEST, HOTTEST, Calibration
 from viewmend.core.mend.consistency import check_graph, check_induction
-from viewmend.core.mend.induction import MendInduction
 from viewmend.core.mend.stage import MendSettings
 from viewmend.data.column_names import columns_of_fit
 from viewmend.data.origin import Origin
@@ -175,10 +173,17 @@ def _check_mend(model: MendClassifier) -> None:
     expect(len(np.unique(order)) == n_known, "order", "of different samples", n_known)
     expect_shape("off_graph_", model.off_graph_, n, kinds="b")
     check_graph("graph_", model.graph_, n)
-    if model.fitted_state_.typical is not None:
-        _check_typical(model.fitted_state_.typical, fit)
+    if model.fitted_state_.labelled is not None:
+        _check_labelled(model.fitted_state_.labelled, n_fitted)
     if model.fitted_state_.levels is not None:
         _check_levels(model.fitted_state_.levels, len(model.classes_))
+
+
+def _check_labelled(labelled: np.ndarray, n_fitted: int) -> None:
+    n_labelled = len(np.atleast_1d(labelled))
+    expect(n_labelled >= 1, "labelled", "of one sample or more", n_labelled)
+    expect_shape("labelled", labelled, n_labelled, kinds="i")
+    expect_indices("labelled", labelled, 0, n_fitted)
 
 
 def _check_levels(levels: SetLevels, n_classes: int) -> None:
@@ -187,19 +192,6 @@ def _check_levels(levels: SetLevels, n_classes: int) -> None:
     expect_floats("held_out", levels.held_out, n_levels, **SHARE)
     expect_floats("fit", levels.fit, n_levels, **SHARE)
     expect_floats("misses", levels.misses, n_classes, n_levels, **SHARE)
-
-
-def _check_typical(typical: TypicalSamples, fit: MendInduction) -> None:
-    n_labelled, n_terms = len(np.atleast_1d(typical.labelled)), 1 + (fit.evidence is not None)
-    expect(n_labelled >= 1, "labelled", "of one sample or more", n_labelled)
-    expect_shape("labelled", typical.labelled, n_labelled, kinds="i")
-    expect_indices("labelled", typical.labelled, 0, len(fit.observed))
-    shape = len(fit.views), len(fit.views[0].representations)
-    expect_floats("centres", typical.centres, *shape)
-    expect_floats("spreads", typical.spreads, *shape, low=NARROWEST)
-    expect_floats("middle", typical.middle, n_terms)
-    expect_floats("width", typical.width, n_terms, low=NARROWEST)
-    expect_floats("strangeness", typical.strangeness, n_labelled)
 
 
 def _check_settings(settings: MendSettings) -> None:

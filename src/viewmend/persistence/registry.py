@@ -10,7 +10,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from viewmend.core.advice.set_levels import SetLevels
-from viewmend.core.advice.unknown import TypicalSamples
 from viewmend.core.agfti.induction import Induction
 from viewmend.core.agfti.state import InnerStep, Round
 from viewmend.core.common.calibration import Calibration
@@ -56,7 +55,6 @@ VOCABULARY = Vocabulary(
         SetLevels,
         SparseComponents,
         StageRecord,
-        TypicalSamples,
         ViewGaussian,
         ViewReading,
         ViewRegression,

@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from scipy.stats import beta
 
+from viewmend.backend.namespace import row_maxima
 from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.core.common.class_shares import log_shares
 
@@ -152,9 +153,11 @@ def tempered(P: np.ndarray, temperature: float) -> np.ndarray:
 
     Rows of ``P`` (n_samples, n_classes) sum to one, or are zero and stay so.
     """
-    if temperature == 1:
-        return P
-    scaled = softmax(log_shares(P) / temperature, axis=1)
+    return P if temperature == 1 else _softened(P, log_shares(P), temperature)
+
+
+def _softened(P: np.ndarray, log_P: np.ndarray, temperature: float) -> np.ndarray:
+    scaled = softmax(log_P / temperature, axis=1)
     return np.where(P.any(axis=1, keepdims=True), scaled, 0).astype(P.dtype)
 
 
@@ -205,9 +208,10 @@ def temperature_for(P: np.ndarray, confidence: float, coldest: float = COLDEST) 
     ``P`` (n_samples, n_classes) has one row at least.
     """
     low, high = math.log(coldest), math.log(HOTTEST)
+    log_P = log_shares(P)
 
     def excess(x: float) -> float:
-        return float(tempered(P, math.exp(x)).max(axis=1).mean()) - confidence
+        return float(row_maxima(_softened(P, log_P, math.exp(x))).mean()) - confidence
 
     if excess(low) <= 0:
         return coldest

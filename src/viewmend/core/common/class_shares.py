@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.namespace import Array, array_namespace, row_maxima
 from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.small_sums import beside, on_host, summed_in_pieces, total
 
@@ -114,7 +114,7 @@ def log_shares(P: Array) -> Array:
     """``log P`` of float64, finite also where a share is zero, and comparable with its row."""
     xp = array_namespace(P)
     P = xp.astype(P, xp.float64)
-    least = LEAST_SHARE * xp.max(P, axis=1, keepdims=True)
+    least = LEAST_SHARE * row_maxima(P)
     return xp.log(xp.maximum(P, xp.clip(least, np.finfo(float).tiny, None)))
 
 
@@ -133,7 +133,7 @@ def weighted_rows(P: Array, shared: tuple[np.ndarray, np.ndarray]) -> Array:
     xp = array_namespace(P)
     b, prior = (beside(values, P) for values in shared)
     scores = log_shares(P) + xp.astype(b, xp.float64)
-    weighted = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+    weighted = xp.exp(scores - row_maxima(scores))
     weighted = weighted / xp.sum(weighted, axis=1, keepdims=True)
     return xp.where(xp.any(P > 0, axis=1, keepdims=True), xp.astype(weighted, P.dtype), prior)
 
@@ -182,7 +182,7 @@ def dual_sums(logs: Array, shared: tuple[np.ndarray, float]) -> Sums:
     def piece(part: slice) -> Sums:
         scores = logs[part] + shift
         scores *= sharpness
-        largest = xp.max(scores, axis=1, keepdims=True)
+        largest = row_maxima(scores)
         scores -= largest
         soft = xp.exp(scores)
         sums = xp.sum(soft, axis=1, keepdims=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.namespace import Array, array_namespace, row_maxima
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.rows import Column, Rows
 from viewmend.core.common.small_sums import beside
@@ -115,7 +115,7 @@ def evidence_shares(
     mean = (shares[:, None] @ Z)[:, 0]
     # Half the sum of two logarithms is the logarithm of the geometric mean.
     logs = (SHARPNESS * mean + log_posterior(gaussian, Z, observed) / TEMPERATURE) / 2
-    return normalise_rows(xp.exp(logs - xp.max(logs, axis=1, keepdims=True)))
+    return normalise_rows(xp.exp(logs - row_maxima(logs)))
 
 
 def with_labels(rows: Rows, evidence: Evidence, reading: LabelReading | None) -> Evidence:
@@ -137,7 +137,7 @@ def labelled_shares(P: Array, logs: Array) -> Array:
     Both are (n_rows, n_classes).
     """
     xp = array_namespace(P)
-    return normalise_rows(P * xp.exp(logs - xp.max(logs, axis=1, keepdims=True)))
+    return normalise_rows(P * xp.exp(logs - row_maxima(logs)))
 
 
 def hellinger_points(P: Array) -> Array:

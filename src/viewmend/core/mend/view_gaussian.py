@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from viewmend.backend.namespace import Array, array_namespace, to_numpy
+from viewmend.backend.namespace import Array, array_namespace, row_maxima, to_numpy
 from viewmend.backend.threads import for_each
 from viewmend.core.common.rows import Column, Rows, Sums
 from viewmend.core.common.small_sums import beside, on_host, summed_in_pieces
@@ -93,7 +93,7 @@ def log_posterior(gaussian: ViewGaussian, Z: Array, observed: Array) -> Array:
 
     for_each(score, observed_patterns(observed), xp)
     # The caller exponentiates: with a largest entry of zero nothing overflows.
-    return scores - xp.max(scores, axis=1, keepdims=True)
+    return scores - row_maxima(scores)
 
 
 def observed_patterns(observed: Array) -> Iterator[tuple[np.ndarray, Array]]:
