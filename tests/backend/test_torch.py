@@ -18,9 +18,11 @@ from torch.overrides import TorchFunctionMode  # noqa: E402
 from viewmend.backend import agnostic, dispatch  # noqa: E402
 from viewmend.backend.namespace import (  # noqa: E402
     array_namespace,
+    row_maxima,
     row_selector,
     to_numpy,
 )
+from viewmend.backend.torch_gpu import copied_through, to_host  # noqa: E402
 from viewmend.core import solve  # noqa: E402
 from viewmend.core.agfti.graph_fourier import graph_spectrum, summed_graph  # noqa: E402
 
@@ -233,6 +235,31 @@ def test_row_selector_takes_and_sets_the_rows_of_a_mask(make):
     np.testing.assert_array_equal(rows[chosen], rows[mask])
     rows[chosen] = -rows[chosen]
     np.testing.assert_array_equal(rows, make([[-0.0, -1], [2, 3], [-4, -5], [6, 7]]))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 7), (5, 8), (41, 2)])
+def test_a_tensor_that_comes_in_parts_is_the_same(shape):
+    """Fewer entries than the stage has, as many, more, and a rest; also of another order."""
+    tensor = torch.tensor(RNG.normal(size=shape))
+    stage = torch.empty(40, dtype=tensor.dtype)
+    np.testing.assert_array_equal(copied_through(stage, tensor), tensor.numpy())
+    np.testing.assert_array_equal(copied_through(stage, tensor.mT), tensor.mT.numpy())
+    assert not np.shares_memory(copied_through(stage, tensor), stage.numpy())
+
+
+def test_what_is_on_the_host_stays_there():
+    array, tensor = RNG.normal(size=(3, 2)), torch.ones(3)
+    assert to_host(array) is array
+    assert np.shares_memory(to_host(tensor), tensor.numpy())
+
+
+def test_largest_entries_of_rows_are_the_same_everywhere():
+    with_nan = np.where(RNG.random((9, 4)) < 0.1, np.nan, RNG.normal(size=(9, 4)))
+    for P in (B, B.astype(np.float32), B[:, :1], B[:0], with_nan):
+        got = row_maxima(P)
+        assert got.dtype == P.dtype
+        np.testing.assert_array_equal(got, P.max(axis=1, keepdims=True))
+        np.testing.assert_array_equal(row_maxima(torch.tensor(P)), got)
 
 
 def test_torch_is_not_imported_before_it_is_used():

@@ -11,7 +11,13 @@ from attacks.running import run_case
 from attacks.threads import Threads
 from threadpoolctl import threadpool_limits
 
-from viewmend.backend.threads import available_threads, limited_threads, parallel_map, serial_blas
+from viewmend.backend.threads import (
+    available_threads,
+    limited_threads,
+    parallel_map,
+    serial_blas,
+    taken_rows,
+)
 
 
 @pytest.fixture
@@ -90,3 +96,16 @@ def test_threads_are_counted_for_each_thread_of_the_caller():
         # A lane of the pool has no thread left to share, whatever was asked for.
         assert parallel_map(lambda _: available_threads(), range(2)) == [1, 1]
     assert available_threads() == before
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 5000])
+def test_rows_taken_on_all_threads_are_those_that_are_asked_for(n_rows):
+    X = np.random.default_rng(0).normal(size=(300, 40))
+    rows = np.random.default_rng(1).integers(300, size=n_rows)
+    np.testing.assert_array_equal(taken_rows(X, rows), X[rows])
+
+
+@pytest.mark.parametrize("row", [-1, 300])
+def test_rows_that_are_not_there_are_an_error(row):
+    with pytest.raises(IndexError, match="rows must be 0 to 299"):
+        taken_rows(np.zeros((300, 2)), np.array([0, row]))

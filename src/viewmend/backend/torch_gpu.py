@@ -10,19 +10,21 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from viewmend.backend import agnostic
-from viewmend.backend.namespace import Array, to_numpy
+from viewmend.backend.namespace import Array, to_numpy, torch_device
 from viewmend.backend.polar import N_COURSES, SMALLEST_SHARE, quintics
+from viewmend.backend.threads import parallel_map, row_blocks
 from viewmend.extras import how_to_install
 
 __all__ = [
     "ascend",
     "best_response_rows",
+    "copied_through",
     "cuda_is_there",
     "gpu_memory",
     "import_torch",
@@ -39,8 +41,12 @@ __all__ = [
     "shrink_slices",
     "solve_spd",
     "squared_gap",
+    "to_host",
     "triton_kernels",
 ]
+
+# Entries of the page-locked memory that large arrays come through.
+STAGE = 1 << 22
 
 # Steps of the simplex threshold between two checks whether all rows are done, each of which makes
 # the host wait for the GPU.
@@ -93,6 +99,33 @@ def mover_to(device: str | None) -> Callable[[np.ndarray], Array]:
     torch = import_torch()
     # Contiguous first: PyTorch takes no negative strides.
     return lambda array: torch.tensor(np.ascontiguousarray(array), device=device)
+
+
+def to_host(array: Array) -> np.ndarray:
+    """As `viewmend.backend.namespace.to_numpy`; large arrays of a GPU several times faster.
+
+    They come through page-locked memory, which the GPU writes to directly, and from there on all
+    threads: PyTorch by itself fills new memory page by page on one.
+    """
+    if not (torch_device(array) or "").startswith("cuda") or array.numel() <= STAGE:
+        return to_numpy(array)
+    stage = import_torch().empty(STAGE, dtype=array.dtype, pin_memory=True)
+    return copied_through(stage, array.detach())
+
+
+def copied_through(stage: Array, tensor: Array) -> np.ndarray:
+    """A tensor as an array on the host, copied to the ``stage`` (n_entries,) there part by part."""
+    flat, staged = tensor.reshape(-1), stage.numpy()
+    copy = np.empty(flat.shape[0], dtype=staged.dtype)
+    for part in row_blocks(len(copy), 1, len(staged)):
+        target = copy[part]
+        stage[: len(target)].copy_(flat[part])
+        parallel_map(partial(_copy_some, staged, target), row_blocks(len(target), 1))
+    return copy.reshape(tuple(tensor.shape))
+
+
+def _copy_some(source: np.ndarray, target: np.ndarray, entries: slice) -> None:
+    target[entries] = source[entries]
 
 
 @cache

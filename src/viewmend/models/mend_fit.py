@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from viewmend.backend.namespace import to_numpy, torch_device
 from viewmend.backend.threads import limited_threads, serial_blas
-from viewmend.backend.torch_gpu import mover_to
+from viewmend.backend.torch_gpu import mover_to, to_host
 from viewmend.callbacks.notify import kept_or_made, starting_point
 from viewmend.core.advice.set_levels import SetLevels, set_levels
 from viewmend.core.common.class_shares import normalise_rows
@@ -203,7 +203,7 @@ class MendFitting(TwoStepClassifier):
         stage, samples = found.mended.stage, found.samples
         for_new = make_induction(samples, found.geometry, stage, stage.shares, settings)
         codes, shares, weights = labels.codes, labels.shares(), final_weights(stage)
-        kept = converted(for_new, to_numpy)
+        kept = converted(for_new, to_host)
         state = MendState(codes, shares, weights, kept, found.rows)
         if self.calibration is not None:
             state = replace(state, labelled=np.flatnonzero(codes[found.rows] >= 0))
