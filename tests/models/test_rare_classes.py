@@ -53,8 +53,7 @@ def test_a_rare_end_of_a_continuum_is_ranked_better_than_by_rounds_alone(monkeyp
     tasks = [linear_task(seed) for seed in range(1, 4)]
     models = [fitted(task, n_rounds=8) for task in tasks]
     assert all(map(is_read, models))
-    monkeypatch.setattr(label_reading, "FEW_AGREE", -2.0)
-    monkeypatch.setattr(label_reading, "ENOUGH_AGREE", -1.0)
+    monkeypatch.setattr(label_reading, "AGREEMENT", (-2.0, -1.0))
     rounds_alone = [fitted(task, n_rounds=8) for task in tasks]
     assert not any(map(is_read, rounds_alone))
     gains = [auc(a, t) - auc(b, t) for a, b, t in zip(models, rounds_alone, tasks, strict=True)]

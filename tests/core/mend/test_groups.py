@@ -8,7 +8,7 @@ from tests.core.small_mend import dense_graphs, geometry_of, in_memory
 
 from viewmend.core.mend.groups import agreement_of_views, classes_of_view
 from viewmend.core.mend.homophily import homophily_of_known
-from viewmend.core.mend.label_reading import ENOUGH_AGREE, FEW_AGREE
+from viewmend.core.mend.label_reading import AGREEMENT
 from viewmend.core.mend.labelling import Labelling
 
 N, RARE = 400, 40
@@ -42,11 +42,11 @@ def agreement(views, classes, observed=OBSERVED, Y=None):
 
 
 def test_views_agree_about_a_group():
-    assert agreement(GROUP, CLASSES) > 2 * ENOUGH_AGREE
+    assert agreement(GROUP, CLASSES) > 2 * AGREEMENT[1]
 
 
 def test_views_do_not_agree_about_the_end_of_a_sum():
-    assert agreement(NOISE, END) < FEW_AGREE
+    assert agreement(NOISE, END) < AGREEMENT[0]
 
 
 def test_views_of_noise_hide_no_group():

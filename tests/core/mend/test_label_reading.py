@@ -7,15 +7,14 @@ from tests.core.small_mend import MEMORY, geometry_of, in_memory
 
 from viewmend.core.mend.geometry import GeometrySettings, build_geometry
 from viewmend.core.mend.label_reading import (
-    ENOUGH_AGREE,
-    ENOUGH_WITHIN,
-    FEW_AGREE,
-    FEW_WITHIN,
+    AGREEMENT,
     INTERCEPT,
     MOST_DEVIATIONS,
     MOST_LABELS,
     RIDGE,
     SHARPNESS,
+    WITHIN,
+    WITHIN_ALONE,
     columns_read,
     has_rare_class,
     rare_class_in,
@@ -142,18 +141,19 @@ def test_labels_count_as_far_as_they_are_read():
 @pytest.mark.parametrize(
     ("agreement", "within", "share"),
     [
-        (-0.1, 0.9, 1.0),
-        (FEW_AGREE, 0.9, 1.0),
-        ((FEW_AGREE + ENOUGH_AGREE) / 2, 0.0, 0.5),
-        (ENOUGH_AGREE, 0.0, 0.0),
+        (-0.1, 0.0, 1.0),
+        (AGREEMENT[0], WITHIN[0], 1.0),
+        (np.mean(AGREEMENT), 0.0, 0.5),
+        (0.0, np.mean(WITHIN), 0.5),
+        (AGREEMENT[1], 0.0, 0.0),
         (1.0, 0.0, 0.0),
+        (0.0, WITHIN[1], 0.0),
         (None, -0.2, 1.0),
-        (None, (FEW_WITHIN + ENOUGH_WITHIN) / 2, 0.5),
-        (None, 1.0, 0.0),
+        (None, np.mean(WITHIN_ALONE), 0.5),
+        (None, WITHIN_ALONE[1], 0.0),
     ],
 )
-def test_labels_are_read_the_less_the_more_views_agree(agreement, within, share):
-    """Edges within classes count only where views cannot be compared."""
+def test_labels_are_read_the_less_the_more_is_found_of_groups(agreement, within, share):
     assert share_read(agreement, within) == pytest.approx(share)
 
 

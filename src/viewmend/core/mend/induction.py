@@ -32,7 +32,7 @@ from viewmend.core.mend.geometry import (
 from viewmend.core.mend.homophily import Guide, guide_union, row_sums
 from viewmend.core.mend.joining import JoinedRows, guided, spread_to, stacked
 from viewmend.core.mend.kernel_features import linear_map, mean_kernel
-from viewmend.core.mend.label_reading import LabelReading, columns_read
+from viewmend.core.mend.label_reading import LabelReading, ViewReading
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.samples import (
     MendSamples,
@@ -40,24 +40,6 @@ from viewmend.core.mend.samples import (
 )
 from viewmend.core.mend.stage import MendSettings, Stage
 from viewmend.core.mend.view_gaussian import ViewGaussian
-
-
-@dataclass(frozen=True, eq=False)
-class ViewReading:
-    """What a view adds to the reading of given labels alone.
-
-    ``columns`` and ``coefficients`` (n_columns, n_classes) are those of a `LabelReading`, the
-    ``scores`` (n_rows, n_classes) those of the rows of fit.
-    """
-
-    columns: Representation
-    coefficients: np.ndarray
-    scores: np.ndarray
-
-    def __call__(self, X: Array) -> Array:
-        """What it adds for new rows ``X`` (n_new, n_columns), (n_new, n_classes)."""
-        Phi = columns_read(X, self.columns)
-        return Phi @ beside(self.coefficients, Phi)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,11 +22,14 @@ from viewmend.core.common.small_sums import beside, on_host, total
 from viewmend.core.mend.geometry import MendView, RawBlock
 from viewmend.core.mend.representations import Representation, represent
 
-# Agreement of the views, see `viewmend.core.mend.groups`: labels are read in full up to the first,
-# and not at all from the second on. With one view, it is the homophily of the best graph above
-# chance, which is larger because the classes come from the same graphs.
-FEW_AGREE, ENOUGH_AGREE = 0.2, 0.3
-FEW_WITHIN, ENOUGH_WITHIN = 0.45, 0.5
+# Limits of the agreement of the views, see `viewmend.core.mend.groups`: labels are read in full up
+# to the first, and not at all from the second on.
+AGREEMENT = 0.2, 0.3
+# The same of the homophily of the best graph above chance, for a group that one view alone sees. It
+# is larger than the agreement, because the classes come from the same graphs.
+WITHIN = 0.55, 0.6
+# The same where there is no agreement to compare.
+WITHIN_ALONE = 0.45, 0.5
 # A difference of one between scores as a difference of log shares, where labels are read in full.
 SHARPNESS = 24.0
 # A class is rare whose labels are fewer than an equal share by so many standard deviations of it.
@@ -66,6 +69,24 @@ class LabelReading:
 
 
 @dataclass(frozen=True, eq=False)
+class ViewReading:
+    """What a view adds to the reading of given labels alone.
+
+    ``columns`` and ``coefficients`` (n_columns, n_classes) are those of a `LabelReading`, the
+    ``scores`` (n_rows, n_classes) those of the rows of fit.
+    """
+
+    columns: Representation
+    coefficients: np.ndarray
+    scores: np.ndarray
+
+    def __call__(self, X: Array) -> Array:
+        """What it adds for new rows ``X`` (n_new, n_columns), (n_new, n_classes)."""
+        Phi = columns_read(X, self.columns)
+        return Phi @ beside(self.coefficients, Phi)
+
+
+@dataclass(frozen=True, eq=False)
 class LabelRegression:
     """The regression before it is applied.
 
@@ -101,15 +122,19 @@ def has_rare_class(counts: np.ndarray) -> bool:
 
 
 def share_read(agreement: float | None, within: float) -> float:
-    """How far labels are read, from 0 to 1, by the agreement of the views.
+    """How far labels are read, from 0 to 1.
 
-    Where that is None, the homophily ``within`` classes of the best graph above chance decides.
+    By the agreement of the views, None where they cannot be compared, and the homophily ``within``
+    classes of the best graph above chance.
     """
     if agreement is None:
-        share = (ENOUGH_WITHIN - within) / (ENOUGH_WITHIN - FEW_WITHIN)
-    else:
-        share = (ENOUGH_AGREE - agreement) / (ENOUGH_AGREE - FEW_AGREE)
-    return min(max(share, 0.0), 1.0)
+        return _falling(within, *WITHIN_ALONE)
+    return min(_falling(agreement, *AGREEMENT), _falling(within, *WITHIN))
+
+
+def _falling(value: float, first: float, last: float) -> float:
+    """1 up to the first limit, 0 from the last one on, a line between them."""
+    return min(max((last - value) / (last - first), 0.0), 1.0)
 
 
 def reading_of_labels(
