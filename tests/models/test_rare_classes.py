@@ -82,6 +82,14 @@ def test_views_of_noise_do_not_hide_a_rare_group():
     assert not is_read(fitted(task))
 
 
+def test_a_rare_group_that_one_view_alone_sees_is_left_to_the_rounds():
+    """No other view can agree about it, but the graphs of this one join its samples."""
+    rng, y = np.random.default_rng(0), (np.arange(500) < 50).astype(int)
+    views = [rng.normal(size=(500, 8)) + 4 * y[:, None], rng.normal(size=(500, 30))]
+    task = hide(views, y, missing_rate=0.2, label_rate=0.2, random_state=0)
+    assert not is_read(fitted(task))
+
+
 def test_classes_of_equal_size_are_left_to_the_rounds():
     assert not is_read(fitted(linear_task(1, share=0.5)))
 
