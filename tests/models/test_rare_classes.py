@@ -4,6 +4,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
 from viewmend import MendClassifier, load, save
@@ -11,6 +12,7 @@ from viewmend.callbacks import Checkpoint
 from viewmend.core.mend import label_reading
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed import BlockCheckpoint
+from viewmend.exceptions import DataWarning
 
 SETTINGS = {"n_rounds": 3, "n_landmarks": 100, "calibration": None}
 
@@ -51,8 +53,7 @@ def test_a_rare_end_of_a_continuum_is_ranked_better_than_by_rounds_alone(monkeyp
     tasks = [linear_task(seed) for seed in range(1, 4)]
     models = [fitted(task, n_rounds=8) for task in tasks]
     assert all(map(is_read, models))
-    monkeypatch.setattr(label_reading, "FEW_WITHIN", -2.0)
-    monkeypatch.setattr(label_reading, "ENOUGH_WITHIN", -1.0)
+    monkeypatch.setattr(label_reading, "AGREEMENT", (-2.0, -1.0))
     rounds_alone = [fitted(task, n_rounds=8) for task in tasks]
     assert not any(map(is_read, rounds_alone))
     gains = [auc(a, t) - auc(b, t) for a, b, t in zip(models, rounds_alone, tasks, strict=True)]
@@ -67,6 +68,25 @@ def test_rare_groups_of_samples_are_left_to_the_rounds():
     views = [view[kept] for view in blobs.views]
     task = hide(views, y, missing_rate=0.3, label_rate=0.3, random_state=0)
     assert label_reading.has_rare_class(np.bincount(task.y[task.labelled]))
+    assert not is_read(fitted(task))
+
+
+def test_views_of_noise_do_not_hide_a_rare_group():
+    """They dilute the sum of all graphs, but two views still agree about the group."""
+    rng, y = np.random.default_rng(0), (np.arange(500) < 50).astype(int)
+    shift = 2.5 * y[:, None] * (np.arange(8) < 3)
+    group = [rng.normal(size=(500, 8)) + shift for _ in range(2)]
+    noise = [rng.normal(size=(500, 30)) for _ in range(6)]
+    task = hide([*group, *noise], y, missing_rate=0.2, label_rate=0.2, random_state=0)
+    assert label_reading.has_rare_class(np.bincount(task.y[task.labelled]))
+    assert not is_read(fitted(task))
+
+
+def test_a_rare_group_that_one_view_alone_sees_is_left_to_the_rounds():
+    """No other view can agree about it, but the graphs of this one join its samples."""
+    rng, y = np.random.default_rng(0), (np.arange(500) < 50).astype(int)
+    views = [rng.normal(size=(500, 8)) + 4 * y[:, None], rng.normal(size=(500, 30))]
+    task = hide(views, y, missing_rate=0.2, label_rate=0.2, random_state=0)
     assert not is_read(fitted(task))
 
 
@@ -152,3 +172,31 @@ def test_blocks_give_the_model_of_a_fit_in_memory(model, tmp_path):
     assert is_read(whole)
     np.testing.assert_allclose(whole.label_distributions_, model.label_distributions_, atol=1e-3)
     np.testing.assert_array_equal(again.label_distributions_, whole.label_distributions_)
+
+
+def test_samples_outside_the_graph_are_read_too(model):
+    """In memory and over blocks, with the deviations of the samples of the graph."""
+    views = [da.from_array(view, chunks=(180, -1)) for view in TASK.data.views]
+    some = fitted(TASK, graph_samples=400)
+    with dask.config.set(scheduler="synchronous"):
+        blocks = MendClassifier(**SETTINGS, graph_samples=400).fit(views, TASK.y)
+    assert is_read(some)
+    assert is_read(blocks)
+    np.testing.assert_allclose(blocks.label_distributions_, some.label_distributions_, atol=2e-2)
+    assert auc(some, TASK) > auc(model, TASK) - 0.03
+
+
+def test_sparse_views_and_missing_cells_are_read():
+    """A wide view of counts has components, and a cell that is missing is filled before."""
+    counts = np.random.default_rng(0).poisson(0.02, size=(600, 5000)).astype(float)
+    cells = TASK.data.views[0].copy()
+    cells[::7, 2] = np.nan
+    views, observed = [cells, csr_array(counts)], TASK.data.observed
+    model = MendClassifier(**SETTINGS)
+    with pytest.warns(DataWarning):
+        model.fit(views, TASK.y, mask=observed)
+    assert is_read(model)
+    free = TASK.unlabelled
+    with pytest.warns(DataWarning):
+        found = model.predict_proba(views, mask=observed)[free, 1]
+    assert np.corrcoef(found, model.label_distributions_[free, 1])[0, 1] > 0.95

@@ -77,13 +77,17 @@ def samples_in_blocks(
 ) -> tuple[MendSamples, SampledGeometry]:
     """All samples, in blocks, and their geometry without the blocks."""
     geometry, n_classes = sample.geometry, given.labels.n_classes
-    if given.sample.complete:
-        blocks = _cut(given.chunks, np.argsort(sample.rows), geometry, sample.n_neighbours)
-        whole = SampledGeometry(geometry.views, geometry.observed, blocks, geometry)
-        # Samples have the columns that are needed of it: the rest may go.
-        return samples_of(given.runner, whole, n_classes, rule), replace(whole, blocks=None)
-    chunks, runner, views = given.chunks, given.runner, views_to_join(geometry)
+    chunks, runner = given.chunks, given.runner
     columns = chunks.parts, chunks.numbers
+    # Read again where rows are asked for, because few fits do.
+    raw = runner.lazy(raw_chunk, *columns, shared=chunks.layout)
+    if given.sample.complete:
+        blocks = _cut(chunks, np.argsort(sample.rows), geometry, sample.n_neighbours)
+        whole = SampledGeometry(geometry.views, geometry.observed, blocks, geometry, raw)
+        samples = samples_of(runner, whole, n_classes, rule)
+        # Samples have the columns that are needed of it: the rest may go.
+        return samples, replace(whole, blocks=None, raw_blocks=None)
+    views = views_to_join(geometry)
     sums = runner.sums(chunk_sums, *columns, shared=(chunks.layout, views))
     turned = views_of_all_rows(sums, views)
     ks = tuple(rule(len(view.rows), n_classes) for view in views)
@@ -95,10 +99,11 @@ def samples_in_blocks(
     pending = runner.start(joined_chunk, *columns, placed, shared=shared, n_results=3)
     pending.sums()
     blocks, outlines, edges = pending.results
-    whole = with_all_rows(geometry, turned, None)
+    whole = with_all_rows(geometry, turned, None, None)
     spectra = tuple(view.kernel.spectrum for view in turned)
     graphs = view_graphs(geometry, ks)
-    return MendSamples(runner, blocks, outlines, graphs, spectra, edges), whole
+    known = blocks, outlines, graphs, spectra, edges, raw, geometry.views
+    return MendSamples(runner, *known), whole
 
 
 def placed_rows(chunks: Chunks, rows: np.ndarray) -> list[Placed]:
@@ -112,14 +117,14 @@ def placed_rows(chunks: Chunks, rows: np.ndarray) -> list[Placed]:
 def chunk_sums(parts: Any, number: Number, shared: tuple[ChunkLayout, Sequence[MendView]]) -> Sums:
     """`feature_sums` of a chunk."""
     layout, sample = shared
-    return feature_sums(_raw_block(parts, number, layout), sample)
+    return feature_sums(raw_chunk(parts, number, layout), sample)
 
 
 def joined_chunk(
     parts: Any, number: Number, placed: Placed, shared: ToMake
 ) -> tuple[Any, MendBlock, Any, Sums]:
     """`joined_block` of a chunk: its features, its outline, its edges; and no sums."""
-    raw = _raw_block(parts, number, shared.layout)
+    raw = raw_chunk(parts, number, shared.layout)
     place = np.full(len(raw.observed), -1, dtype=np.int32)
     place[placed[0]] = placed[1]
     block = joined_block(replace(raw, place=place), shared.sample)
@@ -128,7 +133,8 @@ def joined_chunk(
     return features, outlined(block, None), edges, {}
 
 
-def _raw_block(parts: Any, number: Number, layout: ChunkLayout) -> RawBlock:
+def raw_chunk(parts: Any, number: Number, layout: ChunkLayout) -> RawBlock:
+    """The rows of a chunk that every view has."""
     data, _ = read_chunk(parts, number, layout)
     pairs = zip(data.views, data.observed.T, strict=True)
     return RawBlock(tuple(view[seen] for view, seen in pairs), data.observed)

@@ -20,9 +20,9 @@ from viewmend.core.mend.induction import (
     FittedEvidence,
     FittedView,
     MendInduction,
-    ViewReading,
     ViewRegression,
 )
+from viewmend.core.mend.label_reading import ViewReading
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.stage import MendSettings, StageRecord
 from viewmend.core.mend.view_gaussian import ViewGaussian

@@ -2,20 +2,27 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from tests.core.small_mend import MEMORY, geometry_of, in_memory
 
+from viewmend.core.mend.geometry import GeometrySettings, build_geometry
 from viewmend.core.mend.label_reading import (
-    ENOUGH_WITHIN,
-    FEW_WITHIN,
+    AGREEMENT,
     INTERCEPT,
+    MOST_DEVIATIONS,
     MOST_LABELS,
     RIDGE,
     SHARPNESS,
+    WITHIN,
+    WITHIN_ALONE,
+    columns_read,
     has_rare_class,
     rare_class_in,
     reading_of_labels,
-    relative_deviations,
+    share_read,
+    standard_columns,
 )
+from viewmend.core.mend.representations import Representation
 from viewmend.datasets import hide, make_multiview_blobs
 
 N_SAMPLES, N_LABELS = 60, 40
@@ -30,8 +37,8 @@ Y = np.zeros((N_SAMPLES, 2), dtype=np.float32)
 Y[LABELLED, CLASSES] = 1
 
 
-def read(targets=Y, within=0.0):
-    return reading_of_labels(MEMORY, SAMPLES.blocks, SAMPLES.spectra, targets, within)
+def read(targets=Y, share=1.0):
+    return reading_of_labels(MEMORY, SAMPLES.raw, SAMPLES.views, targets, share)
 
 
 def scores(reading):
@@ -39,21 +46,22 @@ def scores(reading):
     return (reading.Z.sum(axis=1) + reading.intercept) / SHARPNESS
 
 
-def joined_features():
-    """Features of all views side by side, zero where a view is missing, and a constant one.
+def joined_columns():
+    """Standardised columns of all views side by side, zero where a view is missing.
 
-    Those of a view are multiplied by roots of their deviations, relative to the largest.
+    All views weigh the same, whatever their number of columns, and the last column is constant.
     """
-    parts = [np.zeros((N_SAMPLES, view.Phi.shape[1])) for view in SAMPLES.blocks.views]
-    for part, view in zip(parts, SAMPLES.blocks.views, strict=True):
-        deviations = view.Phi.astype(float).std(axis=0)
-        part[view.rows] = view.Phi * np.sqrt(deviations / deviations.max())
+    parts = []
+    for X, seen in zip(TASK.data.views, OBSERVED.T, strict=True):
+        part = np.zeros(X.shape)
+        part[seen] = (X[seen] - X[seen].mean(axis=0)) / X[seen].std(axis=0)
+        parts.append(part / np.sqrt(2 * X.shape[1]))
     return np.hstack([*parts, np.full((N_SAMPLES, 1), np.sqrt(INTERCEPT))])
 
 
 def weighted_ridge(targets, sizes=None):
     """Scores of all samples by the normal equations; weights are by the ``sizes`` of all labels."""
-    Phi, known = joined_features(), targets.any(axis=1)
+    Phi, known = joined_columns(), targets.any(axis=1)
     sizes = targets.sum(axis=0) if sizes is None else sizes
     n_all = sizes.sum()
     w = n_all / (2 * targets[known] @ sizes)
@@ -80,23 +88,73 @@ def test_views_that_are_missing_add_nothing():
     assert not read().Z[~OBSERVED].any()
 
 
-def test_labels_count_the_less_the_more_edges_stay_within_classes():
-    full, half = read(within=FEW_WITHIN), read(within=(FEW_WITHIN + ENOUGH_WITHIN) / 2)
+def test_coefficients_give_the_scores_of_samples_without_a_label():
+    """As new samples are read by them."""
+    reading, free = read(), ~Y.any(axis=1)
+    for v, (X, columns, coefficients) in enumerate(
+        zip(TASK.data.views, reading.columns, reading.coefficients, strict=True)
+    ):
+        rows = free & OBSERVED[:, v]
+        found = columns_read(X[rows], columns) @ coefficients
+        np.testing.assert_allclose(found, reading.Z[rows, v], atol=1e-4)
+
+
+def test_units_of_columns_do_not_matter():
+    """Nor does a column that is always the same."""
+    views = [np.hstack([1e3 * X + 7, np.full((N_SAMPLES, 1), 5.0)]) for X in TASK.data.views]
+    other = in_memory(geometry_of(views, OBSERVED, n_landmarks=30), 2)
+    found = reading_of_labels(MEMORY, other.raw, other.views, Y, 1.0)
+    np.testing.assert_allclose(found.Z, read().Z, atol=1e-3)
+
+
+def test_views_of_more_columns_than_samples_are_read():
+    """In the limit of many columns of noise nothing is left but the shares of the classes."""
+    rng = np.random.default_rng(0)
+    wide = [rng.normal(size=(N_SAMPLES, 5000)) for _ in range(2)]
+    samples = in_memory(geometry_of(wide, OBSERVED, n_landmarks=30), 2)
+    found = scores(reading_of_labels(MEMORY, samples.raw, samples.views, Y, 1.0))
+    free = ~Y.any(axis=1)
+    np.testing.assert_allclose(found[free], found[free].mean(axis=0)[None].repeat(20, 0), atol=0.05)
+
+
+def test_a_value_far_outside_its_column_counts_as_one_at_the_edge():
+    columns = Representation("as given", np.array([1.0]), np.array([0.5]), unit=False)
+    found = columns_read(np.array([[1e9], [3.0], [-1e9]]), columns)
+    np.testing.assert_array_equal(found, [[MOST_DEVIATIONS], [1], [-MOST_DEVIATIONS]])
+
+
+def test_components_of_a_sparse_view_keep_their_proportions():
+    X = csr_array(np.random.default_rng(0).poisson(0.3, size=(N_SAMPLES, 80)).astype(float))
+    view = build_geometry([X], np.ones((N_SAMPLES, 1), bool), GeometrySettings()).views[0]
+    standard = standard_columns(view)(view.X)
+    variances, expected = standard.var(axis=0), view.X.var(axis=0)
+    np.testing.assert_allclose(variances.mean(), 1, rtol=1e-5)
+    np.testing.assert_allclose(variances / variances[0], expected / expected[0], rtol=1e-4)
+
+
+def test_labels_count_as_far_as_they_are_read():
+    full, half = read(), read(share=0.5)
     np.testing.assert_allclose(half.Z, full.Z / 2, rtol=1e-5)
     np.testing.assert_allclose(half.intercept, full.intercept / 2)
-    np.testing.assert_array_equal(read(within=-0.2).Z, full.Z)
 
 
-@pytest.mark.parametrize("within", [ENOUGH_WITHIN, 1.0])
-def test_labels_are_not_read_where_graphs_find_groups(within):
-    assert read(within=within) is None
-
-
-def test_a_view_without_features_does_not_count():
-    """As one has whose rows are all the same; nor do lengths of zero divide by zero."""
-    assert relative_deviations(np.zeros(0)).shape == (0,)
-    np.testing.assert_array_equal(relative_deviations(np.zeros(2)), np.zeros(2))
-    np.testing.assert_allclose(relative_deviations(np.array([1.0, 4.0, 100.0])), [0.1, 0.2, 1])
+@pytest.mark.parametrize(
+    ("agreement", "within", "share"),
+    [
+        (-0.1, 0.0, 1.0),
+        (AGREEMENT[0], WITHIN[0], 1.0),
+        (np.mean(AGREEMENT), 0.0, 0.5),
+        (0.0, np.mean(WITHIN), 0.5),
+        (AGREEMENT[1], 0.0, 0.0),
+        (1.0, 0.0, 0.0),
+        (0.0, WITHIN[1], 0.0),
+        (None, -0.2, 1.0),
+        (None, np.mean(WITHIN_ALONE), 0.5),
+        (None, WITHIN_ALONE[1], 0.0),
+    ],
+)
+def test_labels_are_read_the_less_the_more_is_found_of_groups(agreement, within, share):
+    assert share_read(agreement, within) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(

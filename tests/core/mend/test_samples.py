@@ -170,7 +170,7 @@ def test_a_cut_of_the_rows_does_not_show(ends, edge_power):
     turned = views_of_all_rows(rows.sums(feature_sums, raws, shared=views), views)
     blocks = rows.map(joined_block, raws, shared=ToJoin(turned, 11))
     samples = samples_of(
-        rows, with_all_rows(SAMPLE, turned, blocks), N_CLASSES, settings.neighbours
+        rows, with_all_rows(SAMPLE, turned, blocks, raws), N_CLASSES, settings.neighbours
     )
     cut = mend(samples, Labelling([Y[part] for part in parts], PRIOR), settings)
     np.testing.assert_allclose(np.concatenate(cut.stage.P), whole.stage.P, atol=5e-5)

@@ -122,7 +122,7 @@ def check_induction(
         if view.regression is not None:
             _check_regression(view.regression, list(widths), len(view.rows), n_classes)
             read = fit.evidence is not None and fit.evidence.label_intercept is not None
-            _check_reading(view.regression, len(view.rows), n_classes, read)
+            _check_reading(view.regression, view.X, n_classes, read)
     expect_floats("F", fit.F, n_samples, n_classes, low=0)
     expect_floats("mass", fit.mass, n_classes, low=0)
     expect_shape("classes", fit.classes, n_samples, kinds="i")
@@ -190,14 +190,14 @@ def _check_regression(
     expect_float("weight", regression.weight, TINY, MOST_OF_WEIGHTS)
 
 
-def _check_reading(regression: ViewRegression, n_rows: int, n_classes: int, wanted: bool) -> None:
+def _check_reading(regression: ViewRegression, X: np.ndarray, n_classes: int, wanted: bool) -> None:
     """Raise unless a regression has a reading of given labels where that is ``wanted``."""
     read = regression.by_labels
     expect((read is not None) == wanted, "by_labels", "one where labels are read", read)
     if read is not None:
-        n_landmarks = len(np.atleast_1d(regression.landmarks))
-        expect_floats("coefficients of labels", read.coefficients, n_landmarks, n_classes)
-        expect_floats("scores of labels", read.scores, n_rows, n_classes)
+        n_columns = _check_representation(read.columns, X)
+        expect_floats("coefficients of labels", read.coefficients, n_columns, n_classes)
+        expect_floats("scores of labels", read.scores, len(X), n_classes)
 
 
 def _check_view(view: MendView, rows: np.ndarray, n_columns: int) -> None:
@@ -267,10 +267,13 @@ def _check_evidence(
     reading = evidence.by_labels
     if reading is None:
         return
-    n_read = len(reading.coefficients)
-    expect(n_read == len(views), "coefficients of labels", f"of {len(views)} views", n_read)
-    for coefficients, view in zip(reading.coefficients, views, strict=True):
-        expect_floats("coefficients of labels", coefficients, len(view.kernel.spectrum), n_classes)
+    for what, parts in (("coefficients", reading.coefficients), ("columns", reading.columns)):
+        expect(len(parts) == len(views), f"{what} of labels", f"of {len(views)} views", len(parts))
+    for columns, coefficients, view in zip(
+        reading.columns, reading.coefficients, views, strict=True
+    ):
+        n_columns = _check_representation(columns, view.X)
+        expect_floats("coefficients of labels", coefficients, n_columns, n_classes)
     expect_floats("intercept of labels", reading.intercept, n_classes)
     expect_floats("Z of labels", reading.Z, n_samples, len(views), n_classes)
 

@@ -146,6 +146,11 @@ class MendGeometry:
     observed: Array
     blocks: MendBlock | Column
 
+    @property
+    def raw(self) -> Column:
+        """A column of `RawBlock` of all samples."""
+        return RawBlock(tuple(view.X for view in self.views), self.observed)
+
 
 @dataclass(frozen=True, eq=False)
 class RawBlock:

@@ -49,11 +49,30 @@ def homophily_above_chance(graphs: GraphUnion, classes: Array) -> float:
     Chance is that of two random samples of known class. Edges of samples of unknown class, -1 in
     ``classes`` (n_samples,), leave theirs.
     """
-    xp = array_namespace(classes)
-    sizes = to_numpy(xp.unique_counts(classes[classes >= 0]).counts)
-    chance = float(np.sum((sizes / max(sizes.sum(), 1)) ** 2))
+    chance = chance_within(classes)
     best = float(to_numpy(graphs.homophily(classes)).max())
     return (best - chance) / (1 - chance) if chance < 1 else 1.0
+
+
+def chance_within(classes: Array) -> float:
+    """How often two random samples of known class, -1 if unknown, are of one class."""
+    xp = array_namespace(classes)
+    sizes = to_numpy(xp.unique_counts(classes[classes >= 0]).counts)
+    return float(np.sum((sizes / max(sizes.sum(), 1)) ** 2))
+
+
+def homophily_of_known(graphs: GraphUnion, classes: Array) -> np.ndarray:
+    """Homophily above chance (n_graphs,) of the edges between samples of known class alone.
+
+    Chance is that of two random samples of known class in a graph. -inf without such edges.
+    """
+    xp = array_namespace(classes)
+    any_class = xp.where(classes >= 0, xp.zeros_like(classes), classes)
+    both_known, within = (to_numpy(graphs.homophily(each)) for each in (any_class, classes))
+    chance = np.array([chance_within(classes[rows]) for rows in graphs.rows])
+    told = (both_known > 0) & (chance < 1)
+    shares = within / np.where(told, both_known, 1)
+    return np.where(told, (shares - chance) / np.where(told, 1 - chance, 1), -np.inf)
 
 
 def class_affinities(parts: Parts, classes: Array, Y: Array) -> Array:

@@ -32,7 +32,7 @@ from viewmend.core.mend.geometry import (
 from viewmend.core.mend.homophily import Guide, guide_union, row_sums
 from viewmend.core.mend.joining import JoinedRows, guided, spread_to, stacked
 from viewmend.core.mend.kernel_features import linear_map, mean_kernel
-from viewmend.core.mend.label_reading import LabelReading
+from viewmend.core.mend.label_reading import LabelReading, ViewReading
 from viewmend.core.mend.representations import Representation
 from viewmend.core.mend.samples import (
     MendSamples,
@@ -40,14 +40,6 @@ from viewmend.core.mend.samples import (
 )
 from viewmend.core.mend.stage import MendSettings, Stage
 from viewmend.core.mend.view_gaussian import ViewGaussian
-
-
-@dataclass(frozen=True, eq=False)
-class ViewReading:
-    """What a view adds to the reading of given labels alone, as in a `ViewRegression`."""
-
-    coefficients: np.ndarray
-    scores: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +66,6 @@ class ViewRegression:
         """Scores (n_new, n_classes) of rows with kernels (n_new, n_landmarks)."""
         scores = linear_map(kernel, self.centre, self.coefficients)
         return scores + beside(self.intercept, kernel)
-
-    def read(self, kernel: Array) -> Array:
-        """What the view adds to the reading of given labels, (n_new, n_classes)."""
-        assert self.by_labels is not None, "asked for where labels are read"
-        return linear_map(kernel, self.centre, self.by_labels.coefficients)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +129,12 @@ class MendInduction:
 class NewSamples:
     """New samples as far as they are ``observed`` (n_new, n_views).
 
-    ``rows`` are those that a view has, (n_seen_v,) of int; ``mapped`` are these in each
-    representation of the view, (n_seen_v, n_components).
+    ``rows`` are those that a view has, (n_seen_v,) of int, and ``X`` their values or components,
+    (n_seen_v, n_features_v); ``mapped`` are these in each representation of the view, (n_seen_v,
+    n_components).
     """
 
+    X: tuple[Array, ...]
     mapped: tuple[Mapping[str, np.ndarray], ...]
     rows: tuple[np.ndarray, ...]
     observed: np.ndarray
@@ -211,8 +200,10 @@ def _readings(
         return [None] * len(views)
     Z = samples.in_graph(reading.Z)
     return [
-        ViewReading(view.kernel.linear @ coefficients, Z[view.rows, v])
-        for v, (view, coefficients) in enumerate(zip(views, reading.coefficients, strict=True))
+        ViewReading(columns, coefficients, Z[view.rows, v])
+        for v, (view, columns, coefficients) in enumerate(
+            zip(views, reading.columns, reading.coefficients, strict=True)
+        )
     ]
 
 
@@ -336,8 +327,9 @@ def label_parts_of_new(
     parts = xp.zeros(shape, dtype=xp.float32, device=new.observed.device)
     if evidence.label_intercept is None:
         return parts
-    for v, (regression, kernel) in enumerate(_kernels_of_new(views, new)):
-        parts[new.rows[v], v] = regression.read(kernel)
+    for v, view in enumerate(views):
+        if view.regression is not None and view.regression.by_labels is not None:
+            parts[new.rows[v], v] = view.regression.by_labels(new.X[v])
     parts[:, -1] = beside(evidence.label_intercept, parts)
     return parts
 
@@ -384,10 +376,11 @@ def represent_new(
     to_device: ToDevice = left_there,
 ) -> NewSamples:
     """New rows of every view through the representations that the fit made of it."""
-    rows, mapped = [], []
+    given, rows, mapped = [], [], []
     for view, X_v, column in zip(fitted, views, observed.T, strict=True):
         seen = np.flatnonzero(column)
         X = to_device(as_dense_rows(X_v[seen], view.components))
+        given.append(X)
         mapped.append({name: each(X) for name, each in view.representations.items()})
         rows.append(to_device(seen))
-    return NewSamples(tuple(mapped), tuple(rows), to_device(observed))
+    return NewSamples(tuple(given), tuple(mapped), tuple(rows), to_device(observed))

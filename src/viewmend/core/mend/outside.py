@@ -195,25 +195,35 @@ def views_of_all_rows(sums: Sums, sample: Sequence[MendView]) -> tuple[MendView,
 
 @dataclass(frozen=True, eq=False)
 class SampledGeometry(MendGeometry):
-    """A geometry with all rows in its blocks, and that of the graph ``sample`` alone."""
+    """A geometry with all rows in its blocks, and that of the graph ``sample`` alone.
+
+    ``raw_blocks`` are the rows that the blocks were made of, a column of `RawBlock`.
+    """
 
     sample: MendGeometry
+    raw_blocks: Column
+
+    @property
+    def raw(self) -> Column:
+        """See `MendGeometry`."""
+        return self.raw_blocks
 
 
 def with_all_rows(
-    sample: MendGeometry, turned: Sequence[MendView], blocks: Column
+    sample: MendGeometry, turned: Sequence[MendView], blocks: Column, raw: Column
 ) -> SampledGeometry:
-    """The geometry of a graph sample with the kernels and the ``blocks`` of all rows."""
+    """The geometry of a graph sample with the kernels and the ``blocks`` of all ``raw`` rows."""
     pairs = zip(sample.views, turned, strict=True)
     views = tuple(replace(view, kernel=of_all.kernel) for view, of_all in pairs)
-    return SampledGeometry(views, sample.observed, blocks, sample)
+    return SampledGeometry(views, sample.observed, blocks, sample, raw)
 
 
 def join_rows(sample: MendGeometry, block: RawBlock, n_neighbours: int) -> SampledGeometry:
     """The same for rows in memory, where ``n_neighbours`` are looked for in the sample."""
     views = views_to_join(sample)
     turned = views_of_all_rows(feature_sums(block, views), views)
-    return with_all_rows(sample, turned, joined_block(block, ToJoin(turned, n_neighbours)))
+    blocks = joined_block(block, ToJoin(turned, n_neighbours))
+    return with_all_rows(sample, turned, blocks, block)
 
 
 def graph_alone(geometry: MendGeometry) -> MendGeometry:

@@ -19,13 +19,19 @@ from viewmend.callbacks.notify import reason_to_stop
 from viewmend.core.common.rows import Column
 from viewmend.core.graphs.spreading import spread_over
 from viewmend.core.mend.evidence import Evidence, combined_rows, gather_evidence, with_labels
+from viewmend.core.mend.groups import agreement_of_views
 from viewmend.core.mend.homophily import (
     Guide,
     class_affinities,
     homophily_above_chance,
     total_weight,
 )
-from viewmend.core.mend.label_reading import LabelReading, rare_class_in, reading_of_labels
+from viewmend.core.mend.label_reading import (
+    LabelReading,
+    rare_class_in,
+    reading_of_labels,
+    share_read,
+)
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.samples import (
     MendSamples,
@@ -163,16 +169,21 @@ def first_stage(samples: MendSamples, labelling: Labelling, settings: MendSettin
 def read_labels(
     samples: MendSamples, labelling: Labelling, settings: MendSettings, stage: Stage
 ) -> LabelReading | None:
-    """What given labels alone say, where a class is rare and the first stage finds no groups.
+    """What given labels alone say, where a class is rare and no groups of samples are found.
 
     A run that goes on after a later ``stage`` repeats the first one to know that.
     """
     if not rare_class_in(samples.rows, labelling.Y):
         return None
     first = stage if stage.name == FIRST_STAGE else first_stage(samples, labelling, settings)
+    in_graph = replace(labelling, Y=samples.in_graph(labelling.Y))
+    known = samples.graphs, len(samples.views), in_graph, first.shares
+    agreement = agreement_of_views(*known, settings.spreading)
     within = homophily_above_chance(samples.graphs, samples.in_graph(first.classes))
-    known = samples.rows, samples.blocks, samples.spectra, labelling.Y
-    return reading_of_labels(*known, within)
+    share = share_read(agreement, within)
+    if share <= 0:
+        return None
+    return reading_of_labels(samples.rows, samples.raw, samples.views, labelling.Y, share)
 
 
 def _judged_weights(samples: MendSamples, stage: Stage, settings: MendSettings) -> np.ndarray:

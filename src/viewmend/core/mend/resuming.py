@@ -76,6 +76,7 @@ class MendProblem:
         Guide,
         LabelReading,
         MendProgress,
+        Representation,
         RidgeFit,
         Stage,
         StageRecord,

@@ -20,7 +20,7 @@ from viewmend.core.graphs.nearest import PointIndex, nearest_points
 from viewmend.core.graphs.spreading import reached_by_labels
 from viewmend.core.mend.blocks import MendBlock
 from viewmend.core.mend.evidence import hellinger_points
-from viewmend.core.mend.geometry import MendGeometry, NeighbourRule, view_graphs
+from viewmend.core.mend.geometry import MendGeometry, MendView, NeighbourRule, view_graphs
 from viewmend.core.mend.homophily import Guide, row_sums
 from viewmend.core.mend.joining import JoinedRows, guided, spread_to, stacked
 from viewmend.core.mend.labelling import Labelling
@@ -34,7 +34,8 @@ class MendSamples:
     ``blocks`` is a column of `MendBlock`, and ``outlines`` the same without features, for all that
     needs none: blocks may wait on a disk. ``graphs`` are between the samples of the graph sample.
     ``spectra`` (n_features_v,) are those of the kernel features of the views. ``edges`` is a column
-    with the edges that join other samples to those of the graph, one `Edges` per graph.
+    with the edges that join other samples to those of the graph, one `Edges` per graph. ``raw`` is
+    a column of `RawBlock`, of which little needs the rows, and ``views`` are those of the graph.
     """
 
     rows: Rows
@@ -43,6 +44,8 @@ class MendSamples:
     graphs: GraphUnion
     spectra: tuple[np.ndarray, ...]
     edges: Column
+    raw: Column
+    views: tuple[MendView, ...]
 
     def map(self, task: Task, *columns: Column, shared: Any) -> Column:
         """``task(outline, edges, ..., shared)`` of all rows."""
@@ -71,6 +74,8 @@ def samples_of(
         view_graphs(geometry, ks),
         tuple(view.kernel.spectrum for view in geometry.views),
         rows.map(outside_edges, geometry.blocks, shared=ks),
+        geometry.raw,
+        geometry.views,
     )
 
 
