@@ -18,6 +18,7 @@ __all__ = [
     "insert",
     "is_nearer",
     "keep_nearest",
+    "keep_nearest_of_some",
     "look_around",
     "measure_candidates",
     "measure_proposals",
@@ -128,6 +129,28 @@ def keep_nearest(products, norms, rows, excluded, scores, indices):  # type: ign
                     insert(scores[i], indices[i], score, rows[j])
                     worst = scores[i, -1]
             limit = min(limit, worst)
+
+
+@jit()
+def keep_nearest_of_some(products, norms, first, queries, scores, indices):  # type: ignore[no-untyped-def]
+    """As `keep_nearest`, of rows that follow ``first``, for some queries of many.
+
+    ``queries`` are which they are, (n_some,), and the rows that all of them are, (n_queries,), none
+    of which counts for itself.
+    """
+    some, itself = queries
+    for place in range(some.size):
+        i = some[place]
+        worst = scores[i, -1]
+        for start in range(0, norms.size, GROUP):
+            stop = min(start + GROUP, norms.size)
+            if not _any_below(products[place, start:stop], norms[start:stop], worst):
+                continue
+            for j in range(start, stop):
+                score = norms[j] - np.float32(2) * products[place, j]
+                if score < worst and first + j != itself[i]:
+                    insert(scores[i], indices[i], score, first + j)
+                    worst = scores[i, -1]
 
 
 @jit()
