@@ -8,8 +8,9 @@ installed, it is left out. A search of viewmend is timed of one representation o
 narrowest, and of all six at once, as `MendClassifier` searches; pynndescent, with its defaults and
 a seed, of the one. Recall is that of some rows, drawn at random and compared with all.
 
-Every method has a process of its own for each kind of rows. A search of few rows compiles all kernels first. Seconds of the processor count
-all threads; on a busy machine they are the ones to compare. ``--page`` writes the page of a record.
+Every method has a process of its own for each kind of rows. A search of few rows compiles all
+kernels first. Seconds of the processor count all threads; on a busy machine they are the ones to
+compare. ``--page`` writes the page of the records in ``--out``.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from viewmend.core.graphs.projections import Projection
 PROBES = 24
 PROPOSALS = 32
 # Of a representation's own proposals, which must be nearer than what is known.
-OWN_PROBES = 24
+OWN_PROBES = 32
 OWN_PROPOSALS = 24
 OWN_COLUMNS = 64
 # Shares of the true neighbours: enough, so few that a representation proposes itself, and by how
