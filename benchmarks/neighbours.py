@@ -195,8 +195,8 @@ def page(records: Sequence[Mapping[str, Any]]) -> str:
         known = record["machine"]
         threads = record["settings"]["threads"]
         parts.append(
-            f"{threads} thread{'s' * (threads > 1)} of {known['cores']} on {known['cpu']}, which "
-            f"other work shared (load {known['load_before']:.1f}); revision {known['revision']}, "
+            f"{threads} thread{'s' * (threads > 1)} on {known['cpu']} with {known['cores']} cores, "
+            f"load before {known['load_before']:.1f}, revision {known['revision']}, "
             f"pynndescent {record['settings']['pynndescent']}:"
         )
         parts.append("\n".join([titles(HEAD), *(line(cells_of(row)) for row in record["rows"])]))
