@@ -1,123 +1,239 @@
-"""Neighbour search: recall and seconds, against comparing all rows.
+"""Neighbour search of very many rows: recall, seconds and memory, beside pynndescent.
 
-python benchmarks/neighbours.py [--rows 10000 35000] [--columns 784] [--data FILE.npz --view KEY]
-python benchmarks/neighbours.py --points 70000 --columns 10
+python -m benchmarks.neighbours [--kinds "low rank" generated cloud] [--rows 100000 200000]
+    [--threads 1] [--out DIR] [--page FILE]
 
-All representations of a view are searched at once, and the time is that of them all. Without a
-file, the view is a mixture of low-rank Gaussians. With ``--points``, class shares are searched. The
-exact search is timed on a share of the rows as queries and scaled up; the recall is that of these
-rows. Seconds of the processor count all threads.
+``PYTHONPATH`` must lead to this repository and, for a comparison, to pynndescent; where it is not
+installed, it is left out. A search of viewmend is timed of one representation of a view, the
+narrowest, and of all six at once, as `MendClassifier` searches; pynndescent, with its defaults and
+a seed, of the one. Recall is that of some rows, drawn at random and compared with all.
+
+Every method has a process of its own for each kind of rows. A search of few rows compiles all
+kernels first. Seconds of the processor count all threads; on a busy machine they are the ones to
+compare. ``--page`` writes the page of the records in ``--out``.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
+import importlib.util
+import json
+import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
+from benchmarks.perf.mend_cases import generated_rows
+from benchmarks.perf.mend_timing import forget_peak, peaks
+from benchmarks.perf.records import Record, common_parser, line, machine, save, titles
 
+from viewmend.backend.threads import limited_threads
+from viewmend.core.common.rows import RowsInMemory
+from viewmend.core.graphs import cells
 from viewmend.core.graphs.exact import Neighbours, nearest_rows
-from viewmend.core.graphs.nearest import nearest_points, neighbour_search, recall
-from viewmend.core.mend.representations import REPRESENTATIONS, represent
+from viewmend.core.graphs.nearest import neighbour_search, recall
+from viewmend.core.mend.representations import REPRESENTATIONS, component_rows, represent
 
-N_QUERIES = 1000
-Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class Seconds:
-    """By the clock, and of the processor in all threads."""
-
-    wall: float
-    cpu: float
-
-    def __str__(self) -> str:
-        return f"{self.wall:.2f} | {self.cpu:.2f}"
+N_COLUMNS = 64
+N_NEIGHBOURS = 11
+N_QUERIES = 500
+SEED = 0
+# Rows of the search that compiles: as many as are not compared with all others.
+WARM_UP = 7_000
+THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def timed(call: Callable[[], Result]) -> tuple[Result, Seconds]:
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = call()
-    return result, Seconds(time.perf_counter() - wall, time.process_time() - cpu)
-
-
-def mixture(n_rows: int, n_columns: int, rng: np.random.Generator) -> np.ndarray:
+def low_rank(n_rows: int) -> np.ndarray:
     """Ten classes, each a Gaussian on a space of twelve dimensions, with a little noise."""
-    bases = rng.normal(size=(10, 13, n_columns))
+    rng = np.random.default_rng(SEED)
+    bases = rng.normal(size=(10, 13, N_COLUMNS))
     place = np.column_stack([np.full(n_rows, 2.0), rng.normal(size=(n_rows, 12))])
     label = rng.integers(10, size=n_rows)
-    X = rng.normal(scale=0.3, size=(n_rows, n_columns))
+    X = rng.normal(scale=0.3, size=(n_rows, N_COLUMNS))
     for c, basis in enumerate(bases):
         X[label == c] += place[label == c] @ basis
-    return X
+    return X.astype(np.float32)
 
 
-def load(args: argparse.Namespace, n_rows: int, rng: np.random.Generator) -> np.ndarray:
-    if args.data is None:
-        return mixture(n_rows, args.columns, rng)
-    with np.load(args.data) as file:
-        X = file[args.view]
-    return X[np.sort(rng.permutation(len(X))[:n_rows])].astype(np.float64)
+def generated(n_rows: int) -> np.ndarray:
+    """A view of the million samples that a fit is timed on: ten classes that fill all columns."""
+    return generated_rows(n_rows, (N_COLUMNS,), 10)[0][0]
 
 
-def class_shares(n_rows: int, n_classes: int, rng: np.random.Generator) -> np.ndarray:
-    """Square roots of class shares, most of them close to a corner."""
-    scores = rng.normal(size=(n_rows, 4)) @ rng.normal(size=(4, n_classes))
-    scores[np.arange(n_rows), rng.integers(n_classes, size=n_rows)] += rng.exponential(8, n_rows)
-    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.sqrt(shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
+def cloud(n_rows: int) -> np.ndarray:
+    """One cloud without groups, whose deviations fall as a power of their rank."""
+    rng = np.random.default_rng(SEED)
+    X = rng.standard_normal((n_rows, N_COLUMNS), dtype=np.float32)
+    X *= (np.arange(1, N_COLUMNS + 1) ** -0.7).astype(np.float32)
+    return X @ np.linalg.qr(rng.normal(size=(N_COLUMNS, N_COLUMNS)))[0].astype(np.float32)
 
 
-def missed_by(found: Neighbours, X: np.ndarray, queries: np.ndarray) -> tuple[float, float]:
-    """Recall of these rows, and seconds of the exact search of all rows, scaled up from them."""
-    k = found.indices.shape[1]
-    exact, seconds = timed(lambda: nearest_rows(X, k + 1, queries=X[queries]))
+KINDS: dict[str, Callable[[int], np.ndarray]] = {
+    "low rank": low_rank,
+    "generated": generated,
+    "cloud": cloud,
+}
+Found = dict[str, Neighbours]
+Search = Callable[[Mapping[str, np.ndarray]], Found]
+
+
+def by_viewmend(searched: Mapping[str, np.ndarray]) -> Found:
+    return neighbour_search(searched, N_NEIGHBOURS)
+
+
+def by_pynndescent(searched: Mapping[str, np.ndarray]) -> Found:
+    """Of every representation by itself; the nearest row is the row itself."""
+    from pynndescent import NNDescent
+
+    found = {}
+    for name, X in searched.items():
+        index = NNDescent(X, n_neighbors=N_NEIGHBOURS + 1, random_state=SEED)
+        near, distances = (each[:, 1:] for each in index.neighbor_graph)
+        found[name] = Neighbours(near, np.square(distances, dtype=np.float64))
+    return found
+
+
+SEARCHES: dict[str, Search] = {"viewmend": by_viewmend, "pynndescent": by_pynndescent}
+# Which of them is also timed on all representations.
+ALL_AT_ONCE = ("viewmend",)
+
+
+def representations_of(X: np.ndarray) -> dict[str, np.ndarray]:
+    fitted = represent(RowsInMemory(), X, tuple(REPRESENTATIONS), component_rows(X))
+    return {name: each(X) for name, each in fitted.items()}
+
+
+def warm_up(method: str) -> None:
+    """Compile what a search of very many rows needs."""
+    before, cells.MANY = cells.MANY, WARM_UP // 2
+    SEARCHES[method](representations_of(low_rank(WARM_UP)))
+    cells.MANY = before
+
+
+def measured(method: str, kind: str, n_rows: int) -> Iterator[dict[str, Any]]:
+    """Of one representation, and of all of them where these are searched at once."""
+    every = representations_of(KINDS[kind](n_rows))
+    narrowest = min(every, key=lambda name: every[name].shape[1])
+    scopes = [{narrowest: every[narrowest]}] + [every] * (method in ALL_AT_ONCE)
+    for searched in scopes:
+        forget_peak("cpu")
+        wall, cpu = time.perf_counter(), time.process_time()
+        found = SEARCHES[method](searched)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        yield {
+            "kind": kind,
+            "n_rows": n_rows,
+            "method": method,
+            "representations": len(searched),
+            "seconds": wall,
+            "processor_seconds": cpu,
+            **peaks("cpu"),
+            "recall": {name: recall_of(found[name], X) for name, X in searched.items()},
+        }
+
+
+def recall_of(found: Neighbours, X: np.ndarray) -> float:
+    """Of some rows, whose distances are measured anew: other methods have them in float32."""
+    rows = np.random.default_rng(SEED).permutation(len(X))[:N_QUERIES]
+    exact = nearest_rows(X, N_NEIGHBOURS + 1, queries=X[rows])
     # Rows that are their own queries come first, at distance zero, and are left out.
     others = Neighbours(exact.indices[:, 1:], exact.squared_distances[:, 1:])
-    sampled = Neighbours(found.indices[queries], found.squared_distances[queries])
-    return recall(sampled, others), seconds.wall * len(X) / len(queries)
+    near = found.indices[rows]
+    gaps = X[near].astype(np.float64) - X[rows, None].astype(np.float64)
+    # Rounding apart.
+    squares = np.square(gaps).sum(axis=2) * (1 - 1e-12)
+    return recall(Neighbours(near, squares), others)
 
 
-def report(
-    searched: Mapping[str, np.ndarray], found: Mapping[str, Neighbours], queries: np.ndarray
-) -> None:
-    for name, X in searched.items():
-        share, exact = missed_by(found[name], X, queries)
-        print(f"| {len(X)} | {name} | {X.shape[1]} | | | {share:.3f} | {exact:.2f} |", flush=True)
+def measure(method: str, kind: str, args: argparse.Namespace) -> None:
+    """Print a line of JSON for every search."""
+    with limited_threads(args.threads):
+        warm_up(method)
+        for n_rows in sorted(args.rows):
+            for row in measured(method, kind, n_rows):
+                print(json.dumps(row), flush=True)
+
+
+def in_its_process(method: str, kind: str, args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    command = [sys.executable, "-m", "benchmarks.neighbours", "--measure", method, kind]
+    command += ["--threads", str(args.threads), "--rows", *map(str, args.rows)]
+    told = dict.fromkeys(THREADS, str(args.threads))
+    with subprocess.Popen(
+        command, env={**os.environ, **told}, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        yield from map(json.loads, running.stdout)
+    if running.returncode:
+        sys.exit(f"{method} on {kind!r} ended with code {running.returncode}")
+
+
+HEAD = ("rows", "n", "method", "representations", "s", "processor s", "recall", "GB")
+
+
+def cells_of(row: Mapping[str, Any]) -> Iterator[str]:
+    """The row as text; of several representations the least and the largest recall."""
+    least, most = (f"{each(row['recall'].values()):.3f}" for each in (min, max))
+    yield row["kind"]
+    yield f"{row['n_rows']:,}".replace(",", " ")
+    yield row["method"]
+    yield str(row["representations"])
+    yield f"{row['seconds']:.1f}"
+    yield f"{row['processor_seconds']:.1f}"
+    yield least if least == most else f"{least} - {most}"
+    yield f"{row['peak_bytes'] / 1e9:.2f}"
+
+
+def page(records: Sequence[Mapping[str, Any]]) -> str:
+    """The page of these records."""
+    parts = [Path(__file__).with_name("neighbours_page.md").read_text().rstrip()]
+    for record in records:
+        known = record["machine"]
+        threads = record["settings"]["threads"]
+        parts.append(
+            f"{threads} thread{'s' * (threads > 1)} on {known['cpu']} with {known['cores']} cores, "
+            f"load before {known['load_before']:.1f}, revision {known['revision']}, "
+            f"pynndescent {record['settings']['pynndescent']}:"
+        )
+        parts.append("\n".join([titles(HEAD), *(line(cells_of(row)) for row in record["rows"])]))
+    return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 20_000])
-    parser.add_argument("--points", type=int, nargs="*", default=[])
-    parser.add_argument("--columns", type=int, default=784)
-    parser.add_argument("--neighbours", type=int, default=11)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--view")
+    parser = common_parser(__doc__ or "")
+    parser.set_defaults(threads=1)
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 200_000, 400_000])
+    parser.add_argument("--page", type=Path, help="write the page of the records in --out")
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    # Compiles.
-    warm = np.random.default_rng(1).normal(size=(6000, 8)).astype(np.float32)
-    neighbour_search({"warm": warm}, args.neighbours)
-    nearest_points(warm, args.neighbours)
-    print("| n | representation | columns | s | processor s | recall | exact s |")
-    print("|---|---|---|---|---|---|---|")
-    for n_rows in args.points or args.rows:
-        rng = np.random.default_rng(0)
-        if args.points:
-            points = class_shares(n_rows, args.columns, rng)
-            searched = {"points": points}
-            near, seconds = timed(lambda P=points: nearest_points(P, args.neighbours))
-            found = {"points": near}
-        else:
-            X = load(args, n_rows, rng)
-            searched = {name: each(X) for name, each in represent(X, REPRESENTATIONS).items()}
-            found, seconds = timed(lambda S=searched: neighbour_search(S, args.neighbours))
-        print(f"| {n_rows} | all of them | | {seconds} | | |", flush=True)
-        report(searched, found, rng.permutation(n_rows)[:N_QUERIES])
+    if args.measure:
+        measure(*args.measure, args)
+    elif args.page:
+        records = [json.loads(path.read_text()) for path in sorted(args.out.glob("*.json"))]
+        args.page.write_text(page(records))
+    else:
+        compare(args)
+
+
+def compare(args: argparse.Namespace) -> None:
+    """Run all searches, and save the record after each of them."""
+    here = {name for name in SEARCHES if importlib.util.find_spec(name)}
+    settings: dict[str, Any] = {"threads": args.threads, "device": "cpu", "pynndescent": None}
+    if "pynndescent" in here:
+        settings["pynndescent"] = importlib.metadata.version("pynndescent")
+    rows: list[dict[str, Any]] = []
+    print(titles(HEAD))
+    for kind in args.kinds:
+        for method in (name for name in SEARCHES if name in here):
+            for row in in_its_process(method, kind, args):
+                rows.append(row)
+                print(line(cells_of(row)), flush=True)
+                save(Record("neighbours", machine("cpu"), settings, rows), args)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ __all__ = [
     "insert",
     "is_nearer",
     "keep_nearest",
+    "keep_nearest_of_some",
     "look_around",
     "measure_candidates",
     "measure_proposals",
@@ -29,6 +30,8 @@ __all__ = [
 # Columns summed between two looks at the limit, and entries compared with it at once.
 STRIDE = 64
 GROUP = 16
+# Lanes that a long row of scores is dealt to, and scores in each from which on this is of use.
+LANES, MANY_LANES = 128, 8
 
 
 @jit(fastmath=SUMS)
@@ -68,26 +71,85 @@ def insert(distances, indices, distance, index):  # type: ignore[no-untyped-def]
 
 
 @jit()
+def _any_below(products, norms, limit):  # type: ignore[no-untyped-def]
+    """Whether any of ``norms - 2 products`` is below a limit, as a number.
+
+    Without a branch, and of integers: minima of numbers that may be NaN are not vectorised.
+    """
+    found = np.int32(0)
+    for j in range(products.size):
+        found |= np.int32(norms[j] - np.float32(2) * products[j] < limit)
+    return found
+
+
+@jit()
+def _lower_to(lowest, products, norms):  # type: ignore[no-untyped-def]
+    """Lower each number to ``norms - 2 products`` at its place."""
+    for j in range(products.size):
+        score = norms[j] - np.float32(2) * products[j]
+        lowest[j] = score if score < lowest[j] else lowest[j]
+
+
+@jit()
+def _limit(products, norms, lowest, k):  # type: ignore[no-untyped-def]
+    """A number that at least ``k`` of ``norms - 2 products`` are not above, and few more.
+
+    Every `LANES`-th score is in one lane: the ``k``-th least of the lowest of all lanes is one.
+    """
+    lowest[:] = np.float32(np.inf)
+    for start in range(0, products.size, LANES):
+        some = products[start : start + LANES]
+        _lower_to(lowest[: some.size], some, norms[start : start + some.size])
+    return np.partition(lowest, k - 1)[k - 1]
+
+
+@jit()
 def keep_nearest(products, norms, rows, excluded, scores, indices):  # type: ignore[no-untyped-def]
     """Merge ``|x_j|^2 - 2 q_i . x_j`` over ``j`` in ``rows`` into the lowest scores of each ``i``.
 
     ``products`` (n_queries, n_rows), ``norms`` and ``rows`` (n_rows,), ``excluded`` (n_queries,)
     the row not to count; ``scores`` and ``indices`` (n_queries, k) ascending, changed in place.
     """
+    k = scores.shape[1]
+    lowest = np.empty(LANES, dtype=np.float32)
     for i in range(products.shape[0]):
         worst = scores[i, -1]
+        limit = worst
+        if worst == np.inf and rows.size >= MANY_LANES * LANES and 2 * k < LANES:
+            # Of one more than wanted, as the excluded row may be among them; and itself included.
+            limit = np.nextafter(_limit(products[i], norms, lowest, k + 1), np.float32(np.inf))
         for start in range(0, rows.size, GROUP):
             stop = min(start + GROUP, rows.size)
-            # Nearly all groups hold nothing of use, and their minimum is vectorised.
-            lowest = np.float32(np.inf)
-            for j in range(start, stop):
-                lowest = min(lowest, norms[j] - np.float32(2) * products[i, j])
-            if lowest >= worst:
+            # Nearly all groups hold nothing of use.
+            if not _any_below(products[i, start:stop], norms[start:stop], limit):
                 continue
             for j in range(start, stop):
                 score = norms[j] - np.float32(2) * products[i, j]
-                if score < worst and rows[j] != excluded[i]:
+                if score < worst and score < limit and rows[j] != excluded[i]:
                     insert(scores[i], indices[i], score, rows[j])
+                    worst = scores[i, -1]
+            limit = min(limit, worst)
+
+
+@jit()
+def keep_nearest_of_some(products, norms, first, queries, scores, indices):  # type: ignore[no-untyped-def]
+    """As `keep_nearest`, of rows that follow ``first``, for some queries of many.
+
+    ``queries`` are which they are, (n_some,), and the rows that all of them are, (n_queries,), none
+    of which counts for itself.
+    """
+    some, itself = queries
+    for place in range(some.size):
+        i = some[place]
+        worst = scores[i, -1]
+        for start in range(0, norms.size, GROUP):
+            stop = min(start + GROUP, norms.size)
+            if not _any_below(products[place, start:stop], norms[start:stop], worst):
+                continue
+            for j in range(start, stop):
+                score = norms[j] - np.float32(2) * products[place, j]
+                if score < worst and first + j != itself[i]:
+                    insert(scores[i], indices[i], score, first + j)
                     worst = scores[i, -1]
 
 

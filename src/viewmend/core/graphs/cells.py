@@ -18,6 +18,9 @@ from viewmend.backend.threads import parallel_map
 
 # Cells around centres, as a multiple of the square root of the rows.
 CELLS_PER_ROOT = 2.0
+# Rows above which cells are finer, and by how much: rows then look for the nearest cells by
+# themselves (`probes`).
+MANY, FINER = 100_000, 2
 # The centres need not be good: few rounds, on few rows per cell.
 CELL_ROUNDS = 3
 ROWS_PER_CELL = 24
@@ -61,12 +64,23 @@ class Cells:
         )
 
 
+def are_many(n_rows: int) -> bool:
+    """Whether rows are so many that each looks for the nearest cells by itself."""
+    return n_rows > MANY
+
+
+def fineness(n_rows: int) -> int:
+    """By how much finer than others the cells of so many rows are, and more numerous the probes."""
+    return FINER if are_many(n_rows) else 1
+
+
 def cells_around_centres(P: np.ndarray) -> Cells:
     """Cells of the rows of ``P`` (n_rows, n_columns) of float32, about ``2 n_rows ** (1/2)``.
 
-    A few rounds of k-means on evenly spaced rows find the centres; crowded cells are cut.
+    Twice as many of more than `MANY` rows. A few rounds of k-means on evenly spaced rows find the
+    centres; crowded cells are cut.
     """
-    n_cells = max(round(CELLS_PER_ROOT * math.sqrt(len(P))), 1)
+    n_cells = max(round(CELLS_PER_ROOT * fineness(len(P)) * math.sqrt(len(P))), 1)
     sample = P[:: max(len(P) // (n_cells * ROWS_PER_CELL), 1)]
     centres = sample[:: max(len(sample) // n_cells, 1)][:n_cells]
     for _ in range(CELL_ROUNDS):

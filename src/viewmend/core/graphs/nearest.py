@@ -1,8 +1,8 @@
 """Nearest rows: in all representations of a view, of points, of new rows.
 
 Few rows are searched exactly. Of many, a few neighbours in a hundred are missed, in time that grows
-hardly faster than their number. Distances are exact for what is found, and the result is the same
-whatever the number of threads.
+hardly faster than their number; more where rows fill many dimensions. Distances are exact for what
+is found, and the result is the same whatever the number of threads.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def neighbour_search(
     """The ``k`` nearest other rows in each representation (n_rows, n_features_r) of the same rows.
 
     Exact with few rows. Otherwise nearby rows are proposed in ``pivot``, which is prepared if it is
-    not given, and measured in every representation; about two neighbours in a hundred are missed.
+    not given, and measured in every representation; about two neighbours in a hundred are missed,
+    more where rows fill many dimensions.
     ``k`` is lowered to the rows there are.
     """
     X = next(iter(representations.values()))

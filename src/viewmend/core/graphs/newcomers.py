@@ -9,6 +9,7 @@ import numpy as np
 
 from viewmend.backend import numba_neighbours
 from viewmend.backend.threads import parallel_map
+from viewmend.core.graphs.cells import fineness
 from viewmend.core.graphs.exact import Neighbours
 from viewmend.core.graphs.points import nearest_in_cells
 from viewmend.core.graphs.proposals import Pivot
@@ -32,7 +33,9 @@ def search_new(
 ) -> dict[str, Neighbours]:
     """The ``k`` nearest rows of fit of the new rows in each representation, nearly all of them."""
     Q = pivot.projection(new[pivot.name])
-    found = nearest_in_cells(Q, pivot.rows, pivot.cells, PROBES, max(PROPOSALS, k))
+    found = nearest_in_cells(
+        Q, pivot.rows, pivot.cells, PROBES * fineness(len(pivot.rows)), max(PROPOSALS, k)
+    )
     proposals = pivot.cells.order[found]
     # New rows whose nearest row is in the same cell mostly share their other proposals too.
     order = np.argsort(found[:, 0], kind="stable")

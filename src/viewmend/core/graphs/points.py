@@ -10,6 +10,7 @@ from viewmend.core.graphs.cells import (
     Cells,
     cells_around_centres,
     cells_of_leaves,
+    fineness,
     nearest_cells,
     tasks,
 )
@@ -60,7 +61,9 @@ def search_among_points(
     """The ``k`` nearest points in the cells nearest to each query, whatever the other queries."""
     P = np.ascontiguousarray(points, dtype=np.float32)
     Q = np.ascontiguousarray(queries, dtype=np.float32)
-    return _measured(Q, P, cells.order[nearest_in_cells(Q, P[cells.order], cells, PROBES, k)], k)
+    # Leaves do not become finer.
+    n_probes = PROBES * (fineness(len(P)) if P.shape[1] > LEAF_COLUMNS else 1)
+    return _measured(Q, P, cells.order[nearest_in_cells(Q, P[cells.order], cells, n_probes, k)], k)
 
 
 def nearest_in_cells(

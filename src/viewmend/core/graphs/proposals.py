@@ -8,15 +8,24 @@ representation itself, and neighbours of neighbours are looked at, until it is e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from viewmend.backend import numba_neighbours
 from viewmend.backend.threads import parallel_map
-from viewmend.core.graphs.cells import Cells, cells_around_centres, propose
+from viewmend.core.graphs.cells import Cells, are_many, cells_around_centres, propose
 from viewmend.core.graphs.exact import Neighbours
+from viewmend.core.graphs.lists import (
+    SPARE,
+    Lists,
+    Surroundings,
+    check_of,
+    look_around,
+    measure,
+)
+from viewmend.core.graphs.many_rows import nearest_lists_of_many, propose_to_many
 from viewmend.core.graphs.projections import Projection, blocks
 
 # Columns of a pivot at most.
@@ -27,20 +36,11 @@ PROPOSALS = 40
 # Of a representation's own proposals, which add to those of the pivot.
 OWN_PROBES = 32
 OWN_PROPOSALS = 30
-# Neighbours beyond k that are kept until distances are exact.
-SPARE = 3
 # Shares of the true neighbours: enough, and so few that a representation proposes itself.
 ENOUGH, POOR = 0.975, 0.9
-# Neighbours of a row that one looks over from it, and rows that it is a neighbour of.
-STEPS, STEPS_BACK = 8, 8
 # Passes at most, each of own proposals or of neighbours of neighbours; those of the second kind,
 # after which the first is tried, whatever the share.
 PASSES, PATIENCE = 5, 2
-# Rows whose true neighbours are found to measure that share, by comparing them with all rows.
-CHECKED = 128
-CHECKED_AT_ONCE = 32
-# Distances that differ by less, relatively, are the same in float32.
-ROUNDING = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,28 +74,6 @@ class Pivot:
         return given
 
 
-@dataclass(frozen=True, eq=False)
-class _Lists:
-    """Nearest rows found so far: squared ``distances`` of float32, ``indices``, what is fresh."""
-
-    distances: np.ndarray
-    indices: np.ndarray
-    fresh: np.ndarray
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.distances, self.indices, self.fresh
-
-    @classmethod
-    def empty(cls, n_rows: int, k: int) -> _Lists:
-        shape = (n_rows, k)
-        return cls(
-            np.full(shape, np.inf, dtype=np.float32),
-            np.full(shape, -1, dtype=np.int32),
-            np.zeros(shape, dtype=np.uint8),
-        )
-
-
 def prepare_pivot(representations: Mapping[str, np.ndarray]) -> Pivot:
     """The narrowest representation (n_rows, n_features_r), projected where it is wide."""
     name = min(representations, key=lambda each: representations[each].shape[1])
@@ -113,63 +91,53 @@ def search_from(
     What is found in one representation is proposed in the next ones.
     """
     order = pivot.cells.order
-    proposals = propose(pivot.rows, pivot.cells, PROBES, max(PROPOSALS, k + SPARE))
+    way = FOR_MANY if are_many(len(order)) else FOR_OTHERS
+    proposals = way.propose(pivot.rows, pivot.cells, k)
     found = {}
     # The pivot's own representation needs the least work, and goes first.
     for name in sorted(representations, key=lambda each: each != pivot.name):
         X = representations[name]
         rows = Projection.of(X, X.shape[1])(X, order)
-        near = _nearest_lists(rows, proposals, k).indices
+        near = way.nearest_lists(rows, proposals, k).indices
         found[name] = _in_order(X, order, near, k)
         proposals = np.hstack([proposals, near[:, :k]])
     return {name: found[name] for name in representations}
 
 
-def _nearest_lists(rows: np.ndarray, proposals: np.ndarray, k: int) -> _Lists:
+def _nearest_lists(rows: np.ndarray, proposals: np.ndarray, k: int) -> Lists:
     """Of the rows (n_rows, n_features) of float32, the nearest that proposals lead to."""
-    lists = _Lists.empty(len(rows), min(k + SPARE, len(rows) - 1))
-    _measure(rows, proposals, lists)
-    checked, borders = _true_borders(rows, k)
+    lists = Lists.empty(len(rows), min(k + SPARE, len(rows) - 1))
+    measure(rows, proposals, lists)
+    check = check_of(rows, k)
     own = None
     for n_passes in range(PASSES):
-        share = _recall(lists, checked, borders, k)
+        share = check.recall(lists)
         if share >= ENOUGH:
             break
         if own is None and (share < POOR or n_passes == PATIENCE):
             own = _own_proposals(rows)
-            _measure(rows, own, lists)
+            measure(rows, own, lists)
             proposals = np.hstack([proposals, own])
         else:
-            lists = _look_around(rows, proposals, lists)
+            lists = look_around(rows, proposals, lists, Surroundings.of(lists))
     return lists
 
 
-def _measure(rows: np.ndarray, proposals: np.ndarray, lists: _Lists) -> None:
-    """Merge proposals (n_rows, n_proposals) into the lists."""
-
-    def work(part: slice) -> None:
-        ends = (part.start, part.stop)
-        numba_neighbours.measure_proposals(ends, rows, proposals, lists.arrays)
-
-    parallel_map(work, blocks(len(rows)))
+def _propose(rows: np.ndarray, cells: Cells, k: int) -> np.ndarray:
+    """Proposals (n_rows, n_proposals) of a pivot, whose rows are in the order of the cells."""
+    return propose(rows, cells, PROBES, max(PROPOSALS, k + SPARE))
 
 
-def _look_around(rows: np.ndarray, known: np.ndarray, lists: _Lists) -> _Lists:
-    """The lists after a look at the neighbours of neighbours, in either direction.
+@dataclass(frozen=True)
+class _Way:
+    """How rows are proposed in a pivot, and how lists of the nearest follow from proposals."""
 
-    Every row reads the lists as they were, so that the order of rows does not matter.
-    """
-    own, own_fresh = lists.indices[:, :STEPS], lists.fresh[:, :STEPS]
-    back, back_fresh = numba_neighbours.fill_reverse(own, own_fresh, STEPS_BACK)
-    near, near_fresh = np.hstack([own, back]), np.hstack([own_fresh, back_fresh])
-    better = _Lists(*(array.copy() for array in lists.arrays))
+    propose: Callable[[np.ndarray, Cells, int], np.ndarray]
+    nearest_lists: Callable[[np.ndarray, np.ndarray, int], Lists]
 
-    def work(part: slice) -> None:
-        ends = (part.start, part.stop)
-        numba_neighbours.look_around(ends, rows, known, near, near_fresh, better.arrays)
 
-    parallel_map(work, blocks(len(rows)))
-    return better
+FOR_OTHERS = _Way(_propose, _nearest_lists)
+FOR_MANY = _Way(propose_to_many, nearest_lists_of_many)
 
 
 def _own_proposals(rows: np.ndarray) -> np.ndarray:
@@ -180,32 +148,6 @@ def _own_proposals(rows: np.ndarray) -> np.ndarray:
     proposals = np.empty_like(found)
     proposals[cells.order] = np.where(found < 0, -1, cells.order[found])
     return proposals
-
-
-def _true_borders(rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Evenly spaced rows, and the squared distance (n_checked, 1) of their ``k``-th neighbours."""
-    checked = np.arange(0, len(rows), max(len(rows) // CHECKED, 1), dtype=np.int32)[:CHECKED]
-    norms = np.einsum("ij,ij->i", rows, rows)
-    numbers = np.arange(len(rows), dtype=np.int32)
-
-    def border(queries: np.ndarray) -> np.ndarray:
-        scores = np.full((len(queries), k + SPARE), np.inf, dtype=np.float32)
-        near = np.full(scores.shape, -1, dtype=np.int32)
-        for part in blocks(len(rows)):
-            products = rows[queries] @ rows[part].T
-            numba_neighbours.keep_nearest(
-                products, norms[part], numbers[part], queries, scores, near
-            )
-        gaps = ((rows[queries][:, None] - rows[near]) ** 2).sum(axis=2)
-        return np.sort(gaps, axis=1)[:, k - 1 : k]
-
-    parts = np.split(checked, range(CHECKED_AT_ONCE, len(checked), CHECKED_AT_ONCE))
-    return checked, np.concatenate(parallel_map(border, parts))
-
-
-def _recall(lists: _Lists, checked: np.ndarray, borders: np.ndarray, k: int) -> float:
-    """Share of the ``k`` neighbours of the checked rows that are as near as the true ones."""
-    return float(np.mean(lists.distances[checked, :k] <= borders * (1 + ROUNDING)))
 
 
 def _in_order(X: np.ndarray, order: np.ndarray, near: np.ndarray, k: int) -> Neighbours:
