@@ -94,7 +94,8 @@ def _beside(export: str, subject: str, one: Difference) -> Beside:
         label_rate=c.label_rate,
         method=one.method.replace(SUBJECT, subject),
         metric=one.metric,
-        ours=round(one.ours.mean, 2),
+        # Pages round it to one decimal: of two, a 5 at the end may come from a 4.
+        ours=round(one.ours.mean, 4),
         runs=one.ours.n,
         difference=round(one.difference, 2),
         standard_errors=None if errors is None else round(errors, 1),

@@ -101,11 +101,9 @@ def test_means_of_the_ledger_are_those_of_the_csv_files(sources):
             for row in csv.DictReader(file):
                 if all(row[name] == value for name, value in claim.select.items()):
                     found[row["missing_rate"]].append(float(row["result.accuracy"]))
-        means = [100 * mean(found[rate]) for rate in sorted(found)]
+        means = " / ".join(f"{100 * mean(found[rate]):.1f}" for rate in sorted(found))
         if means and "cells" not in claim.options:
-            ours = judgements[claim.id].ours.partition(":")[0].split(" / ")
-            # A mean half way between two decimals is rounded either way.
-            assert [float(each) for each in ours] == pytest.approx(means, abs=0.05 + 1e-9)
+            assert judgements[claim.id].ours.startswith(means)
             checked += 1
     assert checked
 
