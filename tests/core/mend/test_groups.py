@@ -56,6 +56,15 @@ def test_views_of_noise_hide_no_group():
     np.testing.assert_allclose(agreement(views, CLASSES, observed), agreement(GROUP, CLASSES))
 
 
+def test_views_that_tell_no_samples_apart_agree_with_none():
+    """All edges of such a view lead to a few samples, which are mostly of one class."""
+    equal, few = np.ones((N, 3)), np.arange(N)[:, None] % 3 * 1.0
+    for view in (equal, few):
+        observed = np.column_stack([OBSERVED, np.ones(N, dtype=bool)])
+        assert agreement([*NOISE, view], END, observed) < AGREEMENT[0]
+        assert agreement([*GROUP, view], CLASSES, observed) > 2 * AGREEMENT[1]
+
+
 def test_order_and_names_of_classes_do_not_matter():
     graphs, Y = graphs_of(GROUP, OBSERVED), labels_of(CLASSES)
     found, turned = (
@@ -95,11 +104,11 @@ def test_homophily_of_known_is_that_of_the_edges_between_them():
     graphs, classes = graphs_of(GROUP, OBSERVED), CLASSES.copy()
     classes[::3] = -1
     known, found = classes >= 0, homophily_of_known(graphs, classes)
-    for W, rows, value in zip(dense_graphs(graphs), graphs.rows, found, strict=True):
+    for W, value in zip(dense_graphs(graphs), found, strict=True):
         W = W * np.outer(known, known)
         within = W[classes[:, None] == classes].sum() / W.sum()
-        sizes = np.bincount(classes[rows][known[rows]]) / known[rows].sum()
-        chance = np.sum(sizes**2)
+        ends = np.bincount(classes[known], W.sum(axis=1)[known])
+        chance = np.sum((ends / ends.sum()) ** 2)
         assert value == pytest.approx((within - chance) / (1 - chance), abs=1e-5)
 
 

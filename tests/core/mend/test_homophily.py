@@ -18,6 +18,7 @@ from viewmend.core.mend.homophily import (
     guide_edges,
     guide_union,
     homophily_above_chance,
+    homophily_of_known,
     homophily_weights,
     neighbour_shares,
     row_sums,
@@ -233,10 +234,30 @@ def test_homophily_above_chance_is_that_of_the_best_graph(seed):
     graphs, classes = random_union(rng), rng.integers(-1, N_CLASSES, N)
     known = classes >= 0
     same = (classes[:, None] == classes) & known[:, None]
-    within = max(np.sum(W * same) / np.sum(W) for W in dense_graphs(graphs))
-    chance = np.mean(same[np.ix_(known, known)])
-    expected = (within - chance) / (1 - chance)
+    expected = max(
+        (np.sum(W * same) / np.sum(W) - chance) / (1 - chance)
+        for W in dense_graphs(graphs)
+        for chance in [chance_by_hand(W[known].sum(axis=1), classes[known])]
+    )
     np.testing.assert_allclose(homophily_above_chance(graphs, classes), expected, rtol=1e-5)
+
+
+def chance_by_hand(degrees, classes):
+    """Two ends of edges are of one class."""
+    ends = np.outer(degrees, degrees)
+    return np.sum(ends[classes[:, None] == classes]) / np.sum(ends)
+
+
+def test_hubs_do_not_agree_with_classes():
+    """All edges lead to a few samples, which are all of the larger class, as nine in ten are."""
+    classes, rows = (np.arange(200) % 10 == 0) * 1, np.arange(200)
+    hubs = np.flatnonzero(classes == 0)[:4].astype(np.int32)
+    edges = Edges(np.tile(hubs, (200, 1)), np.full((200, 4), 0.25, np.float32))
+    graphs = union_of([edges], [rows], 200)
+    # More edges stay within a class than pairs of samples are of one.
+    assert graphs.homophily(classes)[0] > np.mean(classes[:, None] == classes) + 0.05
+    assert homophily_above_chance(graphs, classes) < 0
+    assert homophily_of_known(graphs, classes)[0] < 0
 
 
 def test_homophily_above_chance_reaches_from_chance_to_one():

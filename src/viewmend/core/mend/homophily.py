@@ -46,33 +46,54 @@ def homophily_weights(graphs: GraphUnion, classes: Array, power: float) -> np.nd
 def homophily_above_chance(graphs: GraphUnion, classes: Array) -> float:
     """Homophily of the best graph: 0 where edges ignore the classes, 1 where they never leave one.
 
-    Chance is that of two random samples of known class. Edges of samples of unknown class, -1 in
-    ``classes`` (n_samples,), leave theirs.
+    Chance is that of two ends of edges, see `chance_within`. Edges of samples of unknown class, -1
+    in ``classes`` (n_samples,), leave theirs.
     """
-    chance = chance_within(classes)
-    best = float(to_numpy(graphs.homophily(classes)).max())
-    return (best - chance) / (1 - chance) if chance < 1 else 1.0
-
-
-def chance_within(classes: Array) -> float:
-    """How often two random samples of known class, -1 if unknown, are of one class."""
-    xp = array_namespace(classes)
-    sizes = to_numpy(xp.unique_counts(classes[classes >= 0]).counts)
-    return float(np.sum((sizes / max(sizes.sum(), 1)) ** 2))
+    within, chance = to_numpy(graphs.homophily(classes)), chance_within(graphs, classes)
+    return float(_above(within, chance, nothing=1.0).max())
 
 
 def homophily_of_known(graphs: GraphUnion, classes: Array) -> np.ndarray:
     """Homophily above chance (n_graphs,) of the edges between samples of known class alone.
 
-    Chance is that of two random samples of known class in a graph. -inf without such edges.
+    -inf where there is no such edge, or one class alone.
     """
-    xp = array_namespace(classes)
-    any_class = xp.where(classes >= 0, xp.zeros_like(classes), classes)
-    both_known, within = (to_numpy(graphs.homophily(each)) for each in (any_class, classes))
-    chance = np.array([chance_within(classes[rows]) for rows in graphs.rows])
-    told = (both_known > 0) & (chance < 1)
-    shares = within / np.where(told, both_known, 1)
-    return np.where(told, (shares - chance) / np.where(told, 1 - chance, 1), -np.inf)
+    among = _edges_among(graphs, classes >= 0)
+    within, chance = to_numpy(among.homophily(classes)), chance_within(among, classes)
+    return _above(within, chance, nothing=-np.inf)
+
+
+def chance_within(graphs: GraphUnion, classes: Array) -> np.ndarray:
+    """How often two ends of edges, drawn by chance, are of one class in every graph, (n_graphs,).
+
+    By the weights that meet in the classes, as in the assortativity of Newman (2003), not by their
+    sizes: where many rows of a view are equal, all edges may lead to a few samples, which are of
+    one class more often than not. 1 where no end has a known class.
+    """
+    xp, degrees = array_namespace(classes), graphs.degrees()
+    members = classes[:, None] == xp.unique_values(classes[classes >= 0])
+    mass = to_numpy(degrees @ xp.astype(members, degrees.dtype))
+    total = mass.sum(axis=1)
+    shares = mass / np.where(total > 0, total, 1)[:, None]
+    return np.where(total > 0, np.sum(shares**2, axis=1), 1.0)
+
+
+def _above(within: np.ndarray, chance: np.ndarray, nothing: float) -> np.ndarray:
+    """``(q - c) / (1 - c)``, and ``nothing`` where there is but one class to meet."""
+    told = chance < 1
+    return np.where(told, (within - chance) / np.where(told, 1 - chance, 1), nothing)
+
+
+def _edges_among(graphs: GraphUnion, known: Array) -> GraphUnion:
+    """The graphs without edges of samples that are not ``known`` (n_samples,)."""
+    xp = array_namespace(known)
+
+    def kept(edges: Edges, rows: Array) -> Edges:
+        there = xp.astype(known[rows], edges.weights.dtype)
+        return Edges(edges.indices, edges.weights * there[:, None] * there[edges.indices])
+
+    pairs = zip(graphs.edges, graphs.rows, strict=True)
+    return replace(graphs, edges=tuple(kept(*pair) for pair in pairs))
 
 
 def class_affinities(parts: Parts, classes: Array, Y: Array) -> Array:
