@@ -6,7 +6,8 @@ python -m benchmarks.perf.mend_agreement --data mnist70k_3view.npz [--device cud
 Compares the classes of all samples, their soft labels, and ``predict`` of new ones. NumPy misses a
 few neighbours of many rows, which PyTorch finds. So NumPy fits twice: as always, and comparing all
 rows with all. What then differs is arithmetic: kernels are float32, and differ in their last digit.
-Small ridges enlarge that to some 1e-5 of a score, and rounds of classes that overlap further.
+In double precision the soft labels are no closer, because the consensus graph joins samples of
+nearly the same evidence, and of many that are equally near the last digit chooses a few.
 """
 
 from __future__ import annotations
