@@ -39,6 +39,21 @@ def test_what_is_missed_is_said(mend, coverage, met):
 
 
 def test_seeds_and_data_sets_still_to_be_run_are_named():
-    told = page.unfinished([*suspect_rows(0.8, 0.7), *set_rows()])
-    assert "suspects: CUB 1; sets: CUB 4; unknown classes: none" in told
-    assert "Not run yet: UCI-Digit, MNIST-USPS" in told
+    complete = [row | {"data": "UCI-Digit"} for row in set_rows(n_seeds=page.N_SEEDS)]
+    told = page.unfinished([*suspect_rows(0.8, 0.7), *set_rows(), *complete])
+    assert f"Fewer seeds than {page.N_SEEDS}: suspects: CUB 1; sets: CUB 4." in told
+    assert "Not run: MNIST-USPS" in told
+
+
+def test_further_seeds_change_no_figure_and_have_a_line_of_their_own():
+    rows = set_rows(coverage=0.9)
+    others = [row | {"seed": row["seed"] + 200} for row in set_rows(coverage=0.8, n_seeds=3)]
+    _, *alone = page.bars(rows)
+    _, *both = page.bars([*rows, *others])
+    assert both[: len(alone)] == alone
+    asked, told, met = both[-1]
+    assert "further seeds (CUB 3)" in asked
+    assert ("10.0 points" in told, met) == (True, "**no**")
+    _, line = page.sets_table([*rows, *others])
+    assert line[6] == "90.0"
+    assert line[-3:] == ("3", "80.0", "80.0")
