@@ -38,4 +38,10 @@ def test_the_difference_is_that_of_the_same_seeds():
         for seed, auc in enumerate(aucs)
     ]
     rows += [row | {"method": "union graph"} for row in rows[:2]]
-    assert "| CUB | 5 | Mend | 0.800 | +0.100 ± 0.000 |" in imbalance.page(rows)
+    page = imbalance.page(rows)
+    assert "| CUB | 5 | Mend | 0.800 | +0.100 ± 0.000 |" in page
+    # Further seeds have a sentence of their own, and change nothing else.
+    others = [row | {"seed": str(200 + int(row["seed"])), "auc": "0.5"} for row in rows]
+    longer = imbalance.page([*rows, *others])
+    assert "CUB, 5% positives +0.000 ± 0.000 (2 seeds)" in longer
+    assert set(page.splitlines()) < set(longer.splitlines())
