@@ -136,8 +136,8 @@ def _common_index(arrays: Mapping[str, Any]) -> Any:
         if not index.equals(shared):
             msg = (
                 f"{view_title(name)} and {view_title(first)} are frames with different row "
-                f"indices; align them first, as in frame.reindex(all_ids), which fills missing "
-                f"rows with NaN"
+                f"indices, expected one index for all; viewmend.data.from_frames joins them by "
+                f"their identifiers, or frame.reindex(all_ids) fills missing rows with NaN"
             )
             raise InvalidViewsError(msg)
     return shared
