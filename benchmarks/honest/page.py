@@ -150,8 +150,8 @@ def filled_sections(
     return found
 
 
-def page(filled: dict[Section, Filled]) -> str:
-    """The page as Markdown."""
+def page(filled: dict[Section, Filled], note: str = "") -> str:
+    """The page as Markdown, with a ``note`` on how the runs were made."""
     if MAIN not in filled:
         msg = (
             f"there is no record of {MAIN.file} that compares {LOOK.subject} with another method; "
@@ -159,7 +159,8 @@ def page(filled: dict[Section, Filled]) -> str:
         )
         raise InvalidParameterError(msg)
     records = [record for part in filled.values() for record in part.records]
-    head = HEAD.format(summary=_summary(filled), numbers=_numbers(records), origin=_origin(records))
+    origin = " ".join([_origin(records), *([note] if note else [])])
+    head = HEAD.format(summary=_summary(filled), numbers=_numbers(records), origin=origin)
     return "\n".join([head, *(_section_text(part, filled) for part in filled.values()), TRIED])
 
 
@@ -262,9 +263,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the page")
     parser.add_argument("--repetitions", type=int, help="instead of those of the experiments")
     parser.add_argument("--first-repetition", type=int, help="the same")
+    parser.add_argument("--note", default="", help="how the runs were made, for the page")
     options = parser.parse_args(arguments)
     filled = filled_sections(options.results, options.repetitions, options.first_repetition)
-    text = page(filled)
+    text = page(filled, options.note)
     records = [record for part in filled.values() for record in part.records]
     check_publishable(environments_of(records), options.out)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -110,9 +110,12 @@ def test_the_page_says_what_the_records_hold(store, tmp_path):
     assert len(rows) == 18 * 2 * (5 + 4 + 8 + 7)
 
 
-def test_runs_that_lack_are_told(store, tmp_path):
-    pages.main(["--results", str(store), "--out", str(tmp_path), "--repetitions", "3"])
+def test_runs_that_lack_and_how_they_were_made_are_told(store, tmp_path):
+    note = "Other work ran beside some of them."
+    options = ["--repetitions", "3", "--note", note]
+    pages.main(["--results", str(store), "--out", str(tmp_path), *options])
     text = (tmp_path / "honest.md").read_text()
+    assert f"{note} Every run is in" in text
     assert f"*{18 * 5} runs of this section are not done.*" in text
 
 
