@@ -248,6 +248,17 @@ def chance_by_hand(degrees, classes):
     return np.sum(ends[classes[:, None] == classes]) / np.sum(ends)
 
 
+def test_a_graph_of_two_samples_says_nothing_of_classes():
+    """They are of one class, so that none of its edges leaves a class."""
+    rng = np.random.default_rng(0)
+    classes, every = (np.arange(60) % 10 == 0) * 1, np.arange(60)
+    random = Edges(rng.integers(0, 60, (60, 4)).astype(np.int32), np.ones((60, 4), np.float32))
+    pair = Edges(np.array([[1], [0]], np.int32), np.ones((2, 1), np.float32))
+    both = union_of([random, pair], [every, np.array([1, 2])], 60)
+    alone = union_of([random], [every], 60)
+    assert homophily_above_chance(both, classes) == homophily_above_chance(alone, classes) < 0.5
+
+
 def test_hubs_do_not_agree_with_classes():
     """All edges lead to a few samples, which are all of the larger class, as nine in ten are."""
     classes, rows = (np.arange(200) % 10 == 0) * 1, np.arange(200)

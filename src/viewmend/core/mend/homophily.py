@@ -47,10 +47,12 @@ def homophily_above_chance(graphs: GraphUnion, classes: Array) -> float:
     """Homophily of the best graph: 0 where edges ignore the classes, 1 where they never leave one.
 
     Chance is that of two ends of edges, see `chance_within`. Edges of samples of unknown class, -1
-    in ``classes`` (n_samples,), leave theirs.
+    in ``classes`` (n_samples,), leave theirs. A graph in which one class meets itself alone tells
+    nothing; 1 where that is true of every graph.
     """
     within, chance = to_numpy(graphs.homophily(classes)), chance_within(graphs, classes)
-    return float(_above(within, chance, nothing=1.0).max())
+    best = float(_above(within, chance).max())
+    return best if np.isfinite(best) else 1.0
 
 
 def homophily_of_known(graphs: GraphUnion, classes: Array) -> np.ndarray:
@@ -60,7 +62,7 @@ def homophily_of_known(graphs: GraphUnion, classes: Array) -> np.ndarray:
     """
     among = _edges_among(graphs, classes >= 0)
     within, chance = to_numpy(among.homophily(classes)), chance_within(among, classes)
-    return _above(within, chance, nothing=-np.inf)
+    return _above(within, chance)
 
 
 def chance_within(graphs: GraphUnion, classes: Array) -> np.ndarray:
@@ -78,10 +80,10 @@ def chance_within(graphs: GraphUnion, classes: Array) -> np.ndarray:
     return np.where(total > 0, np.sum(shares**2, axis=1), 1.0)
 
 
-def _above(within: np.ndarray, chance: np.ndarray, nothing: float) -> np.ndarray:
-    """``(q - c) / (1 - c)``, and ``nothing`` where there is but one class to meet."""
+def _above(within: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """``(q - c) / (1 - c)``, and -inf where there is but one class to meet."""
     told = chance < 1
-    return np.where(told, (within - chance) / np.where(told, 1 - chance, 1), nothing)
+    return np.where(told, (within - chance) / np.where(told, 1 - chance, 1), -np.inf)
 
 
 def _edges_among(graphs: GraphUnion, known: Array) -> GraphUnion:
