@@ -330,8 +330,8 @@ PAGE = """# Which labels, which classes, and whether any
 
 {bars}
 
-Figures are those of seeds 0 to 9. Further seeds, which nothing was chosen on either, tell chance
-from bias.
+Figures are those of seeds 0 to 9. Further seeds were run after these had been seen, to tell chance
+from bias; nothing was chosen on them.
 
 Views missing 50 %, labels drawn at random within every class, rows shuffled.
 `benchmarks/doubt.py` runs it and writes this page; single runs are in `doubt.jsonl` beside it, of

@@ -184,7 +184,12 @@ def further_seeds(rows: list[dict]) -> str:
     for name, share, here in settings_of(rows):
         gaps, n_seeds = differences(here, "Mend"), len({row["seed"] for row in here})
         told.append(f"{name}, {share:.0%} positives {with_error(gaps)} ({n_seeds} seeds)")
-    return f"On further seeds the difference is: {'; '.join(told)}.\n" if told else ""
+    return (
+        f"On further seeds, run for these settings alone after the others had been seen, it is: "
+        f"{'; '.join(told)}.\n"
+        if told
+        else ""
+    )
 
 
 def settings_of(rows: list[dict]) -> Iterator[tuple[str, float, list[dict]]]:

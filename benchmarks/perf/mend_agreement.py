@@ -6,8 +6,7 @@ python -m benchmarks.perf.mend_agreement --data mnist70k_3view.npz [--device cud
 Compares the classes of all samples, their soft labels, and ``predict`` of new ones. NumPy misses a
 few neighbours of many rows, which PyTorch finds. So NumPy fits twice: as always, and comparing all
 rows with all. What then differs is arithmetic: kernels are float32, and differ in their last digit.
-In double precision the soft labels are no closer, because the consensus graph joins samples of
-nearly the same evidence, and of many that are equally near the last digit chooses a few.
+That changes a few neighbours in the consensus graph, which the rounds carry further.
 """
 
 from __future__ import annotations

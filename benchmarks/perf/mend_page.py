@@ -72,9 +72,8 @@ AGREEMENT_NOTE = """\
 The same fits of MNIST by NumPy and by PyTorch on the device. With more than 5000 rows in a view
 NumPy misses two neighbours in a hundred, which PyTorch finds: that is most of the difference. With
 an *exact* search on the CPU only arithmetic differs. Kernels are float32, and differ in their last
-digit; kernels and regressions in double precision would not bring the engines closer. For many
-samples whose class is clear, the evidence is nearly the same, and the last digit decides which of
-them are neighbours in the consensus graph."""
+digit. That changes a few neighbours in the consensus graph, which joins samples of similar
+evidence, and now and then the class of a sample; the rounds carry both further."""
 
 ADVICE = """\
 ## When it is too slow
