@@ -71,9 +71,11 @@ The largest fit of MNIST on each engine. *Rounds* spread the labels and regress 
 AGREEMENT_NOTE = """\
 The same fits of MNIST by NumPy and by PyTorch on the device. With more than 5000 rows in a view
 NumPy misses two neighbours in a hundred, which PyTorch finds: that is most of the difference. With
-an *exact* search on the CPU only arithmetic differs. Kernels are float32, and differ in their last
-digit. That changes a few neighbours in the consensus graph, which joins samples of similar
-evidence, and now and then the class of a sample; the rounds carry both further."""
+an *exact* search on the CPU only arithmetic differs: kernels are float32, and differ in their last
+digit. *NumPy twice, a digit changed* has no PyTorch in it: it is what the recipe makes of such a
+digit by itself. Small ridges make it larger, and now and then the class of a sample near a border
+changes. The Gaussians of the evidence are fitted to classes, so that this one moves the soft labels
+of others, and from round to round more of them."""
 
 ADVICE = """\
 ## When it is too slow

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from perf import mend, mend_cases, mend_page, mend_timing
-from perf.mend_agreement import Answers, agreement
+from perf.mend_agreement import Answers, agreement, digit_changed
 from perf.mend_cases import Case
 from perf.records import Record
 
+from viewmend.core.mend.kernel_features import mean_kernel
 from viewmend.exceptions import InvalidParameterError
 
 MNIST = [784, 144, 64]
@@ -230,5 +231,15 @@ def test_agreement_counts_classes_and_close_soft_labels():
     found = agreement(one, other)
     assert found["same_classes"] == 1
     assert found["close_soft_labels"] == 0.5
+    assert found["mean_difference"] == pytest.approx(0.025)
     assert found["largest_difference"] == pytest.approx(0.05)
     assert found["same_new"] == 0.75
+
+
+def test_a_changed_digit_is_the_last_one_of_a_kernel():
+    points = {"unit": np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)}
+    as_it_is = mean_kernel(points, points, {"unit": 10.0})
+    with digit_changed():
+        changed = mean_kernel(points, points, {"unit": 10.0})
+    assert 0.5 < np.mean(changed != as_it_is) < 0.8
+    np.testing.assert_allclose(changed, as_it_is, rtol=2.1 * np.finfo(np.float32).eps)
