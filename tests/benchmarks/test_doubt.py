@@ -29,13 +29,22 @@ def test_the_interval_to_expect_is_that_of_conformal_prediction(n_held_out, alph
 
 
 @pytest.mark.parametrize(
-    ("mend", "coverage", "met"), [(0.8, 0.915, ("yes", "yes")), (0.6, 0.95, ("**no**", "**no**"))]
+    ("mend", "coverage", "met"), [(0.8, 0.915, ("yes",) * 4), (0.6, 0.95, ("**no**",) * 4)]
 )
 def test_what_is_missed_is_said(mend, coverage, met):
     rows = [*suspect_rows(mend, 0.7), *set_rows(coverage=coverage)]
     _, *lines = page.bars(rows)
     assert tuple(line[-1] for line in lines) == met
     assert f"{100 * (coverage - 0.9):.1f} points" in lines[1][1]
+
+
+def test_coverage_is_judged_of_data_sets_of_promises_and_of_settings():
+    """Settings that are off to either side cancel in the mean of a promise, not by themselves."""
+    above, below = set_rows(coverage=0.94), set_rows(coverage=0.86)
+    rows = [*above, *(row | {"labels": 0.1} for row in below), *set_rows(alpha=0.2, coverage=0.81)]
+    _, *lines = page.bars(rows)
+    assert [line[-1] for line in lines] == ["yes", "yes", "**no**"]
+    assert lines[-1][1] == "2 of 6 figures; the farthest is off by 4.0 points"
 
 
 def test_seeds_and_data_sets_still_to_be_run_are_named():
