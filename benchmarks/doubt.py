@@ -38,7 +38,8 @@ from viewmend.bench.environment import check_publishable, environment
 from viewmend.datasets import Task, hide
 from viewmend.datasets.catalogue import DATA_VARIABLE, load
 from viewmend.models.base import ViewLayout
-from viewmend.models.cross_fit import fit_silently, label_folds, labels_without, silent
+from viewmend.models.cross_fit import fit_silently, silent
+from viewmend.models.label_folds import label_folds
 
 MISSING = 0.5
 MODEL = MendClassifier(n_jobs=1)
@@ -100,7 +101,7 @@ def held_out_shares(task: Task, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
     shares = np.tile(labels.shares(), (len(y), 1))
     for fold in label_folds(labels.codes, np.arange(len(y)), 3):
         model = silent(MODEL)
-        fit_silently(model, ViewLayout.of(data), geometry, labels_without(fold, labels))
+        fit_silently(model, ViewLayout.of(data), geometry, labels.without(fold))
         shares[fold] = model.label_distributions_[fold]
     return shares[rows]
 

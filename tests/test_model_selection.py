@@ -30,7 +30,7 @@ from viewmend.model_selection import (
     cross_val_transduce,
     labelled_scorer,
 )
-from viewmend.models.cross_fit import label_folds
+from viewmend.models.label_folds import label_folds
 
 BLOBS = make_multiview_blobs(120, n_views=2, noise=3.0, random_state=0)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.4, label_rate=0.2, random_state=0)

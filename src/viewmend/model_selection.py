@@ -28,9 +28,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from viewmend.data.given_labels import labels_for
+from viewmend.data.groups import check_groups
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
-from viewmend.models.cross_fit import label_folds
+from viewmend.models.label_folds import label_folds
 from viewmend.parameters import HasParameters, Integer, short
 
 __all__ = ["LabelledScorer", "LabelledStratifiedKFold", "cross_val_transduce", "labelled_scorer"]
@@ -42,7 +43,9 @@ class LabelledStratifiedKFold(BaseCrossValidator):
     """Folds of the labelled samples; unlabelled samples are always in the training part.
 
     Labelled samples are split into folds class by class, as in `LabelSearchCV`. A class with a
-    single label is never held out, because the fit would not know it.
+    single label is never held out, because the fit would not know it. If ``split`` is given
+    ``groups``, such as the patients of samples, the samples of a group are in one fold, or in none
+    if they have all labels of a class.
 
     Parameters
     ----------
@@ -79,17 +82,18 @@ class LabelledStratifiedKFold(BaseCrossValidator):
         self,
         X: Any = None,  # noqa: ARG002
         y: Any = None,
-        groups: Any = None,  # noqa: ARG002
+        groups: Any = None,
     ) -> Iterator[np.ndarray]:
         self._check_parameters()
         codes = _labels(y).codes
         order = np.arange(len(codes))
         if self.shuffle:
             order = np.random.default_rng(self.random_state).permutation(order)
-        folds = label_folds(codes, order, self.n_splits)
+        folds = label_folds(codes, order, self.n_splits, check_groups(groups, len(codes)))
         if len(folds) < self.n_splits:
+            units = "labels" if groups is None else "groups of labels"
             msg = (
-                f"n_splits={self.n_splits} must be at most the number of labels that can be held "
+                f"n_splits={self.n_splits} must be at most the number of {units} that can be held "
                 f"out, got {len(folds)} in classes of two or more; lower n_splits or label more "
                 f"samples"
             )

@@ -168,7 +168,7 @@ def test_predictions_block_by_block_are_those_in_memory(on_some):
     new = make_multiview_blobs(90, n_views=3, noise=3.0, n_features=(6, 8, 5), random_state=7)
     shares = model.predict_proba(lazy(new.views, 40))
     assert isinstance(shares, da.Array)
-    np.testing.assert_allclose(shares, model.predict_proba(new.views), atol=1e-6)
+    np.testing.assert_allclose(shares, model.predict_proba(new.views), atol=SINGLE)
     np.testing.assert_allclose(shares, on_some.predict_proba(new.views), atol=HALF)
     np.testing.assert_array_equal(model.predict(lazy(new.views, 40)), model.predict(new.views))
 
@@ -285,3 +285,12 @@ def test_threads_give_the_model_of_one():
     with dask.config.set(scheduler="threads", num_workers=4):
         model = MendClassifier(**SOME).fit(lazy(TASK.data.views, 60), TASK.y)
     np.testing.assert_array_equal(model.label_distributions_, expected.label_distributions_)
+
+
+def test_groups_are_held_out_over_blocks_as_in_memory():
+    groups = np.arange(400) // 4
+    expected = MendClassifier(**SETTINGS).fit(TASK.data, TASK.y, groups=groups)
+    lazily = lazy(TASK.data.views, 130), TASK.y, None, da.from_array(groups, chunks=90)
+    found = MendClassifier(**SETTINGS).fit(*lazily)
+    assert found.estimated_accuracy_ == expected.estimated_accuracy_
+    assert found.estimated_accuracy_.n_groups < found.estimated_accuracy_.n_held_out

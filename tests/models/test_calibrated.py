@@ -12,7 +12,7 @@ from viewmend.core.common.calibration import log_loss, tempered
 from viewmend.core.common.content_order import canonical_order
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError
-from viewmend.models.cross_fit import label_folds
+from viewmend.models.label_folds import label_folds
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -122,7 +122,10 @@ def test_one_label_per_class_leaves_the_shares_as_they_are_and_is_told(kind):
     y = np.full(N_SAMPLES, -1)
     for c in range(3):
         y[np.flatnonzero(TASK.y == c)[0]] = c
-    with pytest.warns(DataWarning, match="every class has one label, so that none can be held"):
+    with pytest.warns(
+        DataWarning,
+        match="every class has one label, or labels of one group, so that none can be held",
+    ):
         model = clone(MODELS[kind]).fit(TASK.data, y)
     raw = clone(MODELS[kind]).set_params(calibration=None).fit(TASK.data, y)
     assert (model.calibration_.temperature, model.calibration_.n_samples) == (1.0, 0)

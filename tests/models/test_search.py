@@ -19,7 +19,7 @@ from viewmend.data.labels import Labels
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.models import agfti, agfti_problem, search_contests
-from viewmend.models.cross_fit import label_folds
+from viewmend.models.label_folds import label_folds
 from viewmend.models.search_contests import (
     CONFIRMING,
     CommonGraphs,

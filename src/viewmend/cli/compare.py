@@ -55,6 +55,7 @@ def compare(
         Path | None,
         typer.Option(dir_okay=False, help="Picture of the table; the ending gives the format."),
     ] = None,
+    groups: options.Groups = None,
     id_column: options.IdColumn = None,
     unlabelled: options.Unlabelled = None,
     view: options.Views = None,
@@ -81,15 +82,21 @@ def compare(
         if chart is not None:
             check_picture(chart, "--chart")
         request = options.request_for(
-            id_column, labels, unlabelled, view, leave_out, unreadable_as_missing
+            id_column, labels, unlabelled, view, leave_out, unreadable_as_missing, groups
         )
-        aligned = read_view_tables(data, request).aligned()
+        tables = read_view_tables(data, request)
+        aligned = tables.aligned()
         if aligned.y is None:
             msg = "the data holds no labels; name their column, or a file of labels, with --labels"
             raise InvalidLabelsError(msg)
         with _progress(console, len(names) * splits) as tell:
             found = compare_methods(
-                aligned, methods=names, n_splits=splits, random_state=seed, on_step=tell
+                aligned,
+                methods=names,
+                groups=tables.groups_of(aligned.sample_ids),
+                n_splits=splits,
+                random_state=seed,
+                on_step=tell,
             )
         if output is not None:
             _write_table(found, output)

@@ -38,6 +38,7 @@ from viewmend.data.origin import origin_of
 from viewmend.distributed.session import fitting_on
 from viewmend.exceptions import InvalidLabelsError
 from viewmend.inspection import inspect_data
+from viewmend.models.base import TwoStepClassifier
 from viewmend.persistence import save
 from viewmend.report import report_html
 from viewmend.report.context import Provenance, make_case
@@ -66,6 +67,7 @@ def fit(
             dir_okay=False, help="Write a report on the model and the data to this HTML file."
         ),
     ] = None,
+    groups: options.Groups = None,
     id_column: options.IdColumn = None,
     unlabelled: options.Unlabelled = None,
     view: options.Views = None,
@@ -123,9 +125,10 @@ def fit(
         chosen = find_method(method)
         _check_files(files, data, chosen)
         model = build_model(chosen, settings or (), seed)
+        _check_groups(groups, model, chosen)
         bar, written = watch(model, console, time_limit, checkpoint), list[Path]()
         request = options.request_for(
-            id_column, labels, unlabelled, view, leave_out, unreadable_as_missing
+            id_column, labels, unlabelled, view, leave_out, unreadable_as_missing, groups
         )
         with telling_interrupts(bar, checkpoint, written):
             with fitting_on(dask, memory_limit) as fit_model:
@@ -186,8 +189,15 @@ def _fit(model: Any, source: ViewTables, fit_model: Callable[..., Any]) -> Fitte
         msg = "the data holds no labels; name their column, or a file of labels, with --labels"
         raise InvalidLabelsError(msg)
     begin = time.perf_counter()
-    fit_model(model, aligned, aligned.y)
+    fit_model(model, aligned, aligned.y, source.groups_of(aligned.sample_ids))
     return Fitted(model, source, aligned, aligned.y, time.perf_counter() - begin)
+
+
+def _check_groups(groups: str | None, model: Any, method: Method) -> None:
+    """Refuse groups of which a method would not know what to do with them."""
+    if groups is not None and not isinstance(model, TwoStepClassifier):
+        msg = f"{method.name} holds no labels out; leave --groups out, or choose Mend"
+        raise typer.BadParameter(msg, param_hint="--groups")
 
 
 def _write_model(fitted: Fitted, path: Path) -> None:

@@ -33,6 +33,16 @@ Labels = Annotated[
         show_default="label; y in .npz and .mat",
     ),
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column that tells which samples belong together, such as one of patients: their "
+        "labels are held out together.",
+        show_default=False,
+    ),
+]
 IdColumn = Annotated[
     str | None,
     typer.Option(
@@ -88,6 +98,7 @@ def request_for(
     views: list[str] | None = None,
     leave_out: list[str] | None = None,
     unreadable_as_missing: bool = False,
+    groups: str | None = None,
 ) -> Request:
     """What the options above ask for."""
     return Request(
@@ -97,4 +108,5 @@ def request_for(
         tuple(views or ()),
         tuple(leave_out or ()),
         unreadable_as_missing=unreadable_as_missing,
+        groups=groups,
     )

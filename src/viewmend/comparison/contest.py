@@ -17,7 +17,8 @@ from viewmend.comparison.result import MethodComparison
 from viewmend.comparison.scores import ComparedMethod
 from viewmend.core.common.content_order import canonical_order
 from viewmend.data.container import MultiViewData
-from viewmend.data.given_labels import labels_for
+from viewmend.data.given_labels import labels_for, values_for
+from viewmend.data.groups import check_groups
 from viewmend.data.labels import Labels, check_labels
 from viewmend.data.validation import check_views
 from viewmend.exceptions import DataWarning, InvalidParameterError
@@ -46,6 +47,7 @@ def compare_methods(
     mask: ArrayLike | None = None,
     methods: Sequence[str] | Mapping[str, HasParameters] | None = None,
     *,
+    groups: Any = None,
     n_splits: int = 5,
     random_state: int = 0,
     on_step: Step | None = None,
@@ -68,6 +70,9 @@ def compare_methods(
     methods : sequence of str, or dict of estimators, optional
         Names of `viewmend.baselines.registry.METHODS`, which knows the simpler ones; or estimators
         with ``transduction_`` by names of your own, simplest first. By default `DEFAULT_METHODS`.
+    groups : array (n_samples,) or str, optional
+        Which samples belong together, such as rows of one patient; their labels are hidden
+        together, and intervals count groups. As in ``fit``.
     n_splits : int, default=5
         Parts of the labels, and so fits of every method.
     random_state : int, default=0
@@ -93,6 +98,8 @@ def compare_methods(
     estimators = _estimators(DEFAULT_METHODS if methods is None else methods, random_state)
     data = check_views(X, mask=mask)
     labels = check_labels(labels_for(X, y), data.n_samples)
+    told = check_groups(values_for(X, groups, "groups"), data.n_samples)
+    labels = replace(labels, groups=told)
     # Fits must not find hidden labels beside the views.
     data = replace(data, y=None)
     folds = _folds(data, labels, n_splits, random_state)
@@ -100,8 +107,9 @@ def compare_methods(
     rows = [_judged(name, each, data, labels, folds, tell) for name, each in estimators.items()]
     # The sort is stable: of equal methods the simplest stays first.
     rows.sort(key=lambda row: (row.failure is not None, -row.is_right.sum()))
-    single = labels.classes[labels.counts() == 1].tolist()
-    return MethodComparison(tuple(rows), tuple(estimators), n_splits, tuple(single))
+    held_out = np.unique(labels.codes[np.concatenate(folds)])
+    never = np.delete(labels.classes, held_out).tolist()
+    return MethodComparison(tuple(rows), tuple(estimators), n_splits, tuple(never))
 
 
 def _estimators(
@@ -128,9 +136,9 @@ def _estimators(
 def _folds(data: MultiViewData, labels: Labels, n_splits: int, seed: int) -> list[np.ndarray]:
     """Rows to hold out together, dealt by content and seed."""
     order = canonical_order(data.views, data.observed, labels.codes)
-    codes = labels.codes[order]
+    dealt = labels.at(order)
     cv = LabelledStratifiedKFold(n_splits, shuffle=True, random_state=seed)
-    return [order[test] for _, test in cv.split(codes, codes)]
+    return [order[test] for _, test in cv.split(dealt.codes, dealt.codes, dealt.groups)]
 
 
 def _judged(
@@ -157,7 +165,8 @@ def _judged(
     seconds = float(np.median(np.diff(times)))
     rows = np.concatenate(folds)
     is_right = np.array([a == b for a, b in zip(np.concatenate(found), known[rows], strict=True)])
-    return ComparedMethod(name, is_right, labels.codes[rows], seconds)
+    n_groups = None if labels.groups is None else len(np.unique(labels.groups[rows]))
+    return ComparedMethod(name, is_right, labels.codes[rows], seconds, n_groups=n_groups)
 
 
 def _found_without(

@@ -77,7 +77,8 @@ class MethodComparison:
         if self.best is None:
             return False
         found = self.best.estimate
-        test = binomtest(found.n_right, found.n_held_out, found.majority, alternative="greater")
+        right, labels = (round(found.weight * n) for n in (found.n_right, found.n_held_out))
+        test = binomtest(right, labels, found.majority, alternative="greater")
         return bool(test.pvalue * len(self.scored) <= (1 - COVERAGE) / 2)
 
     def advice(self) -> str:
@@ -109,12 +110,14 @@ class MethodComparison:
             return []
         found = self.best.estimate
         lines = [
-            f"{found.n_held_out} labels held out in {self.n_splits} parts; the most frequent class "
-            f"has {found.majority:.2f} of them; intervals at 95 %, seconds of one fit"
+            f"{found.n_held_out} labels{found.of_groups} held out in {self.n_splits} parts; the "
+            f"most frequent class has {found.majority:.2f} of them; intervals at 95 %, seconds of "
+            f"one fit"
         ]
         if self.never_held_out:
             names = ", ".join(map(str, self.never_held_out))
-            lines.append(f"never held out, because they have a single label: {names}")
+            why = "a single label" if found.n_groups is None else "labels of a single group"
+            lines.append(f"never held out, because they have {why}: {names}")
         return lines
 
     def records(self) -> list[dict[str, Any]]:
@@ -155,7 +158,7 @@ class MethodComparison:
 
 
 def _lead(best: ComparedMethod, row: ComparedMethod) -> PairedDifference:
-    return paired_difference(best.is_right, row.is_right)
+    return paired_difference(best.is_right, row.is_right, best.estimate.weight)
 
 
 def _is_as_good(row: ComparedMethod, best: ComparedMethod) -> bool:

@@ -7,7 +7,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 
 from viewmend.core.common.accuracy import COVERAGE, AccuracyEstimate
 
@@ -31,6 +31,9 @@ class ComparedMethod:
         Median time of one fit; None where the method failed.
     failure : str or None
         Why there is no score.
+    n_groups : int or None
+        In how many groups the labels were held out, which intervals then count; None if each was by
+        itself.
     """
 
     name: str
@@ -38,12 +41,13 @@ class ComparedMethod:
     truth: np.ndarray
     seconds: float | None
     failure: str | None = None
+    n_groups: int | None = None
 
     @property
     def estimate(self) -> AccuracyEstimate:
         """Accuracy, its interval, and what guessing would find."""
         counts = np.unique(self.truth, return_counts=True)[1]
-        return AccuracyEstimate(int(self.is_right.sum()), tuple(counts.tolist()))
+        return AccuracyEstimate(int(self.is_right.sum()), tuple(counts.tolist()), self.n_groups)
 
     @property
     def accuracy(self) -> float | None:
@@ -69,9 +73,9 @@ class ComparedMethod:
         """
         if self.failure:
             return None
-        pairs = self._by_class()
+        pairs, weight = self._by_class(), self.estimate.weight
         shares = np.array([k / n for k, n in pairs])
-        limits = np.array([binomtest(k, n).proportion_ci(COVERAGE, "wilson") for k, n in pairs])
+        limits = np.array([_wilson(k / n, weight * n) for k, n in pairs])
         below, above = np.sqrt(((limits.T - shares) ** 2).sum(axis=1)) / len(pairs)
         mean = float(shares.mean())
         return max(0.0, mean - float(below)), min(1.0, mean + float(above))
@@ -118,7 +122,17 @@ class PairedDifference:
         return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
-def paired_difference(first: np.ndarray, second: np.ndarray) -> PairedDifference:
+def _wilson(share: float, n: float) -> tuple[float, float]:
+    """Wilson's limits of a share that ``n`` labels, or groups of them, have shown."""
+    z = float(norm.ppf((1 + COVERAGE) / 2))
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z / (1 + z**2 / n) * sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+def paired_difference(
+    first: np.ndarray, second: np.ndarray, weight: float = 1.0
+) -> PairedDifference:
     """Difference of two accuracies over the same samples, by those that one alone finds.
 
     The interval is that of Bonett and Price (British Journal of Mathematical and Statistical
@@ -129,6 +143,8 @@ def paired_difference(first: np.ndarray, second: np.ndarray) -> PairedDifference
     ----------
     first, second : array (n_held_out,) of bool
         Whether each method finds each label.
+    weight : float, default=1.0
+        What one of these labels counts in the interval.
 
     Returns
     -------
@@ -136,11 +152,11 @@ def paired_difference(first: np.ndarray, second: np.ndarray) -> PairedDifference
         Of the first over the second.
     """
     n_first, n_second = int((first & ~second).sum()), int((second & ~first).sum())
-    n = len(first)
-    p_first, p_second = (n_first + 1) / (n + 2), (n_second + 1) / (n + 2)
+    value = (n_first - n_second) / len(first)
+    n = weight * len(first)
+    p_first, p_second = (weight * n_first + 1) / (n + 2), (weight * n_second + 1) / (n + 2)
     middle = p_first - p_second
     spread = sqrt((p_first + p_second - middle**2) / (n + 2))
     reach = float(norm.ppf((1 + COVERAGE) / 2)) * spread
-    value = (n_first - n_second) / n
     # The middle is drawn towards zero, the difference itself is not.
     return PairedDifference(value, min(middle - reach, value), max(middle + reach, value))

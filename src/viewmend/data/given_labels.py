@@ -25,10 +25,18 @@ def labels_for(X: Any, y: Any) -> Any:
     """
     if y is None:
         return X.y if isinstance(X, MultiViewData) else None
-    if isinstance(y, str) and is_annotated(X):
-        return labels_in_obs(X, y)
-    index = index_of(y)
+    return values_for(X, y, "y")
+
+
+def values_for(X: Any, values: Any, what: str) -> Any:
+    """What is told of every sample of ``X``, by values or the name of a column of ``obs``.
+
+    ``what`` names the argument in errors; others as in `labels_for`.
+    """
+    if isinstance(values, str) and is_annotated(X):
+        return labels_in_obs(X, values)
+    index = index_of(values)
     if index is not None:
         rows = X.ids if isinstance(X, MultiViewData) else opened(X).rows
-        check_same_rows(index, rows, "y", InvalidLabelsError)
-    return y
+        check_same_rows(index, rows, what, InvalidLabelsError)
+    return values

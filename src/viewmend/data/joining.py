@@ -210,17 +210,29 @@ def without_columns(
     }
 
 
-def column_labels(tables: Mapping[str, pd.DataFrame], column: str, place: str) -> pd.Series:
-    """Labels by identifier in ``column`` of whichever tables have it, which must not contradict."""
+# What to do if the column that is named is none of the tables, by what it should hold.
+NAME_ONE: Mapping[str, str] = {
+    "label": "name one of these, or give the labels by identifier, in a folder as a file "
+    "labels.csv with the columns id and label",
+    "group": "name one of these",
+}
+
+
+def column_labels(
+    tables: Mapping[str, pd.DataFrame], column: str, place: str, kind: str = "label"
+) -> pd.Series:
+    """Labels by identifier in ``column`` of whichever tables have it, which must not contradict.
+
+    Or another ``kind`` of words for samples, of those of `NAME_ONE`.
+    """
     import pandas as pd
 
     labels = [_labelled(table[column]) for table in tables.values() if column in table]
     if not labels:
         columns = {name: list(table.columns) for name, table in tables.items()}
         msg = (
-            f"labels must name a column of {place}, but {column!r} is none of their columns "
-            f"{short(columns)}; name one of these, or give the labels by identifier, in a folder "
-            "as a file labels.csv with the columns id and label"
+            f"{kind}s must name a column of {place}, but {column!r} is none of their columns "
+            f"{short(columns)}; {NAME_ONE[kind]}"
         )
         raise InvalidLabelsError(msg)
     joined = pd.concat(labels)
@@ -229,8 +241,8 @@ def column_labels(tables: Mapping[str, pd.DataFrame], column: str, place: str) -
     if differs.any():
         name = joined.index[differs][0]
         msg = (
-            f"{name!r} has the labels {sorted(map(str, joined[name].unique()))} in {place}; a "
-            "sample has one label in all tables, so correct the wrong one"
+            f"{name!r} has the {kind}s {sorted(map(str, joined[name].unique()))} in {place}; a "
+            f"sample has one {kind} in all tables, so correct the wrong one"
         )
         raise InvalidLabelsError(msg)
     return first

@@ -6,7 +6,7 @@ import contextlib
 import numbers
 import warnings
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,10 +51,24 @@ class Labels:
         The labels that occur, sorted.
     codes : array (n_samples,) of int64
         Position of the label in ``classes``, -1 for unlabelled samples.
+    groups : array (n_samples,) of int64, optional
+        Numbers of the groups of samples whose labels tell of each other: to be held out together.
     """
 
     classes: np.ndarray
     codes: np.ndarray
+    groups: np.ndarray | None = None
+
+    def at(self, rows: np.ndarray) -> Labels:
+        """The labels of some samples, by their numbers ``rows`` (n_rows,)."""
+        groups = None if self.groups is None else self.groups[rows]
+        return Labels(self.classes, self.codes[rows], groups)
+
+    def without(self, rows: np.ndarray) -> Labels:
+        """The labels of all samples but those at ``rows`` (n_rows,)."""
+        codes = self.codes.copy()
+        codes[rows] = UNLABELLED
+        return replace(self, codes=codes)
 
     @property
     def n_classes(self) -> int:

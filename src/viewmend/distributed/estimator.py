@@ -81,7 +81,7 @@ def gather_blocks(
     Parameters as in `gather_input`.
     """
     size = int(dask.config.get("viewmend.sample-rows", SAMPLE_ROWS))
-    return gather_input(parameters, (X, y, mask), callbacks, RULES, Draw(size))
+    return gather_input(parameters, (X, y, mask, None), callbacks, RULES, Draw(size))
 
 
 def fit_blocks(

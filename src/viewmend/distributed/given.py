@@ -6,7 +6,7 @@ Nothing here knows a method. Each has a `BlockRules`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -15,7 +15,8 @@ import numpy as np
 
 from viewmend.callbacks.protocol import Callback
 from viewmend.core.common.content_order import row_hashes
-from viewmend.data.given_labels import labels_for
+from viewmend.data.given_labels import labels_for, values_for
+from viewmend.data.groups import check_groups
 from viewmend.data.labels import Labels, check_class_prior, check_labels
 from viewmend.distributed.inputs import Chunks, as_chunks, is_lazy
 from viewmend.distributed.rows import DaskRows
@@ -64,27 +65,29 @@ class BlockInput:
     @property
     def sampled_labels(self) -> Labels:
         """Labels of the sample."""
-        return Labels(self.labels.classes, self.sample.codes.astype(np.int64))
+        return self.labels.at(self.sample.rows)
 
 
 def gather_input(
     parameters: BlockParameters,
-    views: tuple[Any, Any, Any],
+    views: tuple[Any, Any, Any, Any],
     callbacks: Sequence[Callback],
     rules: BlockRules,
     draw: Draw,
 ) -> BlockInput:
     """Check everything once, and gather a sample.
 
-    ``views`` are ``X``, ``y`` (n_samples,) in memory or of Dask, and the mask; ``X`` and mask as in
-    `viewmend.distributed.inputs.lazy_views`.
+    ``views`` are ``X``, ``y`` (n_samples,) in memory or of Dask, the mask, and the groups like
+    ``y``; ``X`` and mask as in `viewmend.distributed.inputs.lazy_views`.
     """
-    X, y, mask = views
+    X, y, mask, groups = views
     _check_parameters(parameters, callbacks, rules)
     most_rows = None if rules.most_rows is None else partial(rules.most_rows, parameters)
     chunks = as_chunks(X, mask, parameters.view_sizes, np.dtype(parameters.dtype), most_rows)
-    given = labels_for(X, dask.compute(y)[0] if is_lazy(y) else y)
-    labels = check_labels(given, chunks.n_samples)
+    y, groups = (dask.compute(told)[0] if is_lazy(told) else told for told in (y, groups))
+    labels = check_labels(labels_for(X, y), chunks.n_samples)
+    told = values_for(X, groups, "groups")
+    labels = replace(labels, groups=check_groups(told, chunks.n_samples))
     rules.check_prior(parameters.class_prior, labels)
     runner = DaskRows(_block_watcher(callbacks))
     # In as few bytes as the classes allow, because they travel with the tasks.

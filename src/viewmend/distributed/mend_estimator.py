@@ -92,11 +92,14 @@ class BlockFit:
 
 
 def gather_blocks(
-    parameters: MendParameters, X: Any, y: Any, mask: Any, callbacks: Sequence[Callback]
+    parameters: MendParameters,
+    views: tuple[Any, Any, Any],
+    groups: Any,
+    callbacks: Sequence[Callback],
 ) -> BlockInput:
     """Check everything once, and gather the graph sample; parameters as in `gather_input`."""
     draw = Draw(parameters.graph_samples or GRAPH_SAMPLES, labelled_first=True)
-    return gather_input(parameters, (X, y, mask), callbacks, RULES, draw)
+    return gather_input(parameters, (*views, groups), callbacks, RULES, draw)
 
 
 def fit_blocks(

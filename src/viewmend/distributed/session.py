@@ -19,8 +19,8 @@ BLOCK_ROWS = 25_000
 @contextmanager
 def fitting_on(
     address: str | None, memory_limit: str | None = None
-) -> Iterator[Callable[[Any, MultiViewData, Any], Any]]:
-    """A callable (model, data, y) that fits on data in memory, over the workers of a cluster.
+) -> Iterator[Callable[..., Any]]:
+    """A callable (model, data, y, groups) that fits data in memory, over the workers of a cluster.
 
     The address is that of a scheduler of Dask, or "local" for one process per core of this
     machine, each with a memory limit as in "2GiB"; None fits in this process. The model comes back
@@ -33,7 +33,7 @@ def fitting_on(
         )
         raise InvalidParameterError(msg)
     if address is None:
-        yield lambda model, data, y: model.fit(data, y)
+        yield _fit_here
         return
     from distributed import Client, LocalCluster
 
@@ -46,7 +46,12 @@ def fitting_on(
             yield _fit_in_blocks
 
 
-def _fit_in_blocks(model: object, data: MultiViewData, y: Any) -> Any:
+def _fit_here(model: Any, data: MultiViewData, y: Any, groups: Any = None) -> Any:
+    # Methods that hold no labels out know no groups.
+    return model.fit(data, y) if groups is None else model.fit(data, y, groups=groups)
+
+
+def _fit_in_blocks(model: object, data: MultiViewData, y: Any, groups: Any = None) -> Any:
     import dask.array as da
 
     if not isinstance(model, DaskMixin):
@@ -60,7 +65,7 @@ def _fit_in_blocks(model: object, data: MultiViewData, y: Any) -> Any:
     chunks = (min(BLOCK_ROWS, data.n_samples), -1)
     views = tuple(da.from_array(view, chunks=chunks) for view in data.views)
     lazy = MultiViewData(views, data.observed, data.names)
-    model.fit(lazy, y)
+    model.fit(lazy, y, groups=groups)
     # Of all samples, which no block has.
     model.cell_fills_ = fills
     return model.load_graphs() if isinstance(model, LazyGraphsMixin) else model

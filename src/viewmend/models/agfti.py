@@ -42,6 +42,7 @@ from viewmend.models.agfti_problem import (
 from viewmend.models.apart import warn_of_unreachable
 from viewmend.models.base import WITHOUT_EFFECT, TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
+from viewmend.models.cross_fit import HeldOut
 from viewmend.models.devices import check_device, input_device, on_host
 from viewmend.models.explanation import Explanation, explain_propagated
 from viewmend.models.fitted_state import AGFTIState
@@ -293,12 +294,13 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
         return cls(**(PAPER | overrides))
 
     def _check_fit(
-        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
+        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64, groups: Any = None
     ) -> tuple[MultiViewData, Labels]:
         X, self._input_device = on_host(X)
         # Before the anchors are drawn, which takes a while.
         check_device(self.device, self._input_device)
-        data, labels = super()._check_fit(X, on_host(y)[0], on_host(mask)[0], dtype)
+        y, mask, groups = (on_host(told)[0] for told in (y, mask, groups))
+        data, labels = super()._check_fit(X, y, mask, dtype, groups)
         return COMPATIBLE_ROWS[self.compat](data), labels
 
     def _check_predict(self, X: Any, mask: Any) -> MultiViewData:
@@ -319,9 +321,17 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
         self.tell_stage("anchors and graphs")
         return build(data, labels.codes, normalize, size, self.random_state, to_device)
 
-    def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
+    def _check_groups(self, groups: Any) -> None:
+        if groups is not None and self.calibration == "leave_one_out":
+            msg = (
+                "groups are held out together, which calibration='leave_one_out' cannot do; set "
+                "calibration='cross_fit', or None to hold out no label"
+            )
+            raise InvalidParameterError(msg)
+
+    def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None, groups: Any) -> None:
         if not is_lazy(X):
-            super()._fit_views(X, y, mask)
+            super()._fit_views(X, y, mask, groups)
             return
         self._fit_blocks(X, y, mask)
 
@@ -359,9 +369,9 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
         soft = np.where(fit.reachable[:, None], fit.result.F, 0)
         state = make_state(self.class_prior, labels, soft, fit.induction)
 
-        def hold_out() -> tuple[np.ndarray, np.ndarray]:
+        def hold_out() -> HeldOut:
             F, growth, codes = fit.held_out()
-            return reweighted(F, growth, state.class_weights), codes
+            return HeldOut(reweighted(F, growth, state.class_weights), codes)
 
         scores = soft * state.class_weights
         self._store_calibrated(scores, labels, fit.reachable, state, {"leave_one_out": hold_out})

@@ -28,7 +28,7 @@ from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import DataWarning
 from viewmend.models.agfti_geometry import AnchorGeometry
 from viewmend.models.base import TwoStepClassifier
-from viewmend.models.cross_fit import HoldOut, cross_fitted
+from viewmend.models.cross_fit import HeldOut, HoldOut, cross_fitted
 from viewmend.models.fitted_state import AGFTIState, FittedAGFTI
 from viewmend.protocols import AGFTIParameters, ClassPrior
 
@@ -39,7 +39,7 @@ UNEVEN = 2
 def make_problem(parameters: AGFTIParameters, geometry: AnchorGeometry, labels: Labels) -> Problem:
     """The only place where parameters become symbols; labels are in the order of the data."""
     graphs, n_views = geometry.graphs, len(geometry.anchors)
-    labels = Labels(labels.classes, labels.codes[geometry.order])
+    labels = labels.at(geometry.order)
     weight, smoothing = parameters.fusion_weight, parameters.graph_smoothing
     lam = float(n_views**2 if weight == "auto" else weight)
     B_samples, B_anchors = damping_diagonals(
@@ -147,11 +147,10 @@ def hold_outs(
 
 def held_out_scores(
     model: FittedAGFTI, state: AGFTIState, order: np.ndarray, labels: Labels
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of labelled samples without their own label, over the finished graph, and their codes.
+) -> HeldOut:
+    """Scores of labelled samples without their own label, over the finished graph.
 
-    The model has its graphs but no state yet; sums are taken in the ``order`` (n_samples,). Scores
-    are (n_held_out, n_classes).
+    The model has its graphs but no state yet; sums are taken in the ``order`` (n_samples,).
     """
     P, Y = model.fused_graph_[order].astype(np.float64), labels.one_hot()[order]
     held_out, fit = held_out_samples(Y), state.induction
@@ -162,7 +161,7 @@ def held_out_scores(
         A = aligned_graphs(model.view_graphs_[:, samples].astype(np.float64), fit.T.astype(float))
         rows = rows_without_labels(A, model.observed_[samples], fit.alpha, fit.lam, fit.beta)
         F, growth = propagated_without_own(P, Y, B, held_out, rows, free)
-    return reweighted(F, growth, state.class_weights), labels.codes[samples]
+    return HeldOut(reweighted(F, growth, state.class_weights), labels.codes[samples])
 
 
 def reweighted(F: np.ndarray, growth: np.ndarray, weights: np.ndarray | float) -> np.ndarray:

@@ -141,8 +141,7 @@ def comparable_samples(data: MultiViewData, labels: Labels) -> FitSamples:
             f"of y"
         )
         raise InvalidLabelsError(msg)
-    of_part = Labels(labels.classes, labels.codes[part.rows])
-    return FitSamples(part, of_part, labels, data.observed, zero_apart)
+    return FitSamples(part, labels.at(part.rows), labels, data.observed, zero_apart)
 
 
 def comparable_new(data: MultiViewData, zero_apart: bool) -> Comparable:

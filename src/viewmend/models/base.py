@@ -22,7 +22,8 @@ from viewmend.core.common.class_shares import normalise_rows
 from viewmend.data.cells import DEFAULT, fill_cells, learn_fills
 from viewmend.data.column_names import ColumnNamesMixin, columns_of_data
 from viewmend.data.container import MultiViewData
-from viewmend.data.given_labels import labels_for
+from viewmend.data.given_labels import labels_for, values_for
+from viewmend.data.groups import check_groups
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.data.validation import check_views
 from viewmend.exceptions import UnusableArgumentError
@@ -187,7 +188,7 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
         return self.observed_.mean(axis=0)
 
     def _check_fit(
-        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
+        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64, groups: Any = None
     ) -> tuple[MultiViewData, Labels]:
         data = check_views(
             X,
@@ -197,6 +198,8 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
             dense_columns=self._dense_columns,
         )
         labels = check_labels(labels_for(X, y), data.n_samples)
+        told = values_for(X, groups, "groups")
+        labels = replace(labels, groups=check_groups(told, data.n_samples))
         fills = learn_fills(data, self.missing_cells)
         data = fill_cells(data, fills)
         self._remember_layout(ViewLayout.of(data), labels)
@@ -207,10 +210,10 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
         return replace(data, y=None), labels
 
     def samples_to_fit(
-        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
+        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64, groups: Any = None
     ) -> FitSamples:
         """The checked samples that can be compared, and what to restore after the fit."""
-        samples = comparable_samples(*self._check_fit(X, y, mask, dtype))
+        samples = comparable_samples(*self._check_fit(X, y, mask, dtype, groups))
         self.observed_ = samples.data.observed
         return samples
 
@@ -259,7 +262,7 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
 
     @without_weights
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit on labelled and unlabelled samples together.
 
         After an error, or Ctrl-C, the estimator is not fitted, even if it was fitted before.
@@ -277,6 +280,11 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
             be the name of a column of ``obs``.
         mask : array (n_samples, n_views) of bool, optional
             False where a sample does not have a view; replaces rows of NaN.
+        groups : array (n_samples,) or str, optional
+            Which samples belong together, such as rows of one patient, by names of any kind, or by
+            the name of a column of ``obs``. Labels of one group are held out together, so that the
+            estimated accuracy and the probabilities are those of samples of other groups. It
+            changes nothing else. -1, None, NaN or empty text: a group by itself.
 
         Returns
         -------
@@ -284,9 +292,10 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         """
         with fresh_fit(self):
             self.validate_parameters()
+            self._check_groups(groups)
         # Inside: Ctrl-C that a callback held back until the end leaves a model that is whole.
         with self._watched(self._max_rounds()), fresh_fit(self):
-            self._fit_views(X, y, mask)
+            self._fit_views(X, y, mask, groups)
         return self
 
     def validate_parameters(self) -> None:
@@ -294,10 +303,10 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         check_parameters(self, self._rules)
 
     def prepare(
-        self, X: Any, y: Any, mask: ArrayLike | None = None
+        self, X: Any, y: Any, mask: ArrayLike | None = None, groups: Any = None
     ) -> tuple[MultiViewData, Labels]:
         """The samples that can be compared and their labels, checked, as ``fit`` reads them."""
-        samples = self.samples_to_fit(X, y, mask, self.dtype)
+        samples = self.samples_to_fit(X, y, mask, self.dtype, groups)
         return samples.data, samples.labels
 
     def build_geometry(self, data: MultiViewData, labels: Labels) -> Any:
@@ -310,8 +319,11 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         with self._watched(self._max_rounds()):
             self._fit_labels(geometry, labels)
 
-    def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
-        samples = self.samples_to_fit(X, y, mask, self.dtype)
+    def _check_groups(self, groups: Any) -> None:
+        """Raise an `InvalidParameterError` if the labels of groups cannot be held out together."""
+
+    def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None, groups: Any) -> None:
+        samples = self.samples_to_fit(X, y, mask, self.dtype, groups)
         with limited_threads(self.n_jobs):
             geometry = self.build_geometry(samples.data, samples.labels)
             self._fit_labels(geometry, samples.labels)

@@ -189,13 +189,14 @@ class CalibratedMixin:
         calibration = uncalibrated(labels.n_classes)
         if self.calibration is not None:
             self.tell_stage("calibration")
-            scores, held_out_codes = hold_out[self.calibration]()
-            held_out = scaled_shares(scores, state.labelled_shares)
+            told = hold_out[self.calibration]()
+            held_out = scaled_shares(told.scores, state.labelled_shares)
             calibration = Calibration(
-                self._temperature(held_out, held_out_codes),
+                self._temperature(held_out, told.codes),
                 held_out,
-                held_out_codes,
+                told.codes,
                 refitted=self.calibration == CROSS_FIT,
+                n_groups=told.n_groups,
             )
             calibration = humbled(calibration, shares[reachable & ~labels.labelled])
         self.fitted_state_, self.calibration_ = state, calibration
@@ -247,18 +248,18 @@ def warn_of_guessing(calibration: Calibration) -> None:
     estimate = calibration.accuracy
     if calibration.n_samples == 0:
         msg = (
-            "every class has one label, so that none can be held out: the accuracy is not "
-            "estimated, and the probabilities may be too confident; label a second sample of some "
-            "class"
+            "every class has one label, or labels of one group, so that none can be held out: the "
+            "accuracy is not estimated, and the probabilities may be too confident; label a second "
+            "sample of some class"
         )
     elif estimate is not None and estimate.is_guessing:
         low, high = estimate.interval
         msg = (
-            f"the model is no better than chance on {estimate.n_held_out} held-out labels: it "
-            f"predicted {estimate.n_right} of them ({estimate.accuracy:.0%}; the interval is "
-            f"{low:.0%} to {high:.0%}), a random class {estimate.chance:.0%}, the most frequent "
-            f"class {estimate.majority:.0%}; check labels and views with inspect_data, or label "
-            f"more samples"
+            f"the model is no better than chance on {estimate.n_held_out} held-out "
+            f"labels{estimate.of_groups}: it predicted {estimate.n_right} of them "
+            f"({estimate.accuracy:.0%}; the interval is {low:.0%} to {high:.0%}), a random class "
+            f"{estimate.chance:.0%}, the most frequent class {estimate.majority:.0%}; check labels "
+            f"and views with inspect_data, or label more samples"
         )
     else:
         return

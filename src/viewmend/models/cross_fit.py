@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,42 +12,36 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from viewmend.data.labels import Labels
-from viewmend.exceptions import DataWarning, InvalidLabelsError
+from viewmend.exceptions import DataWarning
 from viewmend.models.base import TwoStepClassifier, ViewLayout
+from viewmend.models.label_folds import label_folds, some_can_be_held_out
 
 N_FOLDS = 5
 
-# Gives scores (n_held_out, n_classes) of labelled samples without their own label, and their codes
-# (n_held_out,), in an order that does not depend on that of the data.
-HoldOut = Callable[[], tuple[np.ndarray, np.ndarray]]
 
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Labelled samples scored without their own label, in an order of their content.
 
-def label_folds(codes: np.ndarray, order: np.ndarray, n_folds: int) -> list[np.ndarray]:
-    """Labelled samples in folds, none of them empty: split class by class, in the given order.
-
-    ``codes`` (n_samples,) are -1 for unlabelled samples. A class with a single label stays out of
-    all folds: held out, it would be unknown.
+    ``scores`` (n_held_out, n_classes), ``codes`` (n_held_out,) of their classes, and in how many
+    groups they were held out, None if one by one.
     """
-    known = order[codes[order] >= 0]
-    # Classes as they come, not by code: other names for them give the same folds.
-    _, first, counts = np.unique(codes[known], return_index=True, return_counts=True)
-    several = codes[known[np.sort(first[counts > 1])]]
-    if len(several) == 0:
-        msg = (
-            "every class has a single label, so that none can be held out; label two samples of "
-            "some class, or use the estimator with its own parameters"
-        )
-        raise InvalidLabelsError(msg)
-    # One row of cards: where a class ends the next one goes on, so that folds are of one size.
-    cards = np.concatenate([known[codes[known] == code] for code in several])
-    return [cards[turn::n_folds] for turn in range(min(n_folds, len(cards)))]
+
+    scores: np.ndarray
+    codes: np.ndarray
+    n_groups: int | None = None
+
+    @classmethod
+    def of_folds(
+        cls, scores: Sequence[np.ndarray], folds: Sequence[np.ndarray], labels: Labels
+    ) -> HeldOut:
+        """Of samples in folds, and their scores by fits that did not see the labels of a fold."""
+        rows, groups = np.concatenate(folds), labels.groups
+        n_groups = None if groups is None else len(np.unique(groups[rows]))
+        return cls(np.concatenate(scores), labels.codes[rows], n_groups)
 
 
-def labels_without(held_out: np.ndarray, labels: Labels) -> Labels:
-    """The labels of all other samples."""
-    codes = labels.codes.copy()
-    codes[held_out] = -1
-    return Labels(labels.classes, codes)
+HoldOut = Callable[[], HeldOut]
 
 
 def silent(model: TwoStepClassifier) -> TwoStepClassifier:
@@ -66,20 +61,19 @@ def fit_silently(
 
 def cross_fitted(
     model: TwoStepClassifier, geometry: Any, order: np.ndarray, labels: Labels
-) -> tuple[np.ndarray, np.ndarray]:
-    """Class shares of held-out samples by fits that did not see their labels, and their codes.
+) -> HeldOut:
+    """Class shares of held-out samples by fits that did not see their labels, uncalibrated.
 
-    Labels are split into folds in the ``order`` (n_samples,). Shares (n_held_out, n_classes) are
-    uncalibrated; classes of a single label are left out.
+    Labels are split into folds in the ``order`` (n_samples,).
     """
-    if labels.counts().max() < 2:
-        return np.empty((0, labels.n_classes)), np.empty(0, dtype=np.int64)
-    folds = label_folds(labels.codes, order, N_FOLDS)
+    if not some_can_be_held_out(labels.codes, labels.groups):
+        return HeldOut(np.empty((0, labels.n_classes)), labels.codes[:0])
+    folds = label_folds(labels.codes, order, N_FOLDS, labels.groups)
     layout = ViewLayout(model.view_names_, model.view_n_features_, model.observed_, {})
     shares = []
     for turn, fold in enumerate(folds):
         model.tell_stage(f"calibration {turn + 1} of {len(folds)}", turn, len(folds))
         other = silent(model)
-        fit_silently(other, layout, geometry, labels_without(fold, labels))
+        fit_silently(other, layout, geometry, labels.without(fold))
         shares.append(np.asarray(other.label_distributions_[fold]))
-    return np.concatenate(shares), labels.codes[np.concatenate(folds)]
+    return HeldOut.of_folds(shares, folds, labels)

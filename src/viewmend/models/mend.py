@@ -323,11 +323,12 @@ class MendClassifier(
         self.verbose = verbose
 
     def _check_fit(
-        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64
+        self, X: Any, y: Any, mask: Any, dtype: DTypeLike = np.float64, groups: Any = None
     ) -> tuple[MultiViewData, Labels]:
         X, self._input_device = on_host(X)
         check_device(self.device, self._input_device)
-        return super()._check_fit(X, on_host(y)[0], on_host(mask)[0], dtype)
+        y, mask, groups = (on_host(told)[0] for told in (y, mask, groups))
+        return super()._check_fit(X, y, mask, dtype, groups)
 
     def _check_predict(self, X: Any, mask: Any) -> MultiViewData:
         return super()._check_predict(on_host(X)[0], on_host(mask)[0])

@@ -44,9 +44,10 @@ from viewmend.distributed.inputs import is_lazy
 from viewmend.models.apart import warn_of_unreachable
 from viewmend.models.base import TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT
-from viewmend.models.cross_fit import label_folds
+from viewmend.models.cross_fit import HeldOut
 from viewmend.models.devices import check_device, keep_copy, memory_errors_named
 from viewmend.models.fitted_state import MendState
+from viewmend.models.label_folds import label_folds, some_can_be_held_out
 from viewmend.models.mend_problem import (
     SMALLER,
     check_room,
@@ -81,14 +82,12 @@ class Found:
 class HeldOutRuns:
     """Scores by runs that hold labels out, each some of them.
 
-    ``scores`` (n_held_out, n_classes) are of labelled samples by the run that does not see their
-    label, which is their class in ``codes`` (n_held_out,). ``others`` (n_runs, n_compared,
-    n_classes) are of the samples ``compared`` (n_compared,) of the graph, which have no label, by
-    all runs.
+    ``labelled`` are those of labelled samples by the run that does not see their label. ``others``
+    (n_runs, n_compared, n_classes) are of the samples ``compared`` (n_compared,) of the graph,
+    which have no label, by all runs.
     """
 
-    scores: np.ndarray
-    codes: np.ndarray
+    labelled: HeldOut
     others: np.ndarray
     compared: np.ndarray
 
@@ -136,15 +135,15 @@ class MendFitting(TwoStepClassifier):
         problem = GeometryProblem(views, observed, settings)
         return kept_or_made(self._all_callbacks(), problem, make)
 
-    def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
+    def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None, groups: Any) -> None:
         if not is_lazy(X):
             with memory_errors_named("MendClassifier", SMALLER):
-                super()._fit_views(X, y, mask)
+                super()._fit_views(X, y, mask, groups)
             return
         from viewmend.distributed.kept_blocks import files_of_fit
 
         with limited_threads(self.n_jobs), files_of_fit() as folder:
-            self._fit_blocks(X, y, mask, folder)
+            self._fit_blocks((X, y, mask), groups, folder)
 
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
         order, ordered = geometry
@@ -159,15 +158,15 @@ class MendFitting(TwoStepClassifier):
         rows = order[rows_in_graph(ordered)]
         self._store_found(Found(mended, samples, ordered, rows, P, reached), labels, settings)
 
-    def _fit_blocks(self, X: Any, y: Any, mask: ArrayLike | None, folder: str) -> None:
+    def _fit_blocks(self, views: tuple[Any, Any, Any], groups: Any, folder: str) -> None:
         """Fit on Dask collections; the samples of the graph are gathered here.
 
-        Workers keep blocks in a ``folder`` of that name.
+        ``views`` are ``X``, ``y`` and the mask. Workers keep blocks in a ``folder`` of that name.
         """
         from viewmend.distributed.mend_estimator import SampleGeometry, fit_blocks, gather_blocks
 
         callbacks, settings = self._all_callbacks(), make_settings(self)
-        given = gather_blocks(self, X, y, mask, callbacks)
+        given = gather_blocks(self, views, groups, callbacks)
         layout, labels = given.chunks.layout, given.labels
         order, geometry = self.build_geometry(given.sample.data, given.sampled_labels)
         rows = given.sample.rows[order]
@@ -214,7 +213,7 @@ class MendFitting(TwoStepClassifier):
         scores, scored = found.P * weights, np.asarray(found.P.any(axis=1))
         if not self.keeps_labels():
             scores = doubted_scores(scores, state, self.graph_, self.label_noise_)
-        held_out = {CROSS_FIT: lambda: (hold_out().scores, hold_out().codes)}
+        held_out = {CROSS_FIT: lambda: hold_out().labelled}
         self._store_calibrated(scores, labels, scored, state, held_out)
         if self.calibration is not None:
             levels = self._set_levels(hold_out(), found.rows)
@@ -225,13 +224,13 @@ class MendFitting(TwoStepClassifier):
 
         Where every sample has a label, the samples held out stand for others.
         """
-        if len(runs.codes) == 0:
+        if len(runs.labelled.codes) == 0:
             return None
         compared = rows[runs.compared]
         fit = self.label_distributions_[compared[~self.unreachable_[compared]]]
         others = runs.others[runs.others.any(axis=2)]
         if len(fit) == 0 or len(others) == 0:
-            held_out = self._distributions(runs.scores)
+            held_out = self._distributions(runs.labelled.scores)
             return set_levels(held_out, held_out)
         return set_levels(self._distributions(others), fit)
 
@@ -242,7 +241,8 @@ class MendFitting(TwoStepClassifier):
         labelling = make_labelling(self, labels, found.rows, to_device)
         if geometry is not found.geometry:
             samples = samples_of(RowsInMemory(), geometry, labels.n_classes, settings.neighbours)
-        return cross_fitted_scores(samples, labelling, settings, self.tell_stage)
+        groups = None if labels.groups is None else labels.groups[found.rows]
+        return cross_fitted_scores(samples, labelling, settings, self.tell_stage, groups)
 
     def _store_graph(self, mended: Mended, rows: np.ndarray, n_samples: int) -> None:
         """Store the results as attributes, in the order of fit."""
@@ -307,19 +307,23 @@ def raw_block(
 
 
 def cross_fitted_scores(
-    samples: MendSamples, labelling: Labelling, settings: MendSettings, tell: Tell
+    samples: MendSamples,
+    labelling: Labelling,
+    settings: MendSettings,
+    tell: Tell,
+    groups: np.ndarray | None = None,
 ) -> HeldOutRuns:
     """Scores of labelled samples by runs that do not see their labels.
 
-    Classes of a single label are left out. All samples are in memory, in the order of the graph.
+    All samples are in memory, in the order of the graph; so are their ``groups`` (n_samples,).
     """
     Y = to_numpy(labelling.Y)
     codes = np.where(Y.any(axis=1), np.argmax(Y, axis=1), -1)
     compared, n_classes = some_of(np.flatnonzero(codes < 0), MOST_COMPARED), Y.shape[1]
-    if Y.sum(axis=0).max() < 2:
-        none = np.empty((0, n_classes))
-        return HeldOutRuns(none, codes[:0], np.empty((0, len(compared), n_classes)), compared)
-    folds = enough_folds(label_folds(codes, np.arange(len(codes)), N_FOLDS))
+    if not some_can_be_held_out(codes, groups):
+        none = HeldOut(np.empty((0, n_classes)), codes[:0])
+        return HeldOutRuns(none, np.empty((0, len(compared), n_classes)), compared)
+    folds = enough_folds(label_folds(codes, np.arange(len(codes)), N_FOLDS, groups))
     scores, others = [], []
     with serial_blas():
         for turn, fold in enumerate(folds):
@@ -327,8 +331,8 @@ def cross_fitted_scores(
             P = to_numpy(scores_without(fold, samples, labelling, settings))
             scores.append(P[fold].astype(np.float64))
             others.append(P[compared].astype(np.float64))
-    told = codes[np.concatenate(folds)]
-    return HeldOutRuns(np.concatenate(scores), told, np.stack(others), compared)
+    labels = Labels(np.arange(n_classes), codes, groups)
+    return HeldOutRuns(HeldOut.of_folds(scores, folds, labels), np.stack(others), compared)
 
 
 def some_of(rows: np.ndarray, most: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from viewmend.data.column_names import columns_of_fit
 from viewmend.exceptions import InvalidParameterError
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.models.base import TwoStepClassifier, score_labelled, without_weights
-from viewmend.models.cross_fit import label_folds
+from viewmend.models.label_folds import label_folds
 from viewmend.models.search_contests import (
     SURVIVORS,
     Contest,
@@ -163,23 +163,26 @@ class LabelSearchCV(
 
     @without_weights
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> LabelSearchCV:
+    def fit(
+        self, X: Any, y: Any = None, mask: ArrayLike | None = None, groups: Any = None
+    ) -> LabelSearchCV:
         """Search, then fit the best setting on all labels; input as for the estimator.
 
+        The labels of one of the ``groups`` are held out together.
         After an error, or Ctrl-C, the search is not fitted, even if it was fitted before.
         """
         with fresh_fit(self):
             check_parameters(self, self._rules)
-            self._search(X, y, mask)
+            self._search(X, y, mask, groups)
         return self
 
-    def _search(self, X: Any, y: Any, mask: ArrayLike | None) -> None:
+    def _search(self, X: Any, y: Any, mask: ArrayLike | None, groups: Any) -> None:
         runs = [Run(point) for point in self._points()]
         model = clone(self.estimator)
-        samples = model.samples_to_fit(X, y, mask, model.dtype)
+        samples = model.samples_to_fit(X, y, mask, model.dtype, groups)
         data, labels = samples.data, samples.labels
         order = canonical_order(data.views, data.observed, labels.codes)
-        folds = label_folds(labels.codes, order, self.cv)
+        folds = label_folds(labels.codes, order, self.cv, labels.groups)
         shared = SharedGeometry(self.estimator, data, labels)
         contest = contest_for(shared, folds, [run.point for run in runs[1:]])
         with limited_threads(self.estimator.n_jobs):

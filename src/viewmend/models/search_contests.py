@@ -29,7 +29,7 @@ from viewmend.models.agfti_problem import (
     solve_problem,
 )
 from viewmend.models.base import TwoStepClassifier, ViewLayout
-from viewmend.models.cross_fit import fit_silently, labels_without, silent
+from viewmend.models.cross_fit import fit_silently, silent
 
 # Values by name of parameter.
 Point = Mapping[str, Any]
@@ -120,7 +120,7 @@ class SharedGeometry:
     ) -> TwoStepClassifier:
         """A silent fit to the other labels, with parameters cut down to their limits."""
         model = self.limited(point, limits)
-        rest = labels_without(held_out, self.labels)
+        rest = self.labels.without(held_out)
         fit_silently(model, self._layout, self.geometry(model), rest)
         return model
 
@@ -197,7 +197,7 @@ class CommonGraphs(Contest):
         self, shared: SharedGeometry, folds: Sequence[np.ndarray], limits: Mapping[str, int]
     ) -> None:
         super().__init__(shared, folds, limits)
-        self._rests = [labels_without(fold, shared.labels) for fold in folds]
+        self._rests = [shared.labels.without(fold) for fold in folds]
         self._soft: dict[Run, list[np.ndarray]] = {}
 
     def short_hits(self, fold: int, run: Run) -> np.ndarray:
@@ -294,7 +294,7 @@ def spread_over(
 
     Both are in the order of the geometry, labels in that of the data.
     """
-    ordered = Labels(labels.classes, labels.codes[geometry.order])
+    ordered = labels.at(geometry.order)
     B = final_diagonals(model, ordered.labelled, P[None])
     return propagate_labels(P, ordered.one_hot(), *B)[0]
 

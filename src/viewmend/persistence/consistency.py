@@ -133,6 +133,8 @@ def _check_calibration(calibration: Calibration, n_classes: int) -> None:
     expect_floats("shares", calibration.shares, n_held_out, n_classes, **SHARE)
     expect_shape("codes", calibration.codes, n_held_out, kinds="i")
     expect_indices("codes", calibration.codes, 0, n_classes)
+    if calibration.n_groups is not None:
+        expect_float("n_groups", float(calibration.n_groups), 1, max(n_held_out, 1))
 
 
 def _check_agfti(model: AGFTIClassifier) -> None:

@@ -46,15 +46,16 @@ def _estimate(case: Case) -> str:
     return joined(
         paragraph(
             f"Estimated accuracy: {estimate.accuracy:.0%}, between {low:.0%} and {high:.0%} with "
-            f"95% certainty. To estimate it, {estimate.n_held_out:,} given labels were hidden from "
-            f"shorter fits, which found {estimate.n_right:,} of them. To name the most frequent "
-            f"class for all would find {estimate.majority:.0%}, a random class "
-            f"{estimate.chance:.0%}. {verdict}"
+            f"95% certainty. To estimate it, {estimate.n_held_out:,} given "
+            f"labels{estimate.of_groups} were hidden from shorter fits, which found "
+            f"{estimate.n_right:,} of them. To name the most frequent class for all would find "
+            f"{estimate.majority:.0%}, a random class {estimate.chance:.0%}. {verdict}"
         ),
         paragraph(
             "The model itself has learned from all labels, so it is if anything better. The "
             "estimate holds for samples like the labelled ones: if these were chosen by class or "
-            "by convenience, it may not hold for the rest."
+            "by convenience, it may not hold for the rest. If several rows are of one patient or "
+            "one site, it is too high, unless the fit was told so by groups."
         ),
     )
 

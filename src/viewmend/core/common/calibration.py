@@ -48,12 +48,15 @@ class Calibration:
     refitted : bool
         Whether the probabilities come from fits that did not see these labels at all, so that they
         show how accurate the model is.
+    n_groups : int or None
+        In how many groups the samples were held out; None if each by itself.
     """
 
     temperature: float
     shares: np.ndarray
     codes: np.ndarray
     refitted: bool = False
+    n_groups: int | None = None
 
     @property
     def n_samples(self) -> int:
@@ -76,7 +79,7 @@ class Calibration:
         if not (self.refitted and self.n_samples):
             return None
         counts = np.bincount(self.codes, minlength=self.shares.shape[1])
-        return AccuracyEstimate(int(self.correct.sum()), tuple(counts.tolist()))
+        return AccuracyEstimate(int(self.correct.sum()), tuple(counts.tolist()), self.n_groups)
 
     @property
     def errors(self) -> tuple[float, float]:
@@ -116,11 +119,13 @@ class Calibration:
         """
         _check_share("accuracy", accuracy)
         _check_share("certainty", certainty)
+        # What samples of one group tell of the accuracy may be the same thing, once.
+        weight = 1.0 if self.n_groups is None else self.n_groups / max(self.n_samples, 1)
         # With fewer samples even a perfect record has a lower bound below the accuracy wanted.
-        fewest = math.ceil(math.log(1 - certainty) / math.log(accuracy))
+        fewest = math.ceil(math.log(1 - certainty) / math.log(accuracy) / weight)
         confidence, hits = surest_first(self.confidence, self.correct)
         counts = np.arange(1, len(hits) + 1)
-        bounds = beta.ppf(1 - certainty, hits, counts - hits + 1)
+        bounds = beta.ppf(1 - certainty, weight * hits, weight * (counts - hits) + 1)
         falls_short = np.flatnonzero(bounds[fewest - 1 :] < accuracy)
         n_accepted = fewest - 1 + falls_short[0] if len(falls_short) else len(hits)
         if n_accepted < fewest:

@@ -46,8 +46,10 @@ class Request:
         Column of identifiers.
     labels : str or None
         Column of labels, or a file of labels, or both as in ``truth.csv:stage``.
+    groups : str or None
+        Column that tells which samples belong together, such as one of patients.
     unlabelled : tuple of str
-        Values of that column that mean no label; empty cells always do.
+        Values of the column of labels that mean no label; empty cells always do.
     views : tuple of str
         Views to read; all if empty.
     leave_out : tuple of str
@@ -69,6 +71,7 @@ class Request:
     columns: Mapping[str, Sequence[str]] | None = None
     categories: Mapping[str, Mapping[Any, Categories]] = field(default_factory=dict)
     unreadable_as_missing: bool = False
+    groups: str | None = None
 
     def labels_place(self) -> tuple[Path | None, str | None]:
         """File and column that ``labels`` names, either of which may be left to be found."""

@@ -63,6 +63,8 @@ class ViewTables:
         How columns of categories were converted, by view and column.
     faults : tuple of viewmend.data.categories.Fault
         Columns that a fit refuses; their cells are empty here, or the columns left out.
+    groups : Series or None
+        Groups by identifier, if they were asked for.
     """
 
     tables: Mapping[str, pd.DataFrame]
@@ -70,6 +72,7 @@ class ViewTables:
     id_column: str | None
     categories: Mapping[str, Mapping[Hashable, Categories]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
+    groups: pd.Series | None = None
 
     def columns(self) -> dict[str, list[str]]:
         """Names of the columns by view."""
@@ -92,6 +95,13 @@ class ViewTables:
         refuse(self.faults)
         joined = from_frames(self.tables, self.labels)
         return replace(joined, categories=self.categories)
+
+    def groups_of(self, ids: np.ndarray) -> np.ndarray | None:
+        """Groups (n_samples,) of samples by their identifiers, None where there is none."""
+        if self.groups is None:
+            return None
+        found = self.groups.astype(object).reindex(ids)
+        return found.where(found.notna(), None).to_numpy()
 
     def unmended(self) -> tuple[dict[str, pd.DataFrame], np.ndarray | None, np.ndarray]:
         """Views with all their flaws, labels and identifiers in one order, for an inspection."""
@@ -149,7 +159,12 @@ def read_view_tables(path: str | Path, request: Request | None = None) -> ViewTa
         labels, label_column = find_labels(contents, request)
         views = select_views(contents.tables, request.views)
         check_columns_exist(views, request.leave_out)
-        views = without_columns(views, contents.usual_labels, label_column, *request.leave_out)
+        left_out = [contents.usual_labels, label_column, *request.leave_out]
+        groups = None
+        if request.groups is not None:
+            groups = column_labels(contents.label_tables, request.groups, "the data", "group")
+            left_out.append(request.groups)
+        views = without_columns(views, *left_out)
         read = _numeric(views, request)
         tables = {name: part.table for name, part in read.items()}
         check_text(tables, labels)
@@ -157,7 +172,7 @@ def read_view_tables(path: str | Path, request: Request | None = None) -> ViewTa
         [f for part in read.values() for f in part.faults], request.unreadable_as_missing
     )
     categories = {name: part.categories for name, part in read.items()}
-    return ViewTables(tables, labels, contents.id_column, categories, faults)
+    return ViewTables(tables, labels, contents.id_column, categories, faults, groups)
 
 
 def _numeric(views: Mapping[str, pd.DataFrame], request: Request) -> dict[str, NumericTable]:

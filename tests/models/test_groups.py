@@ -1,0 +1,232 @@
+"""Labels of one group are held out together, and intervals count groups."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier, compare_methods, load, save
+from viewmend.core.common.accuracy import AccuracyEstimate
+from viewmend.core.common.calibration import Calibration
+from viewmend.datasets import make_multiview_blobs
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
+from viewmend.model_selection import LabelledStratifiedKFold
+from viewmend.models.label_folds import label_folds, some_can_be_held_out
+
+MODEL = MendClassifier(n_landmarks=40, n_rounds=2)
+N_PATIENTS, N_ROWS = 60, 4
+
+
+def repeated_rows(noise):
+    """Views of rows of patients, their patients, and classes that nothing but the patient tells."""
+    rng = np.random.default_rng(0)
+    patients = np.repeat(np.arange(N_PATIENTS), N_ROWS)
+    views = [rng.normal(size=(N_PATIENTS, 5))[patients] for _ in range(2)]
+    views = [view + noise * rng.normal(size=view.shape) for view in views]
+    y = rng.integers(0, 2, N_PATIENTS)[patients]
+    return views, np.where(patients < 40, y, -1), patients
+
+
+VIEWS, Y, PATIENTS = repeated_rows(0.01)
+
+
+@pytest.fixture(scope="module")
+def by_rows():
+    return clone(MODEL).fit(VIEWS, Y)
+
+
+@pytest.fixture(scope="module")
+def by_patients():
+    with pytest.warns(DataWarning, match="no better than chance"):
+        return clone(MODEL).fit(VIEWS, Y, groups=PATIENTS)
+
+
+# ------------------------------------------------------------------ folds
+
+
+@st.composite
+def labelled_groups(draw):
+    n = draw(st.integers(2, 40))
+    codes = draw(st.lists(st.integers(-1, 3), min_size=n, max_size=n))
+    groups = draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
+    return np.array(codes), np.array(groups)
+
+
+@given(labelled_groups(), st.integers(2, 5), st.randoms(use_true_random=False))
+def test_folds_keep_groups_together_and_leave_every_class_a_label(drawn, n_folds, random):
+    codes, groups = drawn
+    order = np.array(random.sample(range(len(codes)), len(codes)))
+    if not some_can_be_held_out(codes, groups):
+        with pytest.raises(InvalidLabelsError, match="single group"):
+            label_folds(codes, order, n_folds, groups)
+        return
+    folds = label_folds(codes, order, n_folds, groups)
+    assert 1 <= len(folds) <= n_folds
+    held_out = np.concatenate(folds)
+    assert len(set(held_out)) == len(held_out)
+    for fold in folds:
+        assert len(fold)
+        others = np.setdiff1d(np.flatnonzero(codes >= 0), fold)
+        assert not np.intersect1d(groups[fold], groups[others]).size
+        assert set(codes[fold]) <= set(codes[others])
+
+
+@given(labelled_groups(), st.integers(2, 5), st.permutations(range(10)))
+def test_names_of_groups_and_the_order_of_the_rows_change_no_fold(drawn, n_folds, names):
+    codes, groups = drawn
+    if not some_can_be_held_out(codes, groups):
+        return
+    order, rows = np.arange(len(codes)), np.argsort(np.sin(np.arange(len(codes))))
+    moved = np.argsort(rows)
+    renamed = np.array(names)[groups]
+    expected = label_folds(codes, order, n_folds, groups)
+    found = label_folds(codes[rows], moved[order], n_folds, renamed[rows])
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, rows[other])
+
+
+def test_folds_of_groups_have_about_as_many_labels_of_every_class():
+    groups = np.repeat(np.arange(30), 3)
+    codes = groups % 3
+    for fold in label_folds(codes, np.arange(90), 5, groups):
+        np.testing.assert_array_equal(np.bincount(codes[fold]), [6, 6, 6])
+
+
+# ------------------------------------------------------------------ estimates
+
+
+def test_rows_of_a_patient_do_not_vouch_for_each_other(by_rows, by_patients):
+    """The classes of patients are drawn at random: of another patient, nobody can tell one."""
+    assert by_rows.estimated_accuracy_.interval[0] > 0.75
+    low, high = by_patients.estimated_accuracy_.interval
+    assert low < 0.5 < high
+    assert by_patients.confidence_[Y < 0].mean() < 0.7 < by_rows.confidence_[Y < 0].mean()
+
+
+def test_groups_change_no_class_but_what_is_held_out(by_rows, by_patients):
+    np.testing.assert_array_equal(by_rows.transduction_, by_patients.transduction_)
+    np.testing.assert_array_equal(by_rows.graph_.data, by_patients.graph_.data)
+
+
+def test_groups_of_one_sample_are_no_groups(by_rows):
+    alone = clone(MODEL).fit(VIEWS, Y, groups=[None] * len(Y))
+    one, other = by_rows.estimated_accuracy_, alone.estimated_accuracy_
+    assert other.n_groups == one.n_held_out == other.n_held_out
+    assert other.interval == AccuracyEstimate(other.n_right, other.class_counts).interval
+
+
+def test_the_order_of_the_rows_and_names_of_groups_do_not_matter(by_patients):
+    rows = np.random.default_rng(1).permutation(len(Y))
+    names = np.array([f"patient {number}" for number in -PATIENTS])
+    with pytest.warns(DataWarning, match="no better than chance"):
+        moved = clone(MODEL).fit([view[rows] for view in VIEWS], Y[rows], groups=names[rows])
+    assert moved.estimated_accuracy_ == by_patients.estimated_accuracy_
+    assert moved.calibration_.temperature == by_patients.calibration_.temperature
+
+
+@given(st.integers(1, 30), st.integers(0, 30), st.integers(2, 9))
+def test_an_interval_counts_groups(n_right, n_wrong, size):
+    """Labels that are the same within groups tell as much as one label of each."""
+    grouped = AccuracyEstimate(
+        size * n_right, (size * n_right, size * n_wrong), n_groups=n_right + n_wrong
+    )
+    of_one_each = AccuracyEstimate(n_right, (n_right, n_wrong))
+    assert grouped.interval == pytest.approx(of_one_each.interval, abs=1e-9)
+    assert grouped.accuracy == pytest.approx(of_one_each.accuracy)
+    assert grouped.is_guessing == of_one_each.is_guessing
+
+
+def test_a_threshold_counts_groups():
+    """Forty labels that were all found promise more than ten groups of four of them."""
+    shares = np.tile([0.9, 0.1], (40, 1))
+    codes = np.zeros(40, dtype=int)
+    alone, grouped = (Calibration(1.0, shares, codes, n_groups=n) for n in (None, 10))
+    assert alone.threshold_for(0.9) == pytest.approx(0.9)
+    with pytest.raises(ValueError, match="cannot be promised"):
+        grouped.threshold_for(0.9)
+    assert grouped.threshold_for(0.75) == pytest.approx(0.9)
+
+
+def test_labels_of_a_single_group_give_no_estimate():
+    with pytest.warns(DataWarning, match="none can"):
+        model = clone(MODEL).fit(VIEWS, Y, groups=np.zeros(len(Y)))
+    assert model.estimated_accuracy_ is None
+
+
+def test_a_saved_model_remembers_groups(by_patients, tmp_path):
+    save(by_patients, tmp_path / "model.vm")
+    assert load(tmp_path / "model.vm").estimated_accuracy_ == by_patients.estimated_accuracy_
+
+
+# ------------------------------------------------------------------ other places
+
+
+@pytest.mark.filterwarnings("ignore:the model is no better")
+def test_agfti_holds_groups_out_if_it_holds_labels_out():
+    model = AGFTIClassifier(random_state=0, max_iter=3, tol=1.0)
+    with pytest.raises(InvalidParameterError, match="cross_fit"):
+        clone(model).fit(VIEWS, Y, groups=PATIENTS)
+    model.set_params(calibration="cross_fit")
+    found = [clone(model).fit(VIEWS, Y, groups=groups) for groups in (None, PATIENTS)]
+    one, other = (each.estimated_accuracy_ for each in found)
+    assert one.interval[0] > 0.6
+    assert other.interval[0] < 0.5 < other.interval[1]
+    assert other.n_groups <= 40
+
+
+def test_folds_of_cross_validation_take_groups():
+    for train, test in LabelledStratifiedKFold(4).split(VIEWS[0], Y, PATIENTS):
+        assert not np.intersect1d(PATIENTS[train], PATIENTS[test]).size
+    with pytest.raises(InvalidLabelsError, match="number of groups of labels"):
+        next(LabelledStratifiedKFold(4).split(VIEWS[0], Y, PATIENTS % 3))
+
+
+def test_a_search_holds_groups_out_together():
+    search = LabelSearchCV(MODEL, {"spreading": [0.9]})
+    by_rows = clone(search).fit(VIEWS, Y).best_score_
+    with pytest.warns(DataWarning, match="no better than chance"):
+        by_patients = clone(search).fit(VIEWS, Y, groups=PATIENTS).best_score_
+    assert by_patients < 0.75 < by_rows
+
+
+def test_a_comparison_holds_groups_out_together():
+    methods = ["late fusion", "union graph"]
+    by_rows = compare_methods(VIEWS, Y, methods=methods)
+    by_patients = compare_methods(VIEWS, Y, methods=methods, groups=PATIENTS)
+    assert by_rows.beats_guessing
+    assert not by_patients.beats_guessing
+    assert by_patients.best.n_groups == 40
+    assert "160 labels of 40 groups held out" in by_patients.summary()
+    (low, high), (lower, higher) = (
+        found.best.balanced_interval for found in (by_rows, by_patients)
+    )
+    assert higher - lower > high - low
+
+
+def test_a_class_of_one_group_is_never_held_out():
+    blobs = make_multiview_blobs(90, n_classes=3, random_state=0)
+    groups = np.where(blobs.y == 2, 0, 1 + np.arange(90) // 3)
+    y = np.where(np.arange(90) < 60, blobs.y, -1)
+    found = compare_methods(blobs.views, y, methods=["late fusion"], groups=groups)
+    assert found.never_held_out == (2,)
+    assert "they have labels of a single group: 2" in found.summary()
+
+
+def test_names_under_another_index_are_refused():
+    frame = pytest.importorskip("pandas")
+    views = {"a": frame.DataFrame(VIEWS[0], index=[f"s{i}" for i in range(len(Y))])}
+    groups = frame.Series(PATIENTS, index=[f"s{i}" for i in range(len(Y))][::-1])
+    with pytest.raises(InvalidLabelsError, match="groups"):
+        clone(MODEL).fit(views, Y, groups=groups)
+
+
+def test_a_column_of_obs_has_the_groups(by_patients):
+    anndata = pytest.importorskip("anndata")
+    pandas = pytest.importorskip("pandas")
+    obs = pandas.DataFrame({"patient": PATIENTS}, index=[f"cell {i}" for i in range(len(Y))])
+    obs["patient"] = obs["patient"].astype("category")
+    cells = anndata.AnnData(obs=obs, obsm={"a": VIEWS[0], "b": VIEWS[1]})
+    with pytest.warns(DataWarning, match="no better than chance"):
+        model = clone(MODEL).fit(cells, Y, groups="patient")
+    assert model.estimated_accuracy_ == by_patients.estimated_accuracy_

@@ -1,0 +1,101 @@
+"""``--groups``: a column that tells which samples belong together, and is no feature."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from viewmend import MendClassifier, load
+from viewmend.cli import app
+from viewmend.data import from_frames
+
+N_PATIENTS, N_ROWS = 60, 3
+FEW = ("--set", "n_rounds=2", "--set", "n_landmarks=40")
+
+
+def invoke(*arguments):
+    environment = {"COLUMNS": "1000", "TERM": "dumb", "FORCE_COLOR": None}
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
+
+
+def done(*arguments):
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """Visits of patients: classes that only the patient tells, of every fifth nothing is known."""
+    rng = np.random.default_rng(0)
+    patients = np.repeat(np.arange(N_PATIENTS), N_ROWS)
+    ids = pd.Index([f"visit {i}" for i in range(len(patients))], name="id")
+    tables = {
+        name: pd.DataFrame(
+            rng.normal(size=(N_PATIENTS, 4))[patients] + 0.01 * rng.normal(size=(len(ids), 4)),
+            index=ids,
+        ).add_prefix(name)
+        for name in ("labs", "scan")
+    }
+    stage = rng.choice(["early", "late"], N_PATIENTS)[patients]
+    tables["labs"]["stage"] = np.where(patients % 5 == 0, None, stage)
+    tables["labs"]["patient"] = [f"patient {number}" for number in patients]
+    return tables
+
+
+@pytest.fixture(scope="module")
+def folder(frames, tmp_path_factory):
+    path = tmp_path_factory.mktemp("work") / "data"
+    path.mkdir()
+    for name, table in frames.items():
+        table.to_csv(path / f"{name}.csv")
+    return path
+
+
+@pytest.mark.filterwarnings("ignore:the model is no better")
+def test_a_fit_holds_groups_out_and_leaves_their_column_out(folder, frames, tmp_path):
+    model = tmp_path / "model.vm"
+    asked = ("--labels", "stage", "--groups", "patient", *FEW, "-o", model, "--json")
+    told = json.loads(done("fit", folder, *asked).stdout)
+    assert "no better than chance" in " ".join(told["notes"])
+    labs = frames["labs"].drop(columns="patient")
+    data = from_frames({"labs": labs, "scan": frames["scan"]}, labels="stage")
+    expected = MendClassifier(n_rounds=2, n_landmarks=40).fit(
+        data, groups=frames["labs"]["patient"].to_numpy()
+    )
+    assert load(model).estimated_accuracy_ == expected.estimated_accuracy_
+    assert load(model).estimated_accuracy_.n_groups == 48
+    assert "patient" not in load(model).view_feature_names_["labs"]
+    done("predict", model, folder, "-o", tmp_path / "classes.csv")
+
+
+@pytest.mark.filterwarnings("ignore:the model is no better")
+def test_words_count_groups(folder, tmp_path):
+    asked = ("--labels", "stage", "--groups", "patient", *FEW, "-o", tmp_path / "model.vm")
+    assert "of 48 groups" in done("fit", folder, *asked).output
+
+
+def test_a_comparison_holds_groups_out(folder):
+    asked = ("--labels", "stage", "--methods", "union graph", "--leave-out", "patient")
+    by_rows = done("compare", folder, *asked).output
+    by_patients = done("compare", folder, *asked[:-2], "--groups", "patient").output
+    assert "144 labels held out" in by_rows
+    assert "144 labels of 48 groups held out" in by_patients
+    assert "No method is shown to beat guessing" in by_patients
+    assert "No method is shown to beat guessing" not in by_rows
+
+
+def test_a_column_that_is_not_there_is_named(folder, tmp_path):
+    asked = ("--labels", "stage", "--groups", "person", "-o", tmp_path / "model.vm")
+    result = invoke("fit", folder, *asked)
+    assert result.exit_code != 0
+    assert "groups must name a column of the data, but 'person'" in result.output
+
+
+def test_methods_that_hold_nothing_out_are_refused_groups(folder, tmp_path):
+    asked = ("--labels", "stage", "--groups", "patient", "--method", "late fusion")
+    result = invoke("fit", folder, *asked, "--predictions", tmp_path / "classes.csv")
+    assert result.exit_code != 0
+    assert "holds no labels out" in result.output
