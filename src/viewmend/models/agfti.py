@@ -321,14 +321,6 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
         self.tell_stage("anchors and graphs")
         return build(data, labels.codes, normalize, size, self.random_state, to_device)
 
-    def _check_groups(self, groups: Any) -> None:
-        if groups is not None and self.calibration == "leave_one_out":
-            msg = (
-                "groups are held out together, which calibration='leave_one_out' cannot do; set "
-                "calibration='cross_fit', or None to hold out no label"
-            )
-            raise InvalidParameterError(msg)
-
     def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None, groups: Any) -> None:
         if not is_lazy(X):
             super()._fit_views(X, y, mask, groups)

@@ -168,6 +168,14 @@ class CalibratedMixin:
         rows = explained_rows(samples, len(self.transduction_), ids_of_fit(self))
         return self._explained(rows)
 
+    def _check_groups(self, groups: Any) -> None:
+        if groups is not None and self.calibration not in (CROSS_FIT, None):
+            msg = (
+                f"groups are held out together, which calibration={self.calibration!r} cannot do; "
+                f"set calibration={CROSS_FIT!r}, or None to hold out no label"
+            )
+            raise InvalidParameterError(msg)
+
     def _store_calibrated(
         self,
         soft: np.ndarray,
