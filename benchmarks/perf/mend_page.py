@@ -102,16 +102,18 @@ COMMANDS = """\
 ```
 NUMBA_NUM_THREADS=2 taskset -c 0,1 python -m benchmarks.perf.mend \\
     --data mnist70k_3view.npz --out docs/benchmarks/mend
-python -m benchmarks.perf.mend --device cuda --only samples million million-mnist \\
-    --sides brute --data mnist70k_3view.npz --out docs/benchmarks/mend
+python -m benchmarks.perf.mend --device cuda --threads 16 --repeats 4 --sides brute \\
+    --only samples --data mnist70k_3view.npz --out docs/benchmarks/mend
+python -m benchmarks.perf.mend --device cuda --threads 16 --only million-mnist --sides \\
+    --name mend-cuda-million --data mnist70k_3view.npz --out docs/benchmarks/mend
 python -m benchmarks.perf.mend_agreement --data mnist70k_3view.npz --out docs/benchmarks/mend
 python benchmarks/mend_out_of_core.py growth --out docs/benchmarks/mend
 python -m benchmarks.perf.mend_page --data docs/benchmarks/mend --out docs/benchmarks/speed.md
 ```
 
 Every figure comes from a process of its own, after smaller fits that compile all kernels; seconds
-are those of the fastest of two fits, or of one where that takes more than 20 s. The records lie in
-`docs/benchmarks/mend`.
+are those of the fastest of as many fits as the settings below repeat, or of one where that takes
+more than 20 s. The records, with the seconds of all fits, lie in `docs/benchmarks/mend`.
 """
 
 # What the stages of a record are called here; rounds of all kinds count together.
