@@ -230,3 +230,12 @@ def test_a_column_of_obs_has_the_groups(by_patients):
     with pytest.warns(DataWarning, match="no better than chance"):
         model = clone(MODEL).fit(cells, Y, groups="patient")
     assert model.estimated_accuracy_ == by_patients.estimated_accuracy_
+
+
+def test_sets_of_classes_count_groups(by_rows):
+    """A promise of 15 in 16 takes 15 labels: 160 make one, but not if they are of 12 patients."""
+    few = np.where(PATIENTS < 40, PATIENTS % 12, PATIENTS)
+    model = clone(MODEL).fit(VIEWS, Y, groups=few)
+    with pytest.warns(DataWarning, match="with 12 held-out groups of labels, which takes 15"):
+        assert model.predict_set(alpha=1 / 16)[Y < 0].all()
+    assert not by_rows.predict_set(alpha=1 / 16)[Y < 0].all()

@@ -114,18 +114,19 @@ class PredictionSetsMixin:
             raise InvalidParameterError(msg)
         codes, n_classes = held_out.codes, len(self.classes_)
         if by_class is None:
-            by_class = enough_by_class(codes, n_classes)
+            by_class = enough_by_class(codes, n_classes, held_out.weight)
         least, levels = np.full(n_classes, -np.inf), self.fitted_state_.levels
         if levels is not None:
             shares = tempered(held_out.shares, held_out.temperature)
-            least = least_shares(shares, codes, levels, alpha, by_class)
+            least = least_shares(shares, codes, levels, alpha, by_class, held_out.weight)
         if np.isneginf(least).any():
             fewest = np.bincount(codes, minlength=n_classes).min() if by_class else len(codes)
+            units = "labels" if held_out.n_groups is None else "groups of labels"
             msg = (
-                f"alpha={alpha} cannot be promised with {fewest} held-out labels"
-                f"{' of a class' if by_class else ''}, which takes {fewest_labels(alpha)} or more: "
-                f"sets have every class that it cannot be promised for; label more samples, two of "
-                f"a class at least, or raise alpha"
+                f"alpha={alpha} cannot be promised with {round(held_out.weight * fewest)} held-out "
+                f"{units}{' of a class' if by_class else ''}, which takes {fewest_labels(alpha)} "
+                f"or more: sets have every class that it cannot be promised for; label more "
+                f"samples, two of a class at least, or raise alpha"
             )
             warnings.warn(msg, DataWarning, stacklevel=3)
         return least

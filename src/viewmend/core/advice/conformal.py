@@ -28,7 +28,12 @@ def fewest_labels(alpha: float) -> int:
 
 
 def least_shares(
-    shares: np.ndarray, codes: np.ndarray, levels: SetLevels, alpha: float, by_class: bool
+    shares: np.ndarray,
+    codes: np.ndarray,
+    levels: SetLevels,
+    alpha: float,
+    by_class: bool,
+    weight: float = 1.0,
 ) -> np.ndarray:
     """From which share on each class is in a set of the model, (n_classes,).
 
@@ -45,24 +50,22 @@ def least_shares(
         Share of the sets that may miss the class of their sample.
     by_class : bool
         Whether that is promised for the samples of every class, or for all together.
+    weight : float, default=1.0
+        What a label counts where it is asked whether there are enough.
     """
     n_classes = shares.shape[1]
     own = shares[np.arange(len(codes)), codes]
-    if not by_class:
-        return np.full(n_classes, _least_share(own, shares, MISS_RATES, levels, alpha))
-    by_its_class = (
-        (own[codes == c], shares[:, c], levels.misses[c], levels, alpha) for c in range(n_classes)
-    )
-    return np.array([_least_share(*known) for known in by_its_class])
-
-
-def _least_share(
-    own: np.ndarray, shares: np.ndarray, believed: np.ndarray, levels: SetLevels, alpha: float
-) -> float:
-    """The share at which the model misses at the rate ``alpha``; others as in `miss_rates`."""
-    if len(own) < fewest_labels(alpha):
-        return -math.inf
-    return float(np.interp(alpha, miss_rates(own, shares, believed, levels), levels.fit))
+    # Of all samples, or of every class: right shares, all shares, believed misses.
+    known = [(own, shares, MISS_RATES)]
+    if by_class:
+        known = [(own[codes == c], shares[:, c], levels.misses[c]) for c in range(n_classes)]
+    least = [
+        float(np.interp(alpha, miss_rates(*part, levels), levels.fit))
+        if weight * len(part[0]) >= fewest_labels(alpha)
+        else -math.inf
+        for part in known
+    ]
+    return np.array(least if by_class else least * n_classes)
 
 
 def miss_rates(
@@ -125,9 +128,10 @@ def class_sets(
     return np.asarray(sets)
 
 
-def enough_by_class(codes: np.ndarray, n_classes: int) -> bool:
+def enough_by_class(codes: np.ndarray, n_classes: int, weight: float = 1.0) -> bool:
     """Whether every class has held-out labels enough for a promise of its own.
 
-    This does not depend on what is promised: sets shrink as more misses are allowed.
+    This does not depend on what is promised: sets shrink as more misses are allowed. A label counts
+    as much as the ``weight``.
     """
-    return bool(np.bincount(codes, minlength=n_classes).min() >= PER_CLASS)
+    return bool(weight * np.bincount(codes, minlength=n_classes).min() >= PER_CLASS)

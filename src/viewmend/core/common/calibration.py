@@ -64,6 +64,14 @@ class Calibration:
         return len(self.codes)
 
     @property
+    def weight(self) -> float:
+        """What a held-out label counts: one, or less if groups are counted.
+
+        What samples of one group tell of a model may be the same thing, once.
+        """
+        return 1.0 if self.n_groups is None else self.n_groups / max(self.n_samples, 1)
+
+    @property
     def confidence(self) -> np.ndarray:
         """Calibrated probability (n_held_out,) of the predicted class of each held-out sample."""
         return np.asarray(tempered(self.shares, self.temperature).max(axis=1, initial=0))
@@ -119,8 +127,7 @@ class Calibration:
         """
         _check_share("accuracy", accuracy)
         _check_share("certainty", certainty)
-        # What samples of one group tell of the accuracy may be the same thing, once.
-        weight = 1.0 if self.n_groups is None else self.n_groups / max(self.n_samples, 1)
+        weight = self.weight
         # With fewer samples even a perfect record has a lower bound below the accuracy wanted.
         fewest = math.ceil(math.log(1 - certainty) / math.log(accuracy) / weight)
         confidence, hits = surest_first(self.confidence, self.correct)
