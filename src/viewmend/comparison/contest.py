@@ -17,8 +17,8 @@ from viewmend.comparison.result import MethodComparison
 from viewmend.comparison.scores import ComparedMethod
 from viewmend.core.common.content_order import canonical_order
 from viewmend.data.container import MultiViewData
-from viewmend.data.given_labels import labels_for, values_for
-from viewmend.data.groups import check_groups
+from viewmend.data.given_labels import labels_for
+from viewmend.data.groups import with_groups
 from viewmend.data.labels import Labels, check_labels
 from viewmend.data.validation import check_views
 from viewmend.exceptions import DataWarning, InvalidParameterError
@@ -97,9 +97,7 @@ def compare_methods(
     """
     estimators = _estimators(DEFAULT_METHODS if methods is None else methods, random_state)
     data = check_views(X, mask=mask)
-    labels = check_labels(labels_for(X, y), data.n_samples)
-    told = check_groups(values_for(X, groups, "groups"), data.n_samples)
-    labels = replace(labels, groups=told)
+    labels = with_groups(check_labels(labels_for(X, y), data.n_samples), X, groups)
     # Fits must not find hidden labels beside the views.
     data = replace(data, y=None)
     folds = _folds(data, labels, n_splits, random_state)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from viewmend.data.labels import find_unlabelled
+from viewmend.data.given_labels import values_for
+from viewmend.data.labels import Labels, find_unlabelled
 from viewmend.exceptions import InvalidLabelsError
+
+
+def with_groups(labels: Labels, X: Any, groups: Any) -> Labels:
+    """The labels of the samples of ``X``, in groups as `check_groups` takes them.
+
+    Or in those of a column of the ``obs`` of an AnnData or MuData, by its name.
+    """
+    told = values_for(X, groups, "groups")
+    return replace(labels, groups=check_groups(told, len(labels.codes)))
 
 
 def check_groups(groups: Any, n_samples: int) -> np.ndarray | None:

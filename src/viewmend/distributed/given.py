@@ -6,7 +6,7 @@ Nothing here knows a method. Each has a `BlockRules`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -15,8 +15,8 @@ import numpy as np
 
 from viewmend.callbacks.protocol import Callback
 from viewmend.core.common.content_order import row_hashes
-from viewmend.data.given_labels import labels_for, values_for
-from viewmend.data.groups import check_groups
+from viewmend.data.given_labels import labels_for
+from viewmend.data.groups import with_groups
 from viewmend.data.labels import Labels, check_class_prior, check_labels
 from viewmend.distributed.inputs import Chunks, as_chunks, is_lazy
 from viewmend.distributed.rows import DaskRows
@@ -85,9 +85,7 @@ def gather_input(
     most_rows = None if rules.most_rows is None else partial(rules.most_rows, parameters)
     chunks = as_chunks(X, mask, parameters.view_sizes, np.dtype(parameters.dtype), most_rows)
     y, groups = (dask.compute(told)[0] if is_lazy(told) else told for told in (y, groups))
-    labels = check_labels(labels_for(X, y), chunks.n_samples)
-    told = values_for(X, groups, "groups")
-    labels = replace(labels, groups=check_groups(told, chunks.n_samples))
+    labels = with_groups(check_labels(labels_for(X, y), chunks.n_samples), X, groups)
     rules.check_prior(parameters.class_prior, labels)
     runner = DaskRows(_block_watcher(callbacks))
     # In as few bytes as the classes allow, because they travel with the tasks.

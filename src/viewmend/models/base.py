@@ -22,8 +22,8 @@ from viewmend.core.common.class_shares import normalise_rows
 from viewmend.data.cells import DEFAULT, fill_cells, learn_fills
 from viewmend.data.column_names import ColumnNamesMixin, columns_of_data
 from viewmend.data.container import MultiViewData
-from viewmend.data.given_labels import labels_for, values_for
-from viewmend.data.groups import check_groups
+from viewmend.data.given_labels import labels_for
+from viewmend.data.groups import with_groups
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.data.validation import check_views
 from viewmend.exceptions import UnusableArgumentError
@@ -197,9 +197,7 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
             dtype=dtype,
             dense_columns=self._dense_columns,
         )
-        labels = check_labels(labels_for(X, y), data.n_samples)
-        told = values_for(X, groups, "groups")
-        labels = replace(labels, groups=check_groups(told, data.n_samples))
+        labels = with_groups(check_labels(labels_for(X, y), data.n_samples), X, groups)
         fills = learn_fills(data, self.missing_cells)
         data = fill_cells(data, fills)
         self._remember_layout(ViewLayout.of(data), labels)
