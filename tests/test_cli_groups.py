@@ -59,6 +59,7 @@ def test_a_fit_holds_groups_out_and_leaves_their_column_out(folder, frames, tmp_
     model = tmp_path / "model.vm"
     asked = ("--labels", "stage", "--groups", "patient", *FEW, "-o", model, "--json")
     told = json.loads(done("fit", folder, *asked).stdout)
+    assert told["estimated_accuracy"]["n_groups"] == 48
     assert "no better than chance" in " ".join(told["notes"])
     labs = frames["labs"].drop(columns="patient")
     data = from_frames({"labs": labs, "scan": frames["scan"]}, labels="stage")

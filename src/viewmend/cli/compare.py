@@ -155,6 +155,7 @@ def _summary(found: MethodComparison) -> dict[str, Any]:
     return {
         "methods": _records(found),
         "n_held_out": best and best.estimate.n_held_out,
+        "n_groups": best and best.n_groups,
         "n_splits": found.n_splits,
         "most_frequent_class": best and best.estimate.majority,
         "best": best and best.name,

@@ -266,6 +266,7 @@ def _estimate(estimate: AccuracyEstimate | None) -> dict[str, Any] | None:
         "low": low,
         "high": high,
         "n_held_out": estimate.n_held_out,
+        "n_groups": estimate.n_groups,
         "chance": estimate.chance,
         "majority": estimate.majority,
         "beats_guessing": estimate.beats_guessing,
