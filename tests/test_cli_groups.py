@@ -100,3 +100,11 @@ def test_methods_that_hold_nothing_out_are_refused_groups(folder, tmp_path):
     result = invoke("fit", folder, *asked, "--predictions", tmp_path / "classes.csv")
     assert result.exit_code != 0
     assert "holds no labels out" in result.output
+
+
+def test_a_column_of_many_names_is_told(folder, tmp_path):
+    """Otherwise it is learned, and gives the classes of the patients away."""
+    asked = ("--labels", "stage", *FEW, "-o", tmp_path / "model.vm", "--json")
+    told = " ".join(json.loads(done("fit", folder, *asked).stdout)["notes"])
+    assert "pass a column with --groups if it tells which rows are of one patient" in told
+    assert "(['patient'])" in told

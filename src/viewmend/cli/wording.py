@@ -82,6 +82,7 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"save the model again", "fit it again with viewmend fit -o"),
     (r"or mark the rows missing(?: in mask)?", "or leave the rows out of the table"),
     (r"pass one label per sample", "name the column of labels with --labels"),
+    (r"pass a column as groups if", "pass a column with --groups if"),
     (r"n_splits=(\d+) must be", r"--splits \1 must be"),
     (r"lower n_splits", "lower --splits"),
     (r"mask must be", "the record of observed samples must be"),

@@ -296,4 +296,10 @@ def _tell(view: str, useless: Sequence[Hashable], encoded: Mapping[Any, Categori
             f"{len(encoded)} columns of text of view {view!r} became columns of 0 and 1, one per "
             f"category ({short(counts)}); leave out those that are no features"
         )
+        if names := [column for column, found in encoded.items() if found.rare]:
+            # Learned, the names of patients would give their classes away.
+            msg += (
+                f", and pass a column as groups if it tells which rows are of one patient, donor "
+                f"or batch ({short(names)})"
+            )
         warnings.warn(msg, DataWarning, stacklevel=4)
