@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from viewmend.backend import torch_nearest  # noqa: E402
+from viewmend.backend import torch_nearest, torch_points  # noqa: E402
 from viewmend.backend.namespace import to_numpy  # noqa: E402
 from viewmend.core.graphs.nearest import Neighbours, nearest_rows  # noqa: E402
 
@@ -103,28 +103,43 @@ def test_fused_products_miss_only_neighbours_that_share_a_tile(n_columns, monkey
     assert recall(search_new(X, Q), nearest_rows(X, K, queries=Q)) > 1 - 1.5 * shared
 
 
-@pytest.mark.parametrize("n", [50, 3000, 20_000])
-def test_points_have_nearly_all_neighbours_of_the_exact_search(n):
-    X = class_shares(n)
-    exact = nearest_rows(X, K)
+@pytest.mark.parametrize("n", [50, 3000, 12_000])
+def test_points_have_the_neighbours_of_the_exact_search(n):
+    X, Q = class_shares(n), class_shares(500, seed=1)
+    assert_same(points(X), nearest_rows(X, K))
+    assert_same(points(X, queries=Q), nearest_rows(X, K, queries=Q))
+
+
+@pytest.mark.parametrize("n", [200, 12_000])
+def test_leaves_have_nearly_all_neighbours_of_the_exact_search(n, monkeypatch):
+    monkeypatch.setattr(torch_points, "PAIRS", 0)
+    X, Q = class_shares(n), class_shares(500, seed=1)
     near = points(X)
-    assert recall(near, exact) > 0.985
+    assert recall(near, nearest_rows(X, K)) > 0.985
+    assert recall(points(X, queries=Q), nearest_rows(X, K, queries=Q)) > 0.985
     gaps = X[near.indices].astype(np.float64) - X[:, None]
     np.testing.assert_allclose(near.squared_distances, (gaps**2).sum(axis=2), rtol=1e-5)
 
 
-@pytest.mark.parametrize("n", [50, 20_000])
-def test_queries_have_nearly_all_neighbours_among_points(n):
-    X, Q = class_shares(n), class_shares(500, seed=1)
-    exact = nearest_rows(X, K, queries=Q)
-    near = points(X, queries=Q)
-    assert recall(near, exact) > 0.985
+def test_points_in_doubt_are_those_that_miss_neighbours(monkeypatch):
+    X = class_shares(12_000)
+    exact = nearest_rows(X, K)
+    monkeypatch.setattr(torch_points, "PAIRS", 0)
+    missed = 1 - recall(points(X), exact)
+    assert missed > 1e-4
+    # One in ten is compared with all.
+    monkeypatch.setattr(torch_points, "PAIRS", 1200 * len(X))
+    assert 1 - recall(points(X), exact) < missed / 4
 
 
 # Leaves may part rows that are equal, if rarely.
 @pytest.mark.parametrize(("find", "n_columns", "share"), [(search, 30, 1.0), (points, 10, 0.99)])
+@pytest.mark.parametrize("pairs", [torch_points.PAIRS, 0])
 @pytest.mark.parametrize("n", [300, 9000])
-def test_no_row_is_its_own_neighbour_and_none_comes_twice(find, n_columns, share, n):
+def test_no_row_is_its_own_neighbour_and_none_comes_twice(
+    find, n_columns, share, n, pairs, monkeypatch
+):
+    monkeypatch.setattr(torch_points, "PAIRS", pairs)
     X = np.tile(rows(n // 3, n_columns), (3, 1))
     near = find(X)
     assert (near.indices != np.arange(n)[:, None]).all()
@@ -179,11 +194,22 @@ def test_far_outliers_do_not_hide_the_neighbours_of_others():
     assert recall(search(X), nearest_rows(X, K)) > 0.99
 
 
-def test_points_in_clusters_closer_than_products_tell():
+def test_far_outliers_do_not_hide_the_nearest_points_of_others():
+    X = class_shares(3000).astype(np.float64)
+    X[::1000] *= 1e30
+    others = np.arange(3000) % 1000 > 0
+    near, exact = points(X).indices[others], nearest_rows(X, K).indices[others]
+    assert (near == exact).mean() > 0.999
+
+
+def test_points_in_clusters_closer_than_products_tell(monkeypatch):
     rng = np.random.default_rng(0)
     corners = np.eye(4, dtype=np.float32)[rng.integers(0, 4, 12_000)]
     X = corners + np.float32(1e-5) * rng.normal(size=corners.shape).astype(np.float32)
-    assert recall(points(X), nearest_rows(X, K)) > 0.95
+    exact = nearest_rows(X, K)
+    assert_same(points(X), exact)
+    monkeypatch.setattr(torch_points, "PAIRS", 0)
+    assert recall(points(X), exact) > 0.95
 
 
 def test_precision_of_products_is_as_it_was():
@@ -196,7 +222,9 @@ def test_precision_of_products_is_as_it_was():
 
 
 @pytest.mark.parametrize("find", [search, points])
-def test_the_same_bits_from_run_to_run(find):
+@pytest.mark.parametrize("pairs", [torch_points.PAIRS, 10**6])
+def test_the_same_bits_from_run_to_run(find, pairs, monkeypatch):
+    monkeypatch.setattr(torch_points, "PAIRS", pairs)
     X = class_shares(9000)
     first, second = find(X), find(X)
     np.testing.assert_array_equal(first.indices, second.indices)

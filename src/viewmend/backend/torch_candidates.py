@@ -14,11 +14,14 @@ from viewmend.backend.torch_gpu import import_torch
 
 __all__ = [
     "BLOCK_ENTRIES",
+    "TILE",
     "Nearest",
     "blocks",
     "from_keys",
     "keys_of",
+    "largest",
     "measured",
+    "middle",
     "no_neighbours",
     "products_in",
     "rounded_up",
@@ -31,6 +34,10 @@ Nearest = tuple[Array, Array]
 
 # Entries of rows that are held side by side at once (256 MiB of them).
 BLOCK_ENTRIES = 2**26
+# Scores of which the best is found first: `topk` is slow, a maximum costs one reading.
+TILE = 64
+# Rows, about, that the middle of all is read off.
+MIDDLE_ROWS = 1024
 
 # The precision of products is a setting of the process.
 _SETTING = threading.RLock()
@@ -95,6 +102,29 @@ def from_keys(keys: Array) -> Nearest:
     """Rows and squared distances, both of the shape of the keys; see `keys_of`."""
     torch = import_torch()
     return (keys & 0xFFFFFFFF).int(), (keys >> 32).int().view(torch.float32)
+
+
+def largest(scores: Array, n_wanted: int) -> Array:
+    """Columns (n_rows, n_wanted) of the largest scores of each row.
+
+    The scores (n_rows, n_columns) are in whole tiles: `TILE` divides their number of columns.
+    """
+    torch, n_tiles = import_torch(), scores.shape[1] // TILE
+    if n_tiles < 4 * n_wanted:
+        return torch.topk(scores, n_wanted, 1, sorted=False).indices
+    # Columns n_tiles apart make a tile: its maximum is then read as fast as memory allows. The best
+    # scores are in as many tiles at most, which are those of largest maximum.
+    tiled = scores.view(-1, TILE, n_tiles)
+    tiles = torch.topk(torch.amax(tiled, 1), n_wanted, 1, sorted=False).indices
+    inside = torch.take_along_dim(tiled, tiles[:, None, :], 2)
+    best = torch.topk(inside.flatten(1), n_wanted, 1, sorted=False).indices
+    return best // n_wanted * n_tiles + torch.take_along_dim(tiles, best % n_wanted, 1)
+
+
+def middle(X: Array) -> Array:
+    """Medians of the columns on evenly spaced rows: a mean would follow a row that is far away."""
+    step = max(X.shape[0] // MIDDLE_ROWS, 1)
+    return import_torch().median(X[::step], 0).values
 
 
 def blocks(n_rows: int, size: int) -> Iterator[slice]:

@@ -16,9 +16,12 @@ from typing import Protocol
 from viewmend.backend.namespace import Array
 from viewmend.backend.torch_candidates import (
     BLOCK_ENTRIES,
+    TILE,
     Nearest,
     blocks,
+    largest,
     measured,
+    middle,
     no_neighbours,
     products_in,
     rounded_up,
@@ -34,10 +37,6 @@ SPARE = 8
 # Rows per neighbour wanted from which on products and the maxima of their tiles are one kernel,
 # where there is Triton: with fewer, two neighbours share a tile too often.
 FUSED_ROWS = 8000
-# Rows of which the best is found first: `topk` is slow, a maximum costs one reading.
-TILE = 64
-# Rows, about, that the middle of all is read off.
-MIDDLE_ROWS = 1024
 # Columns up to which rows are searched as points: there, neighbours are so close together, compared
 # with the whole, that products of ten bits cannot tell them apart.
 POINT_COLUMNS = 16
@@ -98,7 +97,7 @@ def _nearest_rows(X: Array, k: int, queries: Array | None) -> Nearest:
 
 def _proposer(X: Array, k: int, queries: Array | None) -> _Proposer:
     fused = triton_nearest() if X.is_cuda and X.shape[0] >= FUSED_ROWS * k else None
-    return fused.TileMaxima.of(X, _middle(X), queries) if fused else _Products.of(X, queries)
+    return fused.TileMaxima.of(X, middle(X), queries) if fused else _Products.of(X, queries)
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class _Products:
         # Rows of 32 bytes, because products are slow otherwise.
         shape = (rounded_up(n_rows, TILE), rounded_up(n_features + 3, 8))
         rows = torch.zeros(shape, dtype=torch.float32, device=X.device)
-        centre = _middle(X)
+        centre = middle(X)
         left = torch.full((shape[0],), LOWEST, dtype=torch.float32, device=X.device)
         for part in blocks(n_rows, BLOCK_ENTRIES // n_features):
             rows[part, :n_features] = _in_ten_bits((X[part] - centre).float())
@@ -139,17 +138,7 @@ class _Products:
 
     def propose(self, part: slice, n_wanted: int) -> Array:
         """Rows (n_part, n_wanted) of ``X``, for the queries of a slice."""
-        scores = self._scores(part)
-        n_tiles = scores.shape[1] // TILE
-        if n_tiles < 4 * n_wanted:
-            return import_torch().topk(scores, n_wanted, 1, sorted=False).indices
-        # Rows n_tiles apart make a tile: its maximum is then read as fast as memory allows. The
-        # best rows are in as many tiles at most, which are those of largest maximum.
-        torch, tiled = import_torch(), scores.view(-1, TILE, n_tiles)
-        tiles = torch.topk(torch.amax(tiled, 1), n_wanted, 1, sorted=False).indices
-        inside = torch.take_along_dim(tiled, tiles[:, None, :], 2)
-        best = torch.topk(inside.flatten(1), n_wanted, 1, sorted=False).indices
-        return best // n_wanted * n_tiles + torch.take_along_dim(tiles, best % n_wanted, 1)
+        return largest(self._scores(part), n_wanted)
 
     def _scores(self, part: slice) -> Array:
         given, n_features = self.queries, self.n_features
@@ -169,9 +158,3 @@ def _in_ten_bits(A: Array) -> Array:
     """The nearest numbers of float32 that products in "tf32" do not round."""
     int32 = import_torch().int32
     return ((A.view(int32) + 0x1000) & ~0x1FFF).view(A.dtype)
-
-
-def _middle(X: Array) -> Array:
-    """Medians of the columns on evenly spaced rows: a mean would follow a row that is far away."""
-    step = max(X.shape[0] // MIDDLE_ROWS, 1)
-    return import_torch().median(X[::step], 0).values

@@ -1,7 +1,8 @@
 """Nearest points in PyTorch, with few columns: fast on a GPU for a million of them.
 
-Points are cut into small leaves of equal size, however unevenly they lie, so that each leaf and the
-leaves around it are one product of a batch. No step waits for a number from the device.
+Of few points all pairs are compared. Many are cut into small leaves of equal size, however unevenly
+they lie, so that each leaf and the leaves around it are one product of a batch; the points that may
+have neighbours further away are then compared with all. No step waits for a number from the device.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from dataclasses import dataclass
 from viewmend.backend.namespace import Array
 from viewmend.backend.torch_candidates import (
     BLOCK_ENTRIES,
+    TILE,
     Nearest,
     blocks,
     from_keys,
     keys_of,
+    largest,
     measured,
+    middle,
     no_neighbours,
     products_in,
     rounded_up,
@@ -25,8 +29,8 @@ from viewmend.backend.torch_gpu import import_torch
 
 __all__ = ["nearest_points"]
 
-# Points up to which all pairs are measured.
-FEW_POINTS = 2048
+# Pairs that are compared whatever the number of points: all pairs of 23 170 points.
+PAIRS = 2**29
 # Points per leaf, at most, and points of near leaves, about, that a point is compared with: twice
 # as many where there are more columns than these, which leave neighbours more room elsewhere.
 LEAF = 32
@@ -46,23 +50,26 @@ def nearest_points(points: Array, k: int, queries: Array | None = None) -> Neare
     """The ``k`` nearest of ``points`` (n_points, n_columns) for each query, with few columns.
 
     Without ``queries`` (n_queries, n_columns) these are the points themselves, none of which is its
-    own neighbour. Of many points, about `COMPARED` in the nearest leaves are measured, which finds
-    about 99 of 100 neighbours; however unevenly points lie, leaves have the same number of them.
+    own neighbour. Exact where `PAIRS` are all pairs of points. Otherwise about `COMPARED` points in
+    the nearest leaves are measured, which finds about 99 of 100 neighbours; of the points
+    themselves, those that likely miss one are compared with all, as many as `PAIRS` allow.
     """
     n_points = points.shape[0]
     Q = points if queries is None else queries
     k = min(k, n_points - (queries is None))
     if k < 1 or Q.shape[0] == 0:
         return no_neighbours(Q, k)
-    n_wanted = min(k + SPARE_POINTS, n_points - (queries is None))
+    torch, n_wanted = import_torch(), min(k + SPARE_POINTS, n_points - (queries is None))
+    if n_points**2 <= PAIRS or n_wanted > COMPARED // 4:
+        itself = torch.arange(n_points, device=Q.device) if queries is None else None
+        return measured(Q, points, _among_all(points, Q, n_wanted, itself), k)
     with products_in("ieee"):
-        if n_points <= FEW_POINTS or n_wanted > COMPARED // 4:
-            return measured(Q, points, _all_measured(points, queries, n_wanted), k)
         leaves = _cut_into_leaves(points)
         if queries is not None:
             return measured(Q, points, _around_queries(leaves, queries, n_wanted), k)
-        near = measured(Q, points, _among_leaves(leaves, n_points, n_wanted), k)
-    return _with_their_neighbours(points, near)
+        found, reaches = _among_leaves(leaves, n_points, n_wanted)
+    near = _with_their_neighbours(points, measured(Q, points, found, k))
+    return _with_doubtful_ones(points, near, _doubts(leaves, reaches, near[1][:, -1]), n_wanted)
 
 
 @dataclass(frozen=True)
@@ -134,24 +141,30 @@ def _order_within(keys: Array) -> Array:
     return torch.sort((parts + bits).flatten(), stable=True).indices
 
 
-def _near_leaves(leaves: _Leaves, Q: Array) -> Array:
-    """The leaves (n_queries, n_probes) of least ``|q - centre| - radius``."""
+def _near_leaves(leaves: _Leaves, Q: Array) -> Nearest:
+    """The leaves (n_queries, n_probes) of least ``|q - centre| - radius``, and these gaps."""
     torch = import_torch()
     # In float64, because leaves where most points are lie closer than float32 could tell.
     Q, C = Q.double(), leaves.centres.double()
     squared = torch.addmm(C.square().sum(1), Q, C.mT, alpha=-2) + Q.square().sum(1, keepdim=True)
     gaps = squared.clamp_(min=0).sqrt_().sub_(leaves.radii.double()).float()
-    return torch.topk(gaps, leaves.n_probes, 1, largest=False, sorted=False).indices
+    near = torch.topk(gaps, leaves.n_probes, 1, largest=False, sorted=False)
+    return near.indices, near.values
 
 
-def _among_leaves(leaves: _Leaves, n_points: int, n_wanted: int) -> Array:
-    """Likely neighbours (n_points, n_wanted) of all points, a leaf's among those of near leaves."""
+def _among_leaves(leaves: _Leaves, n_points: int, n_wanted: int) -> tuple[Array, Array]:
+    """Likely neighbours (n_points, n_wanted) of all points, a leaf's among those of near leaves.
+
+    With the largest gap (n_leaves,) between a leaf and one of these.
+    """
     torch = import_torch()
     n_leaves, size, n_columns = leaves.points.shape
     found = torch.empty((n_leaves * size, n_wanted), dtype=torch.int64, device=leaves.points.device)
+    reaches = torch.empty_like(leaves.radii)
     per_leaf = leaves.n_probes * size * max(size, n_columns)
     for part in blocks(n_leaves, BLOCK_ENTRIES // per_leaf):
-        near = _near_leaves(leaves, leaves.centres[part])
+        near, gaps = _near_leaves(leaves, leaves.centres[part])
+        reaches[part] = torch.amax(gaps, 1)
         # Relative to the centre, where products lose few digits.
         centres = leaves.centres[part, None]
         A, B = leaves.points[part] - centres, leaves.points[near].flatten(1, 2) - centres
@@ -162,7 +175,7 @@ def _among_leaves(leaves: _Leaves, n_points: int, n_wanted: int) -> Array:
         scores.masked_fill_(itself, math.inf)
         best = torch.topk(scores, n_wanted, 2, largest=False, sorted=False).indices
         found[leaves.numbers[part]] = torch.take_along_dim(numbers, best, 2)
-    return found[:n_points]
+    return found[:n_points], reaches
 
 
 def _with_their_neighbours(points: Array, near: Nearest) -> Nearest:
@@ -192,7 +205,7 @@ def _around_queries(leaves: _Leaves, queries: Array, n_wanted: int) -> Array:
     found = torch.empty(shape, dtype=torch.int64, device=queries.device)
     per_query = max(leaves.n_probes * size * n_columns, 2 * n_leaves)
     for part in blocks(queries.shape[0], BLOCK_ENTRIES // per_query):
-        near = _near_leaves(leaves, queries[part])
+        near, _ = _near_leaves(leaves, queries[part])
         gaps = leaves.points[near].flatten(1, 2) - queries[part, None]
         squared = gaps.square_().sum(2) + leaves.excess[near].flatten(1)
         best = torch.topk(squared, n_wanted, 1, largest=False, sorted=False).indices
@@ -200,14 +213,46 @@ def _around_queries(leaves: _Leaves, queries: Array, n_wanted: int) -> Array:
     return found
 
 
-def _all_measured(points: Array, queries: Array | None, n_wanted: int) -> Array:
-    """The nearest points (n_queries, n_wanted) of all, by differences."""
-    torch = import_torch()
-    Q = points if queries is None else queries
+def _doubts(leaves: _Leaves, reaches: Array, squared_distances: Array) -> Array:
+    """By how much the farthest neighbour of a point may lie beyond the leaves looked into.
+
+    ``reaches`` (n_leaves,) are those of the leaves, ``squared_distances`` (n_points,) those of the
+    neighbours.
+    """
+    off_centre = (leaves.points - leaves.centres[:, None]).square().sum(2).sqrt()
+    doubts = (off_centre - reaches[:, None]).flatten()
+    # One for every number, those of padding last.
+    doubts = import_torch().empty_like(doubts).scatter_(0, leaves.numbers.flatten(), doubts)
+    return doubts[: squared_distances.shape[0]] + squared_distances.sqrt()
+
+
+def _with_doubtful_ones(points: Array, near: Nearest, doubts: Array, n_wanted: int) -> Nearest:
+    """The same, for the points in most doubt compared with all; ``doubts`` are (n_points,)."""
+    n_points, k = near[0].shape
+    rows = import_torch().topk(doubts, max(PAIRS // n_points, 1), sorted=False).indices
+    Q = points[rows]
+    exact = measured(Q, points, _among_all(points, Q, n_wanted, rows), k)
+    for known, found in zip(near, exact, strict=True):
+        known[rows] = found
+    return near
+
+
+def _among_all(points: Array, Q: Array, n_wanted: int, itself: Array | None) -> Array:
+    """The nearest points (n_queries, n_wanted) of all, but for each query ``itself`` (n_queries,).
+
+    Scores ``-|q - x|^2`` are products of ``(q, 1, |q|^2)`` and ``(2 x, -|x|^2, -1)``, in float64:
+    points in a crowd are so close together that those of float32 could not tell them apart.
+    """
+    torch, (n_points, n_columns) = import_torch(), points.shape
+    X, Q = (A.double() - middle(points).double() for A in (points, Q))
+    right = torch.zeros((rounded_up(n_points, TILE), n_columns + 2), dtype=X.dtype, device=X.device)
+    right[:, -2] = -math.inf
+    right[:n_points] = torch.cat([2 * X, -X.square().sum(1, True), -torch.ones_like(X[:, :1])], 1)
+    left = torch.cat([Q, torch.ones_like(Q[:, :1]), Q.square().sum(1, True)], 1)
     found = torch.empty((Q.shape[0], n_wanted), dtype=torch.int64, device=Q.device)
-    for part in blocks(Q.shape[0], BLOCK_ENTRIES // (points.shape[0])):
-        gaps = torch.cdist(Q[part], points, compute_mode="donot_use_mm_for_euclid_dist")
-        if queries is None:
-            gaps[:, part].diagonal().fill_(math.inf)
-        found[part] = torch.topk(gaps, n_wanted, 1, largest=False, sorted=False).indices
+    for part in blocks(Q.shape[0], BLOCK_ENTRIES // right.shape[0]):
+        scores = left[part] @ right.mT
+        if itself is not None:
+            scores.scatter_(1, itself[part, None], -math.inf)
+        found[part] = largest(scores, n_wanted)
     return found

@@ -54,7 +54,8 @@ def nearest_points(points: Array, k: int, queries: Array | None = None) -> Neigh
     """The ``k`` nearest of ``points`` (n_points, n_columns) for each query, with few columns.
 
     Without ``queries`` (n_queries, n_columns) these are the points themselves, none of which is its
-    own neighbour. Exact with few points; otherwise one neighbour in a hundred is missed, about.
+    own neighbour. Exact with few points; otherwise two or three neighbours in a hundred are missed,
+    and on a GPU one in ten thousand, about.
     """
     if is_torch(array_namespace(points)):
         return Neighbours(*_torch_kernels().nearest_points(points, k, queries))
