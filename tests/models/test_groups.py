@@ -86,6 +86,19 @@ def test_names_of_groups_and_the_order_of_the_rows_change_no_fold(drawn, n_folds
         np.testing.assert_array_equal(one, rows[other])
 
 
+@given(labelled_groups(), st.integers(2, 5), st.permutations(range(4)))
+def test_names_of_classes_change_no_fold(drawn, n_folds, names):
+    """Groups with as many labels of one class as of another are dealt alike, whatever the names."""
+    codes, groups = drawn
+    if not some_can_be_held_out(codes, groups):
+        return
+    order, renamed = np.arange(len(codes)), np.where(codes >= 0, np.array(names)[codes], -1)
+    expected = label_folds(codes, order, n_folds, groups)
+    found = label_folds(renamed, order, n_folds, groups)
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_folds_of_groups_have_about_as_many_labels_of_every_class():
     groups = np.repeat(np.arange(30), 3)
     codes = groups % 3
