@@ -108,6 +108,23 @@ def test_excluded_samples_are_left_out_as_a_mask_and_as_rows(model, task):
     assert len(model.suggest_labels(5, exclude=everything)) == 0
 
 
+def test_the_change_of_all_answers_is_looked_for_among_samples_that_can_be_asked_for():
+    """It is computed of some samples alone: others must take the place of those that cannot."""
+    many = blobs(300)
+    model = fitted(many.data, many.y, calibration=None)
+    gone: list[int] = []
+    while len(gone) < 80:
+        found = model.suggest_labels(1, "change", exclude=gone)
+        assert found.scores[0] > 0.01
+        gone.append(int(found.samples[0]))
+    dear = np.ones(300)
+    dear[gone] = 1e6
+    cheap = model.suggest_labels(1, "change", costs=dear)
+    expected = model.suggest_labels(1, "change", exclude=gone)
+    np.testing.assert_array_equal(cheap.samples, expected.samples)
+    np.testing.assert_allclose(cheap.scores, expected.scores)
+
+
 def test_few_labels_ask_for_coverage_and_more_for_doubt():
     few, many = blobs(label_rate=0.05), blobs(label_rate=0.3, seed=2)
     start, later = fitted(few.data, few.y), fitted(many.data, many.y)

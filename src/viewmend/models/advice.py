@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,7 @@ class AdviceMixin:
         # A copy of a labelled sample tells nothing new either.
         allowed = likeness.unlike(known.codes >= 0) & ~excluded_samples(exclude, n_samples)[rows]
         with limited_threads(self.n_jobs), serial_blas():
-            ranking = plan.ranking(known, n)
+            ranking = plan.ranking(replace(known, rates=allowed / prices), n)
             batch = choose_batch(ranking, n, allowed, prices, likeness)
         told = _CHANGES if strategy == "change" else _TELLS
         shares = self.label_distributions_[rows[batch.rows]]
