@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from viewmend.data.given_views import in_order_of_views, index_of
 from viewmend.exceptions import InvalidParameterError
 from viewmend.parameters import short
 
@@ -21,6 +23,19 @@ def names_of_fit(model: Any) -> np.ndarray:
 def ids_of_fit(model: object) -> np.ndarray | None:
     """Identifiers (n_samples,) of the samples of fit, as text; None where it saw none."""
     return getattr(model, "sample_ids_", None)
+
+
+def told_of_samples(values: Any, names: np.ndarray, what: str, views: Sequence[str] = ()) -> Any:
+    """Values about samples called ``names`` (n_samples,), or about these in some ``views``.
+
+    They are told by position. An index with the names in another order is refused, and columns of a
+    frame are put in the order of the views.
+    """
+    index = index_of(values)
+    if index is None or np.array_equal(names, np.arange(len(names))):
+        return values
+    named = values.set_axis(index.map(str), axis=0)
+    return in_order_of_views(named, views, names.astype(str), what, InvalidParameterError)
 
 
 def explained_rows(samples: ArrayLike, n_samples: int, ids: np.ndarray | None) -> np.ndarray:
