@@ -271,6 +271,7 @@ def test_samples_without_a_view_get_views_and_no_labels(task):
     [
         (lambda m: m.suggest_labels(0), "n must be"),
         (lambda m: m.suggest_labels(2, "best"), "strategy='best'"),
+        (lambda m: m.suggest_labels(2, ["best"]), r"strategy=\['best'\]"),
         (lambda m: m.suggest_labels(2, costs=[1.0]), "costs must be one per sample"),
         (lambda m: m.suggest_labels(2, costs=np.zeros(150)), "positive"),
         (lambda m: m.suggest_labels(2, costs=[1.0] * 149 + [-2]), "that of sample 149 is -2.0;"),
