@@ -252,3 +252,18 @@ def test_sets_of_classes_count_groups(by_rows):
     with pytest.warns(DataWarning, match="with 12 held-out groups of labels, which takes 15"):
         assert model.predict_set(alpha=1 / 16)[Y < 0].all()
     assert not by_rows.predict_set(alpha=1 / 16)[Y < 0].all()
+
+
+def test_a_search_refuses_groups_that_the_final_fit_could_not_hold_out():
+    """The leave-one-out temperature of AGF-TI would let rows of a patient vouch for each other."""
+    search = LabelSearchCV(AGFTIClassifier(random_state=0), {"label_strength": [1.0, 2.0]}, cv=2)
+    with pytest.raises(InvalidParameterError, match="groups are held out together"):
+        search.fit(VIEWS, Y, groups=PATIENTS)
+
+
+def test_fit_predict_takes_groups_as_fit_does(by_patients):
+    again = clone(MODEL)
+    with pytest.warns(DataWarning, match="no better than chance"):
+        found = again.fit_predict(VIEWS, Y, groups=PATIENTS)
+    np.testing.assert_array_equal(found, by_patients.transduction_)
+    assert again.estimated_accuracy_ == by_patients.estimated_accuracy_

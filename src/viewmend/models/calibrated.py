@@ -177,7 +177,8 @@ class CalibratedMixin:
         rows = explained_rows(samples, len(self.transduction_), ids_of_fit(self))
         return self._explained(rows)
 
-    def _check_groups(self, groups: Any) -> None:
+    def check_groups(self, groups: Any) -> None:
+        """Raise an `InvalidParameterError` if the labels of groups cannot be held out together."""
         if groups is not None and self.calibration not in (CROSS_FIT, None):
             msg = (
                 f"groups are held out together, which calibration={self.calibration!r} cannot do; "
