@@ -307,3 +307,10 @@ def test_views_need_regressions(task):
     with pytest.raises(InvalidParameterError, match="n_rounds"):
         bare.suggest_views()
     assert len(bare.suggest_labels(3)) == 3
+
+
+def test_no_suggestion_says_why(model, task):
+    every = np.arange(len(task.y))
+    assert "every other one has a label" in model.suggest_labels(3, exclude=every).summary()
+    assert "print its summary" in repr(model.suggest_labels(3, exclude=every))
+    assert "by the budget" in model.suggest_views(budget=1e-9).summary()
