@@ -159,3 +159,14 @@ def test_samples_are_called_by_the_identifiers_that_fit_saw(task):
     model = MendClassifier(n_rounds=1).fit(frames, task.y)
     rows = table("next", make_case(model, frames, task.y), "Samples to label")
     assert [row[1] for row in rows] == model.suggest_labels(10).names.tolist()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", [MendClassifier, AGFTIClassifier])
+def test_classes_of_several_types_are_drawn(task, kind, tmp_path):
+    """Numbers and text cannot be compared, and yet a class may be called 1 and another "one"."""
+    names = {CLASSES[0]: 1, CLASSES[1]: "one", CLASSES[2]: 3, None: None}
+    y = [names[label] for label in task.y]
+    short = {"n_rounds": 1} if kind is MendClassifier else {"max_iter": 2, "random_state": 0}
+    page = kind(**short).fit(task.X, y).report(tmp_path / "page.html", task.X, y)
+    assert page.read_text(encoding="utf-8").count("<svg") > 3
