@@ -364,3 +364,20 @@ def test_refusals_speak_of_options(work, tables, tmp_path):
 def test_it_is_told_why_nothing_is_suggested(work):
     said = done("suggest", "views", work / "model.vm", "--budget", "1e-9").stdout
     assert "by the budget" in said
+
+
+def test_costs_are_found_by_the_identifiers_of_the_fit(work, tables, tmp_path):
+    """Another column would be taken for them, and its numbers are those of other samples."""
+    numbers = {f"P{i:03d}": i for i in range(120)}
+    cheap = tables["labs"].index[tables["labs"]["stage"].isna()][0]
+    for name, table in tables.items():
+        table = table.copy()
+        table.insert(0, "number", [numbers[sample] for sample in table.index])
+        table.insert(0, "id", [119 - numbers[sample] for sample in table.index])
+        costs = [1.0 if sample == cheap else 1000.0 for sample in table.index]
+        table.assign(minutes=costs).to_csv(tmp_path / f"{name}.csv", index=False)
+    model = work / "numbers.vm"
+    left_out = ("--leave-out", "id", "--leave-out", "minutes")
+    done("fit", tmp_path, "--id", "number", "-l", "stage", *left_out, "-o", model)
+    found = told("suggest", "labels", model, tmp_path, "-n", 1, "--costs", "minutes")
+    assert str(found["suggestions"][0]["sample"]) == str(numbers[cheap])

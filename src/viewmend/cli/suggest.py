@@ -174,7 +174,10 @@ def _labels_by_model(
 ) -> tuple[Names, LabelSuggestions]:
     model = load_advisor(source)
     names = names_of_fit(model, source, data, request)
-    paid = _costs(asked, names, data, request)
+    origin = model.fitted_state_.origin
+    # Costs stand beside the identifiers by which the fit joined its tables.
+    id_column = request.id_column or (origin and origin.id_column)
+    paid = _costs(asked, names, data, replace(request, id_column=id_column))
     return names, model.suggest_labels(asked.n, asked.strategy, paid.costs, paid.without)
 
 
