@@ -15,6 +15,7 @@ from viewmend import MendClassifier
 from viewmend.cli import app
 from viewmend.data import Request, from_frames, read_views
 from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.models.suspects import SuspectLabels
 
 NAMES = np.array(["léger", "moyen", "sévère"])
 FLIPPED = "P002"
@@ -309,3 +310,74 @@ def test_samples_of_no_class_are_marked_and_have_none(work, tables):
     assert "unknown_rate must be" in refused(
         *asked, folder, "-o", work / "s.csv", "--unknown-rate", 2
     )
+
+
+def test_samples_are_explained_in_lines(work):
+    """Names with the end of a line in them stay in theirs."""
+    lines = done("explain", "samples", work / "model.vm", "P010", "P011").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["sample", "labels", "edges", "log"] * 2
+    assert "\\n" not in "".join(lines)
+
+
+@pytest.mark.parametrize("name", ["²", "9" * 25, "1.5", "120"])
+def test_what_is_no_row_of_a_nameless_fit_is_refused(work, name):
+    said = refused("explain", "samples", work / "python.vm", name)
+    assert "samples" in said
+    assert "frames" not in said
+
+
+def test_labels_are_listed_where_the_data_suggests_another_class(work, monkeypatch):
+    """Also below one whose sample it suggests the given class for."""
+    found = SuspectLabels(
+        samples=np.arange(4),
+        given=NAMES[[0, 1, 2, 0]],
+        suggested=NAMES[[1, 1, 0, 0]],
+        scores=np.array([0.9, 0.45, 0.4, 0.1]),
+        noise_rate=0.25,
+        counts=np.eye(3),
+        classes=NAMES,
+        names=np.arange(4),
+    )
+    monkeypatch.setattr(MendClassifier, "suspect_labels", lambda _: found)
+    suspects = told("doubt", work / "model.vm")["suspects"]
+    assert [row["score"] for row in suspects] == [0.9, 0.4]
+    assert all(row["given"] != row["suggested"] for row in suspects)
+
+
+def test_refusals_speak_of_options(work, tables, tmp_path):
+    ids = list(dict.fromkeys(name for view in tables.values() for name in view.index))
+    costs = tmp_path / "costs.csv"
+    pd.DataFrame({"patient": ids, "minutes": [1.0] * 119 + [-3]}).to_csv(costs, index=False)
+    said = refused("suggest", "labels", work / "model.vm", "--costs", costs)
+    assert f"--costs must be positive numbers, but that of sample '{ids[-1]}' is -3.0" in said
+    assert "leave the cell empty" in said
+    measured = ("suggest", "views", work / "model.vm", "--cost")
+    assert "--cost must be a positive number, but that of view 'scan'" in refused(
+        *measured, "scan=0"
+    )
+    assert "names 'scan' twice" in refused(*measured, "scan=1", "--cost", "scan=2")
+    assert "--cost names ['rna']" in refused(*measured, "rna=2")
+    assert "number, got" not in refused("explain", "view", work / "model.vm", "1")
+    assert "--new DATA" in refused("explain", "samples", work / "model.vm", "nobody")
+
+
+def test_it_is_told_why_nothing_is_suggested(work):
+    said = done("suggest", "views", work / "model.vm", "--budget", "1e-9").stdout
+    assert "by the budget" in said
+
+
+def test_costs_are_found_by_the_identifiers_of_the_fit(work, tables, tmp_path):
+    """Another column would be taken for them, and its numbers are those of other samples."""
+    numbers = {f"P{i:03d}": i for i in range(120)}
+    cheap = tables["labs"].index[tables["labs"]["stage"].isna()][0]
+    for name, table in tables.items():
+        table = table.copy()
+        table.insert(0, "number", [numbers[sample] for sample in table.index])
+        table.insert(0, "id", [119 - numbers[sample] for sample in table.index])
+        costs = [1.0 if sample == cheap else 1000.0 for sample in table.index]
+        table.assign(minutes=costs).to_csv(tmp_path / f"{name}.csv", index=False)
+    model = work / "numbers.vm"
+    left_out = ("--leave-out", "id", "--leave-out", "minutes")
+    done("fit", tmp_path, "--id", "number", "-l", "stage", *left_out, "-o", model)
+    found = told("suggest", "labels", model, tmp_path, "-n", 1, "--costs", "minutes")
+    assert str(found["suggestions"][0]["sample"]) == str(numbers[cheap])

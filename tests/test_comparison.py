@@ -262,3 +262,21 @@ def test_the_picture_shows_accuracies_intervals_and_guessing():
     assert_allclose(drawn, [row.interval for row in found.methods])
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["best", "plain"]
     assert len(plot_comparison(["a"], [0.5], [(0.4, 0.6)], ax=Figure().subplots()).lines) == 1
+
+
+def test_rows_are_found_by_name_and_an_unknown_name_is_told():
+    found = comparison_of(row_of("one", [1, 0, 1]), row_of("two", [1, 1, 1]))
+    assert [row.name for row in found] == [row.name for row in found.methods]
+    assert len(found) == len(found.methods)
+    assert found.methods[0].name in found
+    assert "Mendel" not in found
+    with pytest.raises(InvalidParameterError, match="'Mendel' is none of the methods compared"):
+        found["Mendel"]
+
+
+def test_names_and_seeds_are_checked_before_any_fit():
+    blobs = make_multiview_blobs(30, random_state=0)
+    with pytest.raises(InvalidParameterError, match="text for names, got 1"):
+        compare_methods(blobs.views, blobs.y, methods={1: UnionGraphClassifier()})
+    with pytest.raises(InvalidParameterError, match="random_state must be"):
+        compare_methods(blobs.views, blobs.y, methods=["union graph"], random_state=-1)

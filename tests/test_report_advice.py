@@ -4,6 +4,7 @@ import html
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from viewmend import AGFTIClassifier, MendClassifier
@@ -140,3 +141,32 @@ def test_complete_views_leave_nothing_to_measure():
     text = inside("next", make_case(model, blobs.views, y))
     assert "No missing view is worth measuring" in text
     assert "Views to measure" not in text
+
+
+@pytest.mark.filterwarnings("error")
+def test_where_every_sample_has_a_label_the_page_is_whole(task):
+    blobs = make_multiview_blobs(60, random_state=0)
+    model = MendClassifier(n_rounds=1).fit(blobs.views, blobs.y)
+    page = report_html(make_case(model, blobs.views, blobs.y))
+    assert "Every sample has a given label, and its set is that class alone." in page
+    for name in ADVICE:
+        assert f'<section id="{name}">' in page
+
+
+def test_samples_are_called_by_the_identifiers_that_fit_saw(task):
+    index = [f"P{row:03d}" for row in range(120)]
+    frames = {name: pd.DataFrame(view, index=index) for name, view in task.X.items()}
+    model = MendClassifier(n_rounds=1).fit(frames, task.y)
+    rows = table("next", make_case(model, frames, task.y), "Samples to label")
+    assert [row[1] for row in rows] == model.suggest_labels(10).names.tolist()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", [MendClassifier, AGFTIClassifier])
+def test_classes_of_several_types_are_drawn(task, kind, tmp_path):
+    """Numbers and text cannot be compared, and yet a class may be called 1 and another "one"."""
+    names = {CLASSES[0]: 1, CLASSES[1]: "one", CLASSES[2]: 3, None: None}
+    y = [names[label] for label in task.y]
+    short = {"n_rounds": 1} if kind is MendClassifier else {"max_iter": 2, "random_state": 0}
+    page = kind(**short).fit(task.X, y).report(tmp_path / "page.html", task.X, y)
+    assert page.read_text(encoding="utf-8").count("<svg") > 3

@@ -32,11 +32,11 @@ from viewmend.data.groups import check_groups
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
 from viewmend.models.label_folds import label_folds
-from viewmend.parameters import HasParameters, Integer, short
+from viewmend.parameters import HasParameters, Integer, RandomSeed, short
 
 __all__ = ["LabelledScorer", "LabelledStratifiedKFold", "cross_val_transduce", "labelled_scorer"]
 
-FOLD_COUNT = Integer(2)
+FOLD_COUNT, SEED = Integer(2), RandomSeed()
 
 
 class LabelledStratifiedKFold(BaseCrossValidator):
@@ -105,6 +105,12 @@ class LabelledStratifiedKFold(BaseCrossValidator):
             msg = (
                 f"n_splits must be {FOLD_COUNT.expected}, got {short(self.n_splits)}; pass the "
                 f"number of folds"
+            )
+            raise InvalidParameterError(msg)
+        if not SEED.accepts(self.random_state):
+            msg = (
+                f"random_state must be {SEED.expected}, got {short(self.random_state)}; pass 0, or "
+                f"another number"
             )
             raise InvalidParameterError(msg)
         if self.random_state is not None and not self.shuffle:

@@ -272,8 +272,8 @@ def refused_value(value: object) -> str:
 
 def choose(table: Mapping[str, Row], name: str, parameter: str) -> Row:
     """Row ``name`` of a table of choices; an unknown name is an error about ``parameter``."""
-    if name not in table:
+    if not isinstance(name, str) or name not in table:
         known = ", ".join(repr(key) for key in table)
-        msg = f"{parameter}={name!r} is not known; choose one of {known}"
+        msg = f"{parameter}={short(name)} is not known; choose one of {known}"
         raise InvalidParameterError(msg)
     return table[name]

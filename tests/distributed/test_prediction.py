@@ -9,7 +9,7 @@ import viewmend
 from viewmend import AGFTIClassifier
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed import open_views
-from viewmend.exceptions import DataWarning, InvalidViewsError
+from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
 
 BLOBS = make_multiview_blobs(150, n_views=2, n_features=(4, 3), noise=2.0, random_state=2)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.3, label_rate=0.2, random_state=2)
@@ -178,3 +178,8 @@ def test_columns_of_files_are_matched_by_name(named, tmp_path):
     np.testing.assert_allclose(model.predict_proba(turned), expected, atol=1e-12)
     again = AGFTIClassifier(n_anchors=16, random_state=0, tol=1e-2).fit(as_given, LABELS)
     assert again.view_feature_names_["b"].tolist() == ["b0", "b1", "b2"]
+
+
+def test_decisions_are_made_in_memory(model):
+    with pytest.raises(InvalidParameterError, match="decide takes views in memory"):
+        model.decide(lazy(TASK.data.views))

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import viewmend
@@ -108,6 +109,66 @@ def test_excluded_samples_are_left_out_as_a_mask_and_as_rows(model, task):
     assert len(model.suggest_labels(5, exclude=everything)) == 0
 
 
+def test_the_change_of_all_answers_is_looked_for_among_samples_that_can_be_asked_for():
+    """It is computed of some samples alone: others must take the place of those that cannot."""
+    many = blobs(300)
+    model = fitted(many.data, many.y, calibration=None)
+    gone: list[int] = []
+    while len(gone) < 80:
+        found = model.suggest_labels(1, "change", exclude=gone)
+        assert found.scores[0] > 0.01
+        gone.append(int(found.samples[0]))
+    dear = np.ones(300)
+    dear[gone] = 1e6
+    cheap = model.suggest_labels(1, "change", costs=dear)
+    expected = model.suggest_labels(1, "change", exclude=gone)
+    np.testing.assert_array_equal(cheap.samples, expected.samples)
+    np.testing.assert_allclose(cheap.scores, expected.scores)
+
+
+def test_costs_and_exclusions_under_an_index_are_not_taken_by_position(task):
+    """Read from a table, they may stand in another order than the samples of the fit."""
+    ids = [f"p{i}" for i in range(len(task.y))]
+    frames = {
+        name: pd.DataFrame(view, index=ids)
+        for name, view in zip(("rna", "scan"), task.data.views, strict=True)
+    }
+    model = fitted(frames, pd.Series(task.y, index=ids), calibration=None)
+    costs = pd.Series(np.arange(1.0, 1 + len(ids)), index=ids)
+    plain = model.suggest_labels(5, costs=costs.to_numpy())
+    np.testing.assert_array_equal(model.suggest_labels(5, costs=costs).samples, plain.samples)
+    turned = costs[::-1]
+    for refused in (
+        lambda: model.suggest_labels(5, costs=turned),
+        lambda: model.suggest_labels(5, exclude=turned > 9),
+        lambda: model.suggest_views(5, exclude=turned > 9),
+        lambda: model.suggest_first_labels(frames, 5, costs=turned),
+        lambda: model.suggest_first_labels(frames, 5, exclude=turned > 9),
+    ):
+        with pytest.raises(InvalidParameterError, match="in another order"):
+            refused()
+
+
+def test_costs_of_views_by_name_may_be_in_any_order(task):
+    ids = [f"p{i}" for i in range(len(task.y))]
+    frames = {
+        name: pd.DataFrame(view, index=ids)
+        for name, view in zip(("rna", "scan"), task.data.views, strict=True)
+    }
+    model = fitted(frames, pd.Series(task.y, index=ids), calibration=None)
+    expected = model.suggest_views(costs={"rna": 1, "scan": 100})
+    by_name = pd.Series({"scan": 100, "rna": 1})
+    by_pair = pd.DataFrame({"scan": 100.0, "rna": 1.0}, index=ids)
+    for costs in (by_name, by_pair):
+        found = model.suggest_views(costs=costs)
+        np.testing.assert_array_equal(found.views, expected.views)
+        np.testing.assert_array_equal(found.costs, expected.costs)
+    never = pd.DataFrame({"scan": True, "rna": False}, index=ids)
+    assert set(model.suggest_views(exclude=never).views) == {"rna"}
+    with pytest.raises(InvalidParameterError, match="column for each of the views"):
+        model.suggest_views(costs=by_pair[["scan"]])
+
+
 def test_few_labels_ask_for_coverage_and_more_for_doubt():
     few, many = blobs(label_rate=0.05), blobs(label_rate=0.3, seed=2)
     start, later = fitted(few.data, few.y), fitted(many.data, many.y)
@@ -210,8 +271,15 @@ def test_samples_without_a_view_get_views_and_no_labels(task):
     [
         (lambda m: m.suggest_labels(0), "n must be"),
         (lambda m: m.suggest_labels(2, "best"), "strategy='best'"),
+        (lambda m: m.suggest_labels(2, ["best"]), r"strategy=\['best'\]"),
         (lambda m: m.suggest_labels(2, costs=[1.0]), "costs must be one per sample"),
         (lambda m: m.suggest_labels(2, costs=np.zeros(150)), "positive"),
+        (lambda m: m.suggest_labels(2, costs=[1.0] * 149 + [-2]), "that of sample 149 is -2.0;"),
+        (lambda m: m.suggest_labels(2, costs="minutes"), "costs must be numbers, .* 'minutes'"),
+        (lambda m: m.suggest_labels(2, costs={"a": 1}), "costs must be numbers, one per sample"),
+        (lambda m: m.suggest_labels(2, exclude=True), "exclude must be a mask"),
+        (lambda m: m.suggest_views(costs={"view 1": "a"}), "costs must be numbers, one per view"),
+        (lambda m: m.suggest_views(costs={"view 1": -3}), "that of view 'view 1' is -3.0;"),
         (lambda m: m.suggest_labels(2, exclude=[150]), "exclude must be"),
         (lambda m: m.suggest_labels(2, exclude=["a"]), "exclude must be"),
         (lambda m: m.suggest_views(costs={"rna": 1}), "rna"),
@@ -239,3 +307,10 @@ def test_views_need_regressions(task):
     with pytest.raises(InvalidParameterError, match="n_rounds"):
         bare.suggest_views()
     assert len(bare.suggest_labels(3)) == 3
+
+
+def test_no_suggestion_says_why(model, task):
+    every = np.arange(len(task.y))
+    assert "every other one has a label" in model.suggest_labels(3, exclude=every).summary()
+    assert "print its summary" in repr(model.suggest_labels(3, exclude=every))
+    assert "by the budget" in model.suggest_views(budget=1e-9).summary()

@@ -3,6 +3,7 @@
 import io
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -351,3 +352,34 @@ def test_samples_are_rows_or_a_mask(fits):
     for wrong in (N_SAMPLES, [0.5], mask[1:]):
         with pytest.raises(InvalidParameterError, match=r"samples must be rows of fit, .* 160"):
             fits["agfti"].explain(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [True, [[0, 1]], [["a", "b"]], [("a", 0)], [[0], [1, 2]], {"a"}, "all", None]
+)
+def test_what_is_no_list_of_samples_is_refused(fits, wrong):
+    with pytest.raises(InvalidParameterError, match="samples"):
+        fits["mend"].explain(wrong)
+
+
+def test_a_mask_under_an_index_is_not_taken_by_position():
+    ids = [f"p{i}" for i in range(N_SAMPLES)]
+    frames = {str(v): pd.DataFrame(view, index=ids) for v, view in enumerate(TASK.data.views)}
+    model = clone(MODELS["mend"]).fit(frames, pd.Series(TASK.y, index=ids))
+    mask = pd.Series(np.arange(N_SAMPLES) < 2, index=ids)
+    assert model.explain(mask).names.tolist() == ["p0", "p1"]
+    with pytest.raises(InvalidParameterError, match="in another order"):
+        model.explain(mask[::-1])
+
+
+@KINDS
+def test_a_copy_for_prediction_does_not_answer_for_samples_that_it_forgot(fits, kind, tmp_path):
+    light = fits[kind].for_prediction()
+    asked = [light.decide, lambda: light.explain(0), lambda: light.report(tmp_path / "no.html")]
+    if kind == "mend":
+        asked += [light.predict_set, light.unknown_score]
+        assert light.predict_set(NEW).shape == (40, 3)
+    for ask in asked:
+        with pytest.raises(InvalidParameterError, match="for_prediction has forgotten"):
+            ask()
+    np.testing.assert_array_equal(light.decide(NEW).labels, fits[kind].decide(NEW).labels)

@@ -86,6 +86,19 @@ def test_names_of_groups_and_the_order_of_the_rows_change_no_fold(drawn, n_folds
         np.testing.assert_array_equal(one, rows[other])
 
 
+@given(labelled_groups(), st.integers(2, 5), st.permutations(range(4)))
+def test_names_of_classes_change_no_fold(drawn, n_folds, names):
+    """Groups with as many labels of one class as of another are dealt alike, whatever the names."""
+    codes, groups = drawn
+    if not some_can_be_held_out(codes, groups):
+        return
+    order, renamed = np.arange(len(codes)), np.where(codes >= 0, np.array(names)[codes], -1)
+    expected = label_folds(codes, order, n_folds, groups)
+    found = label_folds(renamed, order, n_folds, groups)
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_folds_of_groups_have_about_as_many_labels_of_every_class():
     groups = np.repeat(np.arange(30), 3)
     codes = groups % 3
@@ -239,3 +252,18 @@ def test_sets_of_classes_count_groups(by_rows):
     with pytest.warns(DataWarning, match="with 12 held-out groups of labels, which takes 15"):
         assert model.predict_set(alpha=1 / 16)[Y < 0].all()
     assert not by_rows.predict_set(alpha=1 / 16)[Y < 0].all()
+
+
+def test_a_search_refuses_groups_that_the_final_fit_could_not_hold_out():
+    """The leave-one-out temperature of AGF-TI would let rows of a patient vouch for each other."""
+    search = LabelSearchCV(AGFTIClassifier(random_state=0), {"label_strength": [1.0, 2.0]}, cv=2)
+    with pytest.raises(InvalidParameterError, match="groups are held out together"):
+        search.fit(VIEWS, Y, groups=PATIENTS)
+
+
+def test_fit_predict_takes_groups_as_fit_does(by_patients):
+    again = clone(MODEL)
+    with pytest.warns(DataWarning, match="no better than chance"):
+        found = again.fit_predict(VIEWS, Y, groups=PATIENTS)
+    np.testing.assert_array_equal(found, by_patients.transduction_)
+    assert again.estimated_accuracy_ == by_patients.estimated_accuracy_

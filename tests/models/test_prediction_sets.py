@@ -1,6 +1,7 @@
 """Prediction sets of fitted models."""
 
 import io
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -182,3 +183,14 @@ def test_sets_of_views_that_tell_nothing_are_as_large_as_the_promise_asks_for():
     covered = sets[np.arange(len(sets)), y[known < 0]].mean()
     assert covered == pytest.approx(0.8, abs=0.12)
     assert sets.mean() == pytest.approx(covered, abs=0.08)
+
+
+def test_smaller_promises_of_misses_give_larger_sets(model):
+    """Down to the smallest number there is, for which no number of labels is enough."""
+    alphas = [0.9, 0.5, 0.2, 0.1, 0.05, 0.02, 1e-3, 1e-9, 5e-324]
+    for by_class in (False, True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            found = [model.predict_set(NEW, alpha=alpha, by_class=by_class) for alpha in alphas]
+        assert all((few <= many).all() for few, many in pairwise(found))
+        assert found[-1].all()

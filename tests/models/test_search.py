@@ -5,6 +5,7 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -711,3 +712,15 @@ def test_single_labels_cannot_be_held_out(built):
     with pytest.raises(InvalidLabelsError, match="every class has a single label"):
         LabelSearchCV(small(), GRID).fit(TASK.data, y)
     assert not built
+
+
+def test_the_best_estimator_knows_the_identifiers_of_the_samples():
+    ids = [f"p{i}" for i in range(60)]
+    blobs = make_multiview_blobs(60, random_state=0)
+    frames = {str(v): pd.DataFrame(view, index=ids) for v, view in enumerate(blobs.views)}
+    y = pd.Series(np.where(np.arange(60) % 3 == 0, blobs.y, -1), index=ids)
+    search = LabelSearchCV(MendClassifier(n_rounds=1), {"spreading": [0.9]}, cv=2).fit(frames, y)
+    best = search.best_estimator_
+    assert best.explain("p7").samples.tolist() == [7]
+    found = best.suggest_labels(3)
+    assert found.names.tolist() == [ids[row] for row in found.samples]

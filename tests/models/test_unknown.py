@@ -170,3 +170,8 @@ def test_too_few_labels_for_the_rate_raise_no_alarm(model):
     plain = MendClassifier(**MODEL, calibration=None).fit(some(FITTED), TASK.y[FITTED])
     with pytest.raises(InvalidParameterError, match="fit with calibration='cross_fit'"):
         plain.unknown_score(NEW)
+
+
+def test_no_number_of_labels_is_enough_for_the_smallest_rate(model):
+    with pytest.warns(DataWarning, match="cannot be promised"):
+        assert not model.decide(NEW, unknown_rate=5e-324).unknown.any()

@@ -215,3 +215,11 @@ def test_bars_are_the_importances(model):
     widths = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in ax.patches}
     np.testing.assert_allclose([widths[i] for i in range(4)], 100 * found.by_class[first, 1])
     assert [text.get_text() for text in ax.get_yticklabels()] == [str(j) for j in first]
+
+
+@pytest.mark.parametrize("view", [True, 1.0, -1, "0", np.array([0, 1]), ["view 0"]])
+def test_what_is_no_view_is_refused(view):
+    views = [np.random.default_rng(0).normal(size=(30, 3)) for _ in range(2)]
+    fitted = MendClassifier(n_rounds=1, calibration=None).fit(views, np.arange(30) % 2)
+    with pytest.raises(InvalidParameterError, match="view must be one of"):
+        fitted.explain_view(view)

@@ -99,7 +99,13 @@ def _number(cell: object, place: str) -> float:
 
 def costs_by_view(settings: Sequence[str]) -> dict[str, float] | None:
     """Costs of measurements by view, from words such as ``scan=3``."""
-    return dict(map(_view_cost, settings)) or None
+    costs: dict[str, float] = {}
+    for view, cost in map(_view_cost, settings):
+        if view in costs:
+            msg = f"--cost names {view!r} twice; give one cost for it"
+            raise InvalidParameterError(msg)
+        costs[view] = cost
+    return costs or None
 
 
 def _view_cost(text: str) -> tuple[str, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 
@@ -45,8 +44,9 @@ def doubt(
         columns = {"given": found.given, "suggested": found.suggested, "score": found.scores}
         table = names.table(found.samples, columns)
         files = write_advice(table, output)
-    against = int(np.sum(found.suggested != found.given))
-    rows = records(table[:against])
+    # Of a label with a low score the rest of the data may suggest another class, too.
+    contradicted = found.suggested != found.given
+    rows = records(table[contradicted])
     if as_json:
         summary = {
             "n_labels": len(table),
@@ -58,6 +58,6 @@ def doubt(
         return
     line = (
         f"{found.n_suspects} of {len(table)} labels may be wrong ({found.noise_rate:.1%}); the "
-        f"rest of the data contradicts {against}"
+        f"rest of the data contradicts {len(rows)}"
     )
     show_advice(rows, n, [line], files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,9 @@ from viewmend.cli.console import (
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.explanation import Explanation
 from viewmend.models.view_explanation import ViewExplanation
+
+# Numbers of rows as people write them; longer ones are no rows.
+_ROW = re.compile("[0-9]{1,18}")
 
 explain = typer.Typer(
     no_args_is_help=True,
@@ -122,14 +126,14 @@ def explain_samples(
     if as_json:
         write_json({"samples": _records(found), "notes": notes})
         return
-    say(Console(), found.summary())
+    say(Console(), *found.lines())
 
 
-def _of_fit(model: Any, samples: list[str]) -> list[str] | np.ndarray:
+def _of_fit(model: Any, samples: list[str]) -> list[str] | list[int]:
     """Identifiers, or rows where the model knows no identifiers and these are numbers."""
-    numbers = all(name.isdigit() for name in samples)
-    nameless = not hasattr(model, "sample_ids_")
-    return np.array(samples, dtype=np.int64) if nameless and numbers else samples
+    if hasattr(model, "sample_ids_") or not all(map(_ROW.fullmatch, samples)):
+        return samples
+    return [int(name) for name in samples]
 
 
 def _rows_called(ids: np.ndarray, samples: list[str], data: Path) -> np.ndarray:

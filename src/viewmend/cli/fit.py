@@ -219,7 +219,10 @@ def _write_report(fitted: Fitted, path: Path) -> None:
     write_page(path, report_html(case))
 
 
-NOT_ESTIMATED = "accuracy not estimated: that takes Mend, and two labels of a class"
+NOT_ESTIMATED = (
+    "accuracy not estimated: that takes Mend with its calibration, and two labels of a class, in "
+    "different groups if there are groups"
+)
 
 # By what they are called in the output.
 WRITERS: Mapping[str, Callable[[Fitted, Path], None]] = {

@@ -29,7 +29,7 @@ from viewmend.data import Request, read_view_tables
 from viewmend.data.io.contents import READERS
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.mend import MendClassifier
-from viewmend.models.suggestions import LabelSuggestions
+from viewmend.models.suggestions import NO_LABELS, NO_VIEWS, LabelSuggestions
 
 # Suggestions that are shown; the file has all.
 MOST_SHOWN = 20
@@ -101,8 +101,8 @@ def suggest_labels(
         told = {"strategy": found.strategy, "n_suggested": len(rows), "suggestions": rows}
         write_json(told | {"files": files, "notes": notes})
         return
-    counted = f"{len(rows)} of {len(names.ids)} samples to label, best first"
-    show_advice(rows, MOST_SHOWN, [f"{counted}, by {found.strategy}"], files)
+    counted = f"{len(rows)} of {len(names.ids)} samples to label, best first, by {found.strategy}"
+    show_advice(rows, MOST_SHOWN, [counted if rows else NO_LABELS], files)
 
 
 @suggest.command("views")
@@ -152,7 +152,7 @@ def suggest_views(
         told = {"n_suggested": len(rows), "suggestions": rows}
         write_json(told | {"by_view": _worths(found), "files": files, "notes": notes})
         return
-    lines = [str(worth) for worth in found.by_view] or ["no missing view is worth measuring"]
+    lines = [str(worth) for worth in found.by_view] or [NO_VIEWS]
     show_advice(rows, MOST_SHOWN, lines, files)
 
 
@@ -174,7 +174,10 @@ def _labels_by_model(
 ) -> tuple[Names, LabelSuggestions]:
     model = load_advisor(source)
     names = names_of_fit(model, source, data, request)
-    paid = _costs(asked, names, data, request)
+    origin = model.fitted_state_.origin
+    # Costs stand beside the identifiers by which the fit joined its tables.
+    id_column = request.id_column or (origin and origin.id_column)
+    paid = _costs(asked, names, data, replace(request, id_column=id_column))
     return names, model.suggest_labels(asked.n, asked.strategy, paid.costs, paid.without)
 
 

@@ -78,6 +78,20 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "which this model was saved without; fit again with viewmend fit -o",
     ),
     (r"save it with its samples, or fit again", "fit again with viewmend fit -o"),
+    (r"; for new samples there is explain_new", "; pass --new DATA for samples of other data"),
+    (r"but fit saw no identifiers; pass rows.*", "but fit saw no identifiers; name rows, from 0"),
+    (r"(view must be one of .*), or its number, got", r"\1, got"),
+    (
+        r"costs must be positive numbers, but that of (sample .*?) is (\S+); use exclude .*",
+        r"--costs must be positive numbers, but that of \1 is \2; leave the cell empty if nobody "
+        r"can label it",
+    ),
+    (
+        r"costs must be positive numbers, but that of (view .*?) is (\S+); use exclude .*",
+        r"--cost must be a positive number, but that of \1 is \2; correct it",
+    ),
+    (r"costs names (.*), which is no view of fit", r"--cost names \1, which is no view of fit"),
+    (r"replace it by None, or leave the cells empty", "leave the cells empty"),
     (r"fit with n_rounds=1 or more", "fit with --set n_rounds=1 or more"),
     (r"save the model again", "fit it again with viewmend fit -o"),
     (r"or mark the rows missing(?: in mask)?", "or leave the rows out of the table"),

@@ -23,7 +23,7 @@ from viewmend.data.labels import Labels, check_labels
 from viewmend.data.validation import check_views
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.model_selection import LabelledStratifiedKFold, cross_val_transduce
-from viewmend.parameters import HasParameters
+from viewmend.parameters import HasParameters, short
 
 __all__ = ["DEFAULT_METHODS", "compare_methods"]
 
@@ -121,6 +121,10 @@ def _estimators(
         )
         raise InvalidParameterError(msg)
     if isinstance(methods, Mapping):
+        nameless = [name for name in methods if not isinstance(name, str)]
+        if nameless:
+            msg = f"methods must have text for names, got {short(nameless[0])}; name it in words"
+            raise InvalidParameterError(msg)
         return dict(methods)
     asked = {name: get_method(name).estimator() for name in methods}
     for model in asked.values():

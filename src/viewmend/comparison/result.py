@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,8 @@ from scipy.stats import binomtest
 
 from viewmend.comparison.scores import ComparedMethod, PairedDifference, paired_difference
 from viewmend.core.common.accuracy import COVERAGE
+from viewmend.exceptions import InvalidParameterError
+from viewmend.parameters import short
 from viewmend.plot.comparison import plot_comparison
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ HEADINGS = ("method", "accuracy", "balanced accuracy", "seconds")
 @dataclass(frozen=True, eq=False, repr=False)
 class MethodComparison:
     """Methods on the same held-out labels, best first; those that failed last.
+
+    ``found["Mend"]`` is the row of a method, ``"Mend" in found`` says whether there is one, and
+    ``for row in found`` goes through all.
 
     Attributes
     ----------
@@ -44,7 +49,21 @@ class MethodComparison:
     never_held_out: tuple[Any, ...] = ()
 
     def __getitem__(self, name: str) -> ComparedMethod:
-        return next(row for row in self.methods if row.name == name)
+        found = next((row for row in self.methods if row.name == name), None)
+        if found is None:
+            names = short([row.name for row in self.methods])
+            msg = f"{short(name)} is none of the methods compared, {names}; name one of these"
+            raise InvalidParameterError(msg)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return any(row.name == name for row in self.methods)
+
+    def __iter__(self) -> Iterator[ComparedMethod]:
+        return iter(self.methods)
+
+    def __len__(self) -> int:
+        return len(self.methods)
 
     @property
     def scored(self) -> tuple[ComparedMethod, ...]:

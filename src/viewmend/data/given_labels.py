@@ -34,7 +34,7 @@ def values_for(X: Any, values: Any, what: str) -> Any:
     ``what`` names the argument in errors; others as in `labels_for`.
     """
     if isinstance(values, str) and is_annotated(X):
-        return labels_in_obs(X, values)
+        return labels_in_obs(X, values, "group" if what == "groups" else "label")
     index = index_of(values)
     if index is not None:
         rows = X.ids if isinstance(X, MultiViewData) else opened(X).rows

@@ -50,7 +50,7 @@ class GivenViews:
 
         Columns of a frame are matched by the names of the views.
         """
-        mask = _mask_in_order(mask, list(self.arrays), self.rows)
+        mask = in_order_of_views(mask, list(self.arrays), self.rows, "mask")
         if self.observed is None or mask is None:
             return self.observed if mask is None else mask
         return self.observed & as_mask(mask, self.observed.shape)
@@ -92,8 +92,11 @@ def named_columns(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def index_of(array: Any) -> Any:
-    """The index of a pandas object; None of others, lists among them, which have such a method."""
-    return array.index if hasattr(array, "reindex") else None
+    """The index of a series or frame of pandas; None of others.
+
+    Lists have a method of that name, and an index of pandas has none itself.
+    """
+    return array.index if hasattr(array, "reindex") and hasattr(array, "iloc") else None
 
 
 def identifying(rows: Any) -> np.ndarray | None:
@@ -143,19 +146,29 @@ def _just_numbered(index: Any) -> bool:
     return len(index) == 0 or (index[0] == 0 and list(index) == list(range(len(index))))
 
 
-def _mask_in_order(mask: Any, names: Sequence[str], rows: Any) -> Any:
-    """A mask whose columns are those of the views; only frames can say otherwise."""
-    if mask is None or isinstance(mask, np.ndarray):
-        return mask
-    check_same_rows(index_of(mask), rows, "mask")
-    given = names_in(mask)
+def in_order_of_views(
+    values: Any,
+    names: Sequence[str],
+    rows: Any,
+    what: str,
+    error: type[ValueError] = InvalidViewsError,
+) -> Any:
+    """Values about samples and views, whose columns are those of the views.
+
+    Only frames can have them in another order. ``what`` names the values in errors; ``rows`` tell
+    the samples apart, as in `check_same_rows`.
+    """
+    if values is None or isinstance(values, np.ndarray):
+        return values
+    check_same_rows(index_of(values), rows, what, error)
+    given = names_in(values)
     if given is None:
-        return mask
+        return values
     if sorted(given) != sorted(names):
         msg = (
-            f"mask must have a column for each of the views {short(list(names))}, but has "
-            f"{short(given.tolist())}; rename its columns, or pass mask.to_numpy() to match by "
+            f"{what} must have a column for each of the views {short(list(names))}, but has "
+            f"{short(given.tolist())}; rename its columns, or pass {what}.to_numpy() to match by "
             f"position"
         )
-        raise InvalidViewsError(msg)
-    return np.asarray(mask)[:, [given.tolist().index(name) for name in names]]
+        raise error(msg)
+    return np.asarray(values)[:, [given.tolist().index(name) for name in names]]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from viewmend.data.given_labels import values_for
-from viewmend.data.labels import Labels, find_unlabelled
-from viewmend.exceptions import InvalidLabelsError
+from viewmend.data.labels import MISSING_MARKS, Labels, find_unlabelled, written_like
+from viewmend.exceptions import DataWarning, InvalidLabelsError
 
 
 def with_groups(labels: Labels, X: Any, groups: Any) -> Labels:
@@ -30,21 +32,47 @@ def check_groups(groups: Any, n_samples: int) -> np.ndarray | None:
         return None
     values = _as_array(groups)
     if values.shape != (n_samples,):
+        told = f", {groups!r}, which can name a column of obs alone" if _is_name(groups) else ""
         msg = (
-            f"groups must be one value per sample, ({n_samples},), got shape {values.shape}; pass "
-            f"None for samples that belong to no other"
+            f"groups must be one value per sample, ({n_samples},), got shape {values.shape}{told}; "
+            f"pass one column of values, with None for samples that belong to no other"
         )
         raise InvalidLabelsError(msg)
     alone = find_unlabelled(values)
     numbers = np.empty(n_samples, dtype=np.int64)
     numbers[~alone] = _numbered(values[~alone])
     numbers[alone] = numbers[~alone].max(initial=-1) + 1 + np.arange(alone.sum())
+    _warn_of_marks(values[~alone])
     return numbers
+
+
+def _is_name(groups: Any) -> bool:
+    """Whether groups are those of a column, which a container would have to hold."""
+    return isinstance(groups, str)
+
+
+def _warn_of_marks(names: np.ndarray) -> None:
+    """Warn of text that stands for no group, such as the "nan" that pandas makes of empty cells."""
+    counts = Counter(names.tolist()) if names.dtype.kind in "OUS" else Counter()
+    for mark in written_like(counts, MISSING_MARKS):
+        if counts[mark] > 1:
+            msg = (
+                f"{counts[mark]} samples of groups {mark!r} are treated as one group; if it means "
+                f"that they belong to no other, replace it by None, or leave the cells empty"
+            )
+            warnings.warn(msg, DataWarning, stacklevel=3)
 
 
 def _as_array(groups: Any) -> np.ndarray:
     """As objects, unless NumPy has a type for them: it would make two strings of ["a", 1]."""
-    array = np.asarray(groups, dtype=object if isinstance(groups, (list, tuple)) else None)
+    if isinstance(groups, np.ma.MaskedArray):
+        groups = np.ma.filled(groups.astype(object), np.nan)
+    if isinstance(groups, (list, tuple)):
+        # One by one: NumPy would make a table of tuples.
+        array = np.empty(len(groups), dtype=object)
+        array[:] = groups
+        return array
+    array = np.asarray(groups)
     return array if array.dtype.kind in "biufUSMm" else array.astype(object)
 
 

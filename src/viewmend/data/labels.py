@@ -141,7 +141,7 @@ def read_labels(y: object, n_samples: int) -> Labels:
     values = as_label_array(y, n_samples)
     unlabelled = find_unlabelled(values)
     known = _with_native_dtype(values[~unlabelled])
-    classes, known_codes = _classes_and_codes(known)
+    classes, known_codes = classes_and_codes(known)
     _refuse_marks(classes, np.bincount(known_codes))
     if len(classes) < 2:
         seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no label at all"
@@ -170,7 +170,7 @@ def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
         )
         raise InvalidLabelsError(msg)
     known = _with_native_dtype(values[rows])
-    classes, codes = _classes_and_codes(known)
+    classes, codes = classes_and_codes(known)
     _refuse_marks(classes, np.bincount(codes))
     return rows, known
 
@@ -287,7 +287,7 @@ def _with_native_dtype(known: np.ndarray) -> np.ndarray:
     return known.astype(np.int64)
 
 
-def _classes_and_codes(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def classes_and_codes(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sorted distinct labels, and the position of every label among them."""
     if known.dtype.kind != "O":
         return np.unique(known, return_inverse=True)

@@ -217,12 +217,15 @@ def _array(adata: Any, key: str, name: str) -> Any:
     return adata.obsm[key]
 
 
-def _obs_labels(container: Any, column: str, unlabelled: Any) -> pd.Series:
-    """Labels in the ``obs`` of the container or, failing that, of its modalities."""
+def _obs_labels(container: Any, column: str, unlabelled: Any, kind: str = "label") -> pd.Series:
+    """Labels in the ``obs`` of the container or, failing that, of its modalities.
+
+    ``kind`` as in `column_labels`.
+    """
     tables = {"obs": container.obs}
     if column not in container.obs.columns:
         tables |= {name: adata.obs for name, adata in getattr(container, "mod", {}).items()}
-    labels = column_labels(tables, column, "obs").astype(object)
+    labels = column_labels(tables, column, "obs", kind).astype(object)
     if unlabelled is None:
         return labels
     if not (labels == unlabelled).any():
@@ -234,12 +237,12 @@ def _obs_labels(container: Any, column: str, unlabelled: Any) -> pd.Series:
     return labels[labels != unlabelled]
 
 
-def labels_in_obs(container: Any, column: str) -> np.ndarray:
+def labels_in_obs(container: Any, column: str, kind: str = "label") -> np.ndarray:
     """Labels (n_obs,) in a column of the ``obs`` of an AnnData or MuData, NaN where there is none.
 
-    A MuData may have them in the ``obs`` of its modalities.
+    A MuData may have them in the ``obs`` of its modalities. Other ``kind`` as in `column_labels`.
     """
-    labels = _obs_labels(container, column, None)
+    labels = _obs_labels(container, column, None, kind)
     return labels.reindex(container.obs_names).to_numpy(dtype=object)
 
 

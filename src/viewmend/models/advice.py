@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,21 +94,21 @@ class AdviceMixin:
         check_count(n)
         check_is_fitted(self)
         plan = choose(STRATEGIES, strategy, "strategy")
-        rows, n_samples = _rows_of_graph(self.fitted_state_), len(self.label_distributions_)
-        prices = label_costs(costs, n_samples)[rows]
+        rows, names = _rows_of_graph(self.fitted_state_), names_of_fit(self)
+        prices = label_costs(costs, names)[rows]
         known = self._known(rows)
         likeness = Likeness(known.graph, twins(self.fitted_state_.induction.views, len(rows)))
         # A copy of a labelled sample tells nothing new either.
-        allowed = likeness.unlike(known.codes >= 0) & ~excluded_samples(exclude, n_samples)[rows]
+        allowed = likeness.unlike(known.codes >= 0) & ~excluded_samples(exclude, names)[rows]
         with limited_threads(self.n_jobs), serial_blas():
-            ranking = plan.ranking(known, n)
+            ranking = plan.ranking(replace(known, rates=allowed / prices), n)
             batch = choose_batch(ranking, n, allowed, prices, likeness)
         told = _CHANGES if strategy == "change" else _TELLS
         shares = self.label_distributions_[rows[batch.rows]]
         reasons = _label_reasons(batch, told, [doubt_words(row, self.classes_) for row in shares])
         scores = batch.gains / prices[batch.rows]
         chosen = rows[batch.rows]
-        return LabelSuggestions(chosen, scores, reasons, strategy, names_of_fit(self)[chosen])
+        return LabelSuggestions(chosen, scores, reasons, strategy, names[chosen])
 
     def suggest_first_labels(
         self,
@@ -142,10 +142,10 @@ class AdviceMixin:
         """
         check_count(n)
         first = first_graph(self, X, y, mask)
-        prices = label_costs(costs, first.n_samples)[first.rows]
+        prices = label_costs(costs, first.names)[first.rows]
         known = Known(first.graph, first.spreading, first.codes)
         likeness = Likeness(known.graph, twins(first.views, len(first.rows)))
-        excluded = excluded_samples(exclude, first.n_samples)[first.rows]
+        excluded = excluded_samples(exclude, first.names)[first.rows]
         allowed = likeness.unlike(first.codes >= 0) & ~excluded
         with limited_threads(self.n_jobs), serial_blas():
             ranking = STRATEGIES["coverage"].ranking(known, n)
@@ -191,8 +191,9 @@ class AdviceMixin:
         check_budget(budget)
         check_is_fitted(self)
         rows = np.flatnonzero(_codes_of_fit(self.fitted_state_) < 0)
-        prices = view_costs(costs, self.view_names_, len(self.observed_))[rows]
-        possible = ~self.observed_[rows] & ~excluded_pairs(exclude, self.observed_.shape)[rows]
+        views, names = self.view_names_, names_of_fit(self)
+        prices = view_costs(costs, views, names)[rows]
+        possible = ~self.observed_[rows] & ~excluded_pairs(exclude, views, names)[rows]
         with limited_threads(self.n_jobs), serial_blas():
             gains = np.where(possible, self._view_gains(rows), 0)
         found = choose_views(gains, prices, n, budget)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from viewmend.data.given_views import index_of
 from viewmend.exceptions import InvalidParameterError
+from viewmend.models.naming import told_of_samples
 from viewmend.parameters import Integer, Real, short
 
 _COUNT, _BUDGET = Integer(1), Real(0, low_open=True)
@@ -27,80 +30,117 @@ def check_budget(budget: object) -> None:
         raise InvalidParameterError(msg)
 
 
-def label_costs(costs: ArrayLike | None, n_samples: int) -> np.ndarray:
-    """Costs (n_samples,) of labels, ones where none are given."""
+def label_costs(costs: ArrayLike | None, names: np.ndarray) -> np.ndarray:
+    """Costs of labels of the samples called ``names`` (n_samples,), ones where none are given."""
     if costs is None:
-        return np.ones(n_samples)
-    array = np.asarray(costs, dtype=np.float64)
-    if array.shape != (n_samples,):
+        return np.ones(len(names))
+    array = _numbers(told_of_samples(costs, names, "costs"), "one per sample")
+    if array.shape != names.shape:
         msg = (
-            f"costs must be one per sample, ({n_samples},), got shape {array.shape}; pass those of "
+            f"costs must be one per sample, {names.shape}, got shape {array.shape}; pass those of "
             f"all samples of fit, labelled ones too"
         )
         raise InvalidParameterError(msg)
-    return _positive(array)
+    return _positive(array, lambda row: f"sample {short(names[row])}")
 
 
 def view_costs(
-    costs: Mapping[str, float] | ArrayLike | None, names: tuple[str, ...], n_samples: int
+    costs: Mapping[str, float] | ArrayLike | None, views: tuple[str, ...], names: np.ndarray
 ) -> np.ndarray:
-    """Costs (n_samples, n_views) of measurements, ones where none are given."""
+    """Costs (n_samples, n_views) of measurements, ones where none are given.
+
+    Of samples called ``names`` (n_samples,), in the ``views`` (n_views,) of these names.
+    """
+    index, shape = index_of(costs), (len(names), len(views))
+    if index is not None and not set(index).isdisjoint(views):
+        # A pandas Series under names of views, which need not be in their order.
+        costs = costs.to_dict()  # type: ignore[union-attr]
     if isinstance(costs, Mapping):
-        unknown = [name for name in costs if name not in names]
-        if unknown:
-            msg = (
-                f"costs names {short(unknown)}, which is no view of fit; the views are "
-                f"{short(list(names))}, name these"
-            )
-            raise InvalidParameterError(msg)
-        costs = [costs.get(name, 1.0) for name in names]
-    array = np.asarray(1.0 if costs is None else costs, dtype=np.float64)
-    shape = (n_samples, len(names))
-    if array.shape not in {(), (len(names),), shape}:
+        costs = _in_order_of_views(costs, views)
+    array = _numbers(
+        1.0 if costs is None else told_of_samples(costs, names, "costs", views), "one per view"
+    )
+    if array.shape not in {(), shape[1:], shape}:
         msg = (
-            f"costs must be one per view, ({len(names)},), or per pair, {shape}, got shape "
+            f"costs must be one per view, ({len(views)},), or per pair, {shape}, got shape "
             f"{array.shape}; or pass a dict of view to cost"
         )
         raise InvalidParameterError(msg)
-    return np.broadcast_to(_positive(array), shape)
+    titles: Mapping[int, Callable[..., str]] = {
+        0: lambda: "every view",
+        1: lambda v: f"view {views[v]!r}",
+        2: lambda row, v: f"sample {short(names[row])} in view {views[v]!r}",
+    }
+    return np.broadcast_to(_positive(array, titles[array.ndim]), shape)
 
 
-def _positive(costs: np.ndarray) -> np.ndarray:
-    wrong = ~(np.isfinite(costs) & (costs > 0))
-    if wrong.any():
+def _in_order_of_views(costs: Mapping[str, Any], views: tuple[str, ...]) -> list[Any]:
+    unknown = [name for name in costs if name not in views]
+    if unknown:
         msg = (
-            f"costs must be positive numbers, got {costs[wrong][0]!r} among them; use exclude "
-            f"for samples or views that are not available"
+            f"costs names {short(unknown)}, which is no view of fit; the views are "
+            f"{short(list(views))}, name these"
+        )
+        raise InvalidParameterError(msg)
+    return [costs.get(name, 1.0) for name in views]
+
+
+def _numbers(costs: Any, expected: str) -> np.ndarray:
+    try:
+        return np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"costs must be numbers, {expected}, got {short(costs)} ({error}); pass an array"
+        raise InvalidParameterError(msg) from error
+
+
+def _positive(costs: np.ndarray, title: Callable[..., str]) -> np.ndarray:
+    """The costs, all of them positive; ``title`` says of what the one at a place is."""
+    wrong = np.argwhere(~(np.isfinite(costs) & (costs > 0)))
+    if len(wrong):
+        place = tuple(wrong[0].tolist())
+        msg = (
+            f"costs must be positive numbers, but that of {title(*place)} is "
+            f"{short(costs[place])}; use exclude for samples or views that are not available"
         )
         raise InvalidParameterError(msg)
     return costs
 
 
-def excluded_samples(exclude: ArrayLike | None, n_samples: int) -> np.ndarray:
-    """A mask (n_samples,) of samples that cannot be labelled, from a mask or from rows."""
+def excluded_samples(exclude: ArrayLike | None, names: np.ndarray) -> np.ndarray:
+    """A mask (n_samples,) of samples that cannot be labelled, from a mask or from rows.
+
+    The samples are called ``names`` (n_samples,).
+    """
+    every = np.zeros(len(names), dtype=bool)
     if exclude is None:
-        return np.zeros(n_samples, dtype=bool)
-    array, every = np.asarray(exclude), np.zeros(n_samples, dtype=bool)
+        return every
+    array = np.asarray(exclude)
     if array.size == 0 and array.dtype != bool:
         return every
+    if array.dtype == bool:
+        array = np.asarray(told_of_samples(exclude, names, "exclude"))
     try:
-        if array.dtype == bool or np.issubdtype(array.dtype, np.integer):
+        # A single truth value would stand for all samples.
+        if array.shape == names.shape if array.dtype == bool else array.dtype.kind in "iu":
             every[array] = True
             return every
     except IndexError:
         pass
     msg = (
-        f"exclude must be a mask ({n_samples},) of bool or rows below {n_samples}, got "
+        f"exclude must be a mask {names.shape} of bool or rows below {len(names)}, got "
         f"{array.dtype} of shape {array.shape}; pass True where a sample cannot be labelled"
     )
     raise InvalidParameterError(msg)
 
 
-def excluded_pairs(exclude: ArrayLike | None, shape: tuple[int, int]) -> np.ndarray:
-    """A mask (n_samples, n_views) of pairs that cannot be measured."""
+def excluded_pairs(
+    exclude: ArrayLike | None, views: tuple[str, ...], names: np.ndarray
+) -> np.ndarray:
+    """A mask (n_samples, n_views) of pairs that cannot be measured, as in `view_costs`."""
+    shape = (len(names), len(views))
     if exclude is None:
         return np.zeros(shape, dtype=bool)
-    array = np.asarray(exclude)
+    array = np.asarray(told_of_samples(exclude, names, "exclude", views))
     if array.dtype != bool or array.shape not in {shape[:1], shape}:
         msg = (
             f"exclude must be bool of shape {shape[:1]} or {shape}, got {array.dtype} of shape "

@@ -290,11 +290,23 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         """
         with fresh_fit(self):
             self.validate_parameters()
-            self._check_groups(groups)
+            self.check_groups(groups)
         # Inside: Ctrl-C that a callback held back until the end leaves a model that is whole.
         with self._watched(self._max_rounds()), fresh_fit(self):
             self._fit_views(X, y, mask, groups)
         return self
+
+    def fit_predict(
+        self, X: Any, y: Any = None, mask: ArrayLike | None = None, groups: Any = None
+    ) -> np.ndarray:
+        """Fit and return the classes of the samples; parameters as in ``fit``.
+
+        Returns
+        -------
+        array (n_samples,)
+            The same as ``transduction_``.
+        """
+        return self.fit(X, y, mask, groups).transduction_
 
     def validate_parameters(self) -> None:
         """Raise an `InvalidParameterError` if ``fit`` cannot use some parameter."""
@@ -317,7 +329,7 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         with self._watched(self._max_rounds()):
             self._fit_labels(geometry, labels)
 
-    def _check_groups(self, groups: Any) -> None:
+    def check_groups(self, groups: Any) -> None:
         """Raise an `InvalidParameterError` if the labels of groups cannot be held out together."""
 
     def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None, groups: Any) -> None:

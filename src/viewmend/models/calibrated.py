@@ -20,13 +20,14 @@ from viewmend.core.common.calibration import (
     uncalibrated,
 )
 from viewmend.data.labels import Labels
+from viewmend.distributed.inputs import is_lazy
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.base import scaled_shares
 from viewmend.models.cross_fit import HoldOut
 from viewmend.models.decisions import ClassWeight, decide, decision_weights
 from viewmend.models.explanation import Explanation
 from viewmend.models.fitted_state import FittedState
-from viewmend.models.naming import explained_rows, ids_of_fit
+from viewmend.models.naming import check_samples_kept, explained_rows, ids_of_fit
 from viewmend.parameters import Real, short
 
 __all__ = ["CROSS_FIT", "CalibratedMixin", "Decision"]
@@ -120,7 +121,7 @@ class CalibratedMixin:
 
         Parameters
         ----------
-        X : views of new samples, in any form that ``fit`` takes, optional
+        X : views of new samples, in any form that ``fit`` takes but Dask collections, optional
             None for the samples of ``fit``; for those with a given label the model never abstains.
         mask : array (n_new, n_views) of bool, optional
             False where a new sample does not have a view; replaces rows of NaN.
@@ -140,10 +141,17 @@ class CalibratedMixin:
             )
             raise InvalidParameterError(msg)
         if X is None:
+            check_samples_kept(self, "decide without X")
             kept = (self.fitted_state_.label_codes >= 0) & self.keeps_labels()
             withheld = (self.confidence_ < threshold) & ~kept
             nothing = np.zeros_like(withheld)
             return Decision(self.transduction_, self.confidence_, withheld, threshold, nothing)
+        if is_lazy(X):
+            msg = (
+                "decide takes views in memory, got Dask collections; call it block by block, on "
+                "the model or on its for_prediction(), or compare predict_proba with a threshold"
+            )
+            raise InvalidParameterError(msg)
         shares = self.predict_proba(X, mask)
         codes = self._decided(shares)
         confidence = shares[np.arange(len(codes)), codes]
@@ -165,10 +173,12 @@ class CalibratedMixin:
         Explanation
         """
         check_is_fitted(self)
+        check_samples_kept(self, "explain")
         rows = explained_rows(samples, len(self.transduction_), ids_of_fit(self))
         return self._explained(rows)
 
-    def _check_groups(self, groups: Any) -> None:
+    def check_groups(self, groups: Any) -> None:
+        """Raise an `InvalidParameterError` if the labels of groups cannot be held out together."""
         if groups is not None and self.calibration not in (CROSS_FIT, None):
             msg = (
                 f"groups are held out together, which calibration={self.calibration!r} cannot do; "

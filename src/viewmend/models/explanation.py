@@ -82,12 +82,16 @@ class Explanation:
 
     def summary(self, most: int = 3) -> str:
         """Some lines for every sample, with at most ``most`` of the labels that support it most."""
-        return "\n".join(self._told(i, most) for i in range(len(self.samples)))
+        return "\n".join(self.lines(most))
+
+    def lines(self, most: int = 3) -> list[str]:
+        """Those of the summary, in which a name may hold the end of a line itself."""
+        return [line for i in range(len(self.samples)) for line in self._told(i, most)]
 
     def __repr__(self) -> str:
         return f"<Explanation of {len(self.samples)} samples; print its summary()>"
 
-    def _told(self, i: int, most: int) -> str:
+    def _told(self, i: int, most: int) -> list[str]:
         strongest = np.argsort(-self.support[i], kind="stable")[:most]
         labels = [
             f"sample {self.supporter_names[j]} of class {self.supporter_labels[j]} "
@@ -102,13 +106,12 @@ class Explanation:
         reasons = [
             f"{name} {odds:+.1f}" for name, odds in zip(self.reasons, self.log_odds[i], strict=True)
         ]
-        return (
-            f"sample {self.names[i]}: class {self.labels[i]}, confidence "
-            f"{self.confidence[i]:.0%}\n"
-            f"  labels behind it: {', '.join(labels) or 'none'}\n"
-            f"  edges through: {', '.join([*views, f'borrowed {self.borrowed[i]:.0%}'])}\n"
-            f"  log odds against {self.rivals[i]}: {', '.join(reasons)}"
-        )
+        return [
+            f"sample {self.names[i]}: class {self.labels[i]}, confidence {self.confidence[i]:.0%}",
+            f"  labels behind it: {', '.join(labels) or 'none'}",
+            f"  edges through: {', '.join([*views, f'borrowed {self.borrowed[i]:.0%}'])}",
+            f"  log odds against {self.rivals[i]}: {', '.join(reasons)}",
+        ]
 
 
 def explain_propagated(model: FittedAGFTI, rows: np.ndarray) -> Explanation:

@@ -46,11 +46,6 @@ class FirstGraph:
     views: tuple[MendView, ...]
     names: np.ndarray
 
-    @property
-    def n_samples(self) -> int:
-        """All that were given."""
-        return len(self.names)
-
 
 def first_graph(model: Any, X: Any, y: Any, mask: ArrayLike | None) -> FirstGraph:
     """The graph that a `MendClassifier` with these parameters would begin with.

@@ -71,13 +71,20 @@ def _grouped(
     held = np.zeros((n_folds, codes.max(initial=0) + 1), dtype=np.int64)
     for block in sorted(_blocks(known, groups[known]), key=len, reverse=True):
         counts = np.bincount(codes[block], minlength=held.shape[1])
-        main = counts.argmax()
+        main = _main_class(codes[block])
         fold = min(range(n_folds), key=lambda f: (held[f, main], held[f].sum(), f))
         hands[fold].append(block)
         held[fold] += counts
     all_labels = held.sum(axis=0)
     kept = (_leaving_a_label(codes, hand, all_labels) for hand in hands)
     return [np.concatenate(hand) for hand in kept if hand]
+
+
+def _main_class(codes: np.ndarray) -> int:
+    """The class of most labels of a group; of equals the one that comes first."""
+    # Not that of the lowest code: other names for the classes give the same folds.
+    classes, first, counts = np.unique(codes, return_index=True, return_counts=True)
+    return int(classes[np.lexsort((first, -counts))[0]])
 
 
 def _blocks(known: np.ndarray, groups: np.ndarray) -> list[np.ndarray]:

@@ -38,6 +38,7 @@ from viewmend.models.explanation import (
     scored_parts,
 )
 from viewmend.models.fitted_state import FittedMend, MendState
+from viewmend.models.naming import check_samples_kept
 
 __all__ = ["NewExplanationMixin"]
 
@@ -75,12 +76,7 @@ class NewExplanationMixin:
                 "as arrays"
             )
             raise InvalidParameterError(msg)
-        if len(self.fitted_state_.order) == 0:
-            msg = (
-                "explain_new needs the samples of fit, which a copy made by for_prediction has "
-                "forgotten; ask the model that the copy was made of"
-            )
-            raise InvalidParameterError(msg)
+        check_samples_kept(self, "explain_new")
         shares, data = self.predict_proba(X, mask), self._check_predict(X, mask)
         with limited_threads(self.n_jobs), serial_blas():
             return explain_predicted(cast(FittedMend, self), data, shares)

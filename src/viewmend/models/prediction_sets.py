@@ -16,6 +16,7 @@ from viewmend.core.common.calibration import Calibration, tempered
 from viewmend.distributed.inputs import is_lazy
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.fitted_state import MendState
+from viewmend.models.naming import check_samples_kept
 from viewmend.parameters import Real, short
 
 __all__ = ["PredictionSetsMixin"]
@@ -83,6 +84,8 @@ class PredictionSetsMixin:
             all sets.
         """
         check_is_fitted(self)
+        if X is None:
+            check_samples_kept(self, "predict_set without X")
         state = self.fitted_state_
         sets = partial(
             class_sets,

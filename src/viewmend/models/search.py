@@ -38,6 +38,8 @@ from viewmend.parameters import Integer, Real, Rule, check_parameters, fresh_fit
 
 # Parameters that decide how the data is read, which happens once.
 READING = ("dtype", "missing_cells", "view_sizes")
+# What the best estimator takes over from the one that read the data.
+FROM_READING = ("cell_fills_", "sample_ids_")
 # What the search takes over from the best estimator.
 TAKEN_OVER = (
     "classes_",
@@ -179,6 +181,7 @@ class LabelSearchCV(
     def _search(self, X: Any, y: Any, mask: ArrayLike | None, groups: Any) -> None:
         runs = [Run(point) for point in self._points()]
         model = clone(self.estimator)
+        model.check_groups(groups)
         samples = model.samples_to_fit(X, y, mask, model.dtype, groups)
         data, labels = samples.data, samples.labels
         order = canonical_order(data.views, data.observed, labels.codes)
@@ -190,14 +193,18 @@ class LabelSearchCV(
                 self._race(runs, contest, len(folds))
             best = contest.last_comparison(runs[0], leader(runs), self.margin)
             self.best_estimator_ = shared.fit(best.point, labels)
-        # Learned when the samples were read, once for all fits.
-        self.best_estimator_.cell_fills_ = model.cell_fills_
+        # Known since the samples were read, once for all fits.
+        for name in FROM_READING:
+            if hasattr(model, name):
+                setattr(self.best_estimator_, name, getattr(model, name))
         samples.give_back(self.best_estimator_)
         self._store(runs, best)
 
-    def fit_predict(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> np.ndarray:
+    def fit_predict(
+        self, X: Any, y: Any = None, mask: ArrayLike | None = None, groups: Any = None
+    ) -> np.ndarray:
         """Search and return the classes of the samples of the fit by the best estimator."""
-        return self.fit(X, y, mask).transduction_
+        return self.fit(X, y, mask, groups).transduction_
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
         """Classes of new samples, by the best estimator."""

@@ -12,6 +12,14 @@ __all__ = ["LabelSuggestions", "ViewSuggestions", "ViewWorth"]
 MOST_LINES = 20
 # Share of the best class above which a second one is not worth a word.
 SURE = 0.95
+# Why there may be no suggestion at all.
+NO_LABELS = (
+    "no sample is left to suggest: every other one has a label, is a copy of one that has, is "
+    "excluded, or is not in the graph"
+)
+NO_VIEWS = (
+    "no missing view is worth measuring, or none that is left by exclusions and by the budget"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +49,8 @@ class LabelSuggestions:
 
     def summary(self) -> str:
         """One line per sample."""
+        if len(self) == 0:
+            return NO_LABELS
         pairs = zip(self.names.tolist(), self.reasons, strict=True)
         return "\n".join(f"sample {sample}: {reason}" for sample, reason in pairs)
 
@@ -50,9 +60,10 @@ class LabelSuggestions:
     def __repr__(self) -> str:
         first = ", ".join(map(str, self.names[:5].tolist()))
         more = ", ..." if len(self.samples) > 5 else ""
+        listed = f": {first}{more}" if len(self) else ""
         return (
-            f"<LabelSuggestions of {len(self)} samples by {self.strategy!r}: {first}{more}; print "
-            f"its summary()>"
+            f"<LabelSuggestions of {len(self)} samples by {self.strategy!r}{listed}; print its "
+            f"summary()>"
         )
 
 
@@ -122,7 +133,7 @@ class ViewSuggestions:
 
     def summary(self) -> str:
         """A line per view, and one per pair for the first of them."""
-        lines = list(map(str, self.by_view)) or ["no missing view is worth measuring"]
+        lines = list(map(str, self.by_view)) or [NO_VIEWS]
         rows = zip(self.names.tolist(), self.views.tolist(), self.reasons, strict=True)
         told = [f"  sample {sample}, {view}: {reason}" for sample, view, reason in rows]
         rest = len(told) - MOST_LINES

@@ -9,9 +9,8 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.core.advice.label_noise import rank_labels, shares_without_own
-from viewmend.exceptions import InvalidParameterError
 from viewmend.models.fitted_state import MendState
-from viewmend.models.naming import names_of_fit
+from viewmend.models.naming import check_samples_kept, names_of_fit
 
 __all__ = ["SuspectLabels", "SuspectsMixin"]
 
@@ -107,13 +106,8 @@ class SuspectsMixin:
             graph, and with more labels than ``graph_samples`` neither are some labelled samples.
         """
         check_is_fitted(self)
+        check_samples_kept(self, "suspect_labels")
         state = self.fitted_state_
-        if len(state.order) == 0:
-            msg = (
-                "suspect_labels needs the samples of fit, which a copy made by for_prediction has "
-                "forgotten; ask the model that the copy was made of"
-            )
-            raise InvalidParameterError(msg)
         rows, shares = judged_labels(state, self.graph_)
         ranked = rank_labels(state.label_codes[rows], shares)
         samples = rows[ranked.places]

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.backend.threads import serial_blas
+from viewmend.core.advice.conformal import fewest_labels
 from viewmend.core.advice.unknown import (
     TypicalSamples,
     strange_in_fit,
@@ -25,6 +26,7 @@ from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.apart import comparable_new
 from viewmend.models.calibrated import Decision
 from viewmend.models.fitted_state import MendState
+from viewmend.models.naming import check_samples_kept
 from viewmend.parameters import Real, short
 
 __all__ = ["UnknownMixin"]
@@ -66,6 +68,7 @@ class UnknownMixin:
         check_is_fitted(self)
         typical = self._typical()
         if X is None:
+            check_samples_kept(self, "unknown_score without X")
             return self._scores_in_fit(typical)
         if is_lazy(X):
             msg = (
@@ -93,7 +96,7 @@ class UnknownMixin:
 
         Parameters
         ----------
-        X : views of new samples, in any form that ``fit`` takes, optional
+        X : views of new samples, in any form that ``fit`` takes but Dask collections, optional
             None for the samples of ``fit``; for those with a given label the model never abstains.
         mask : array (n_new, n_views) of bool, optional
             False where a new sample does not have a view; replaces rows of NaN.
@@ -129,7 +132,7 @@ class UnknownMixin:
         if rate * (n_labels + 1) < 1:
             msg = (
                 f"unknown_rate={rate} cannot be promised with {n_labels} labels to compare with, "
-                f"which takes {int(np.ceil(1 / rate)) - 1} or more: no sample is taken for "
+                f"which takes {fewest_labels(rate)} or more: no sample is taken for "
                 f"unknown; label more samples, or raise unknown_rate"
             )
             warnings.warn(msg, DataWarning, stacklevel=3)

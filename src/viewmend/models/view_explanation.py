@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ViewColumnsMixin", "ViewExplanation"]
 
-_ROWS = Integer(2)
+_ROWS, _NUMBER = Integer(2), Integer(0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,10 +207,10 @@ class ViewColumnsMixin:
 
     def _number_of_view(self, view: object) -> int:
         names = self.view_names_
-        if view in names:
-            return names.index(str(view))
-        if isinstance(view, int | np.integer) and 0 <= view < len(names):
-            return int(view)
+        if isinstance(view, str) and view in names:
+            return names.index(view)
+        if _NUMBER.accepts(view) and int(view) < len(names):  # type: ignore[call-overload]
+            return int(view)  # type: ignore[call-overload]
         msg = (
             f"view must be one of {short(list(names))}, or its number, got {short(view)}; name one"
         )

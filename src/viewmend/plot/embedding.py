@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
 from viewmend.core.common.class_shares import normalise_rows
+from viewmend.data.labels import classes_and_codes
 from viewmend.exceptions import InvalidParameterError
 from viewmend.plot.style import GREY, PALETTE, axes_or_new, label_texts, styled
 from viewmend.protocols import HasImputedGraphs, HasSampleGraph
@@ -53,7 +54,7 @@ def anchor_class_shares(rows: np.ndarray, labels: ArrayLike, missing: ArrayLike)
     Returns
     -------
     array (n_anchors, n_classes)
-        Columns in the order of ``numpy.unique(labels)``. Rows sum to one, or to zero for an
+        Columns in the order of the sorted classes. Rows sum to one, or to zero for an
         anchor that no observed sample uses.
     """
     labels, seen = np.asarray(labels), ~np.asarray(missing, dtype=bool)
@@ -63,7 +64,8 @@ def anchor_class_shares(rows: np.ndarray, labels: ArrayLike, missing: ArrayLike)
             "pass one of each per sample"
         )
         raise InvalidParameterError(msg)
-    members = labels[:, None] == np.unique(labels)
+    classes, codes = classes_and_codes(labels)
+    members = codes[:, None] == np.arange(len(classes))
     return normalise_rows(rows[seen].T @ members[seen])
 
 
@@ -112,7 +114,7 @@ def embed_graph(graph: csr_array, labels: ArrayLike) -> np.ndarray:
     array (n_samples, 2)
         Points of the samples. Samples outside the main parts of the graph lie in the middle.
     """
-    classes, codes = np.unique(np.asarray(labels), return_inverse=True)
+    classes, codes = classes_and_codes(np.asarray(labels))
     graph = csr_array(graph + graph.T)
     _, part = connected_components(graph, directed=False)
     sizes = np.bincount(part)
@@ -234,7 +236,7 @@ def plot_graph_embedding(
     """
     ax = axes_or_new(ax, (5.2, 5.8))
     hidden = np.zeros(len(points), dtype=bool) if missing is None else np.asarray(missing, bool)
-    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    classes, codes = classes_and_codes(np.asarray(y))
     colors = np.array([PALETTE[code % len(PALETTE)] for code in range(len(classes))])
     reach = float(np.linalg.norm(points, axis=1).max(initial=1e-6))
     _draw_corners(ax, label_texts(classes, 14 if len(classes) <= 10 else 8), colors, reach)

@@ -27,7 +27,7 @@ def next_section(case: Case) -> str:
 
 def _to_label(case: Case, found: Any) -> str:
     if len(found) == 0:
-        return paragraph("There is no sample left whose label would tell anything new.")
+        return paragraph(f"{found.summary()[:1].upper()}{found.summary()[1:]}.")
     rows = [
         [Cell(str(place), place), id_cell(case, row), Cell(reason, looks="text wide")]
         for place, (row, reason) in enumerate(

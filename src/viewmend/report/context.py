@@ -159,6 +159,12 @@ def make_case(
     search = model if isinstance(model, FittedSearch) else None
     model = model.best_estimator_ if isinstance(model, FittedSearch) else model
     n_samples = len(model.transduction_)
+    if n_samples == 0:
+        msg = (
+            "a report needs the samples of fit, which a copy made by for_prediction has forgotten; "
+            "ask the model that the copy was made of"
+        )
+        raise InvalidParameterError(msg)
     given = None if y is None else check_labels(labels_for(X, y), n_samples)
     if given is not None and given.classes.tolist() != model.classes_.tolist():
         msg = (
@@ -166,7 +172,7 @@ def make_case(
             f"{short(given.classes.tolist())}; pass the y of fit, and true labels as y_true"
         )
         raise InvalidLabelsError(msg)
-    names = _checked_ids(ids, n_samples)
+    names = _checked_ids(getattr(model, "sample_ids_", None) if ids is None else ids, n_samples)
     return Case(
         model,
         names,

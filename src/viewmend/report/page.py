@@ -60,7 +60,8 @@ def write_report(
         True classes, with -1, None or NaN where unknown. Only samples that ``y`` leaves unlabelled
         are judged by them.
     ids : array-like (n_samples,), optional
-        Names of the samples, such as ``aligned.ids``; row numbers by default.
+        Names of the samples, such as ``aligned.ids``; by default the identifiers that ``fit`` saw,
+        or row numbers.
 
     Returns
     -------

@@ -23,7 +23,9 @@ ALPHA = 0.1
 
 def classes_section(case: Case) -> str:
     """How many samples have which class, how sure the model is, and whether it may be."""
-    pictures = [*_by_class(case), _histogram(case)]
+    pictures = _by_class(case)
+    if case.unlabelled.any():
+        pictures.append(_histogram(case))
     if case.calibration is not None:
         pictures.append(_calibration(case.calibration))
     hint = "" if case.given is not None else advice("Pass the labels of fit as `y=` to see theirs.")

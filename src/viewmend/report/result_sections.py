@@ -35,7 +35,8 @@ def _estimate(case: Case) -> str:
     if estimate is None:
         return paragraph(
             "The accuracy is not estimated, because no label was held out: that takes two labels "
-            "of a class, and the default calibration of MendClassifier."
+            "of a class, in different groups if there are groups, and the default calibration of "
+            "MendClassifier."
         )
     low, high = estimate.interval
     verdict = (

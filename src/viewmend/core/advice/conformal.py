@@ -20,11 +20,14 @@ from viewmend.core.common.calibration import tempered
 
 # Held-out labels of a class that a promise of its own takes.
 PER_CLASS = 50
+# More than there can be.
+LARGEST_COUNT = 10**18
 
 
 def fewest_labels(alpha: float) -> int:
     """Held-out labels without which sets of this miss rate are all classes: ``1 / alpha - 1``."""
-    return math.ceil(1 / alpha - 1)
+    # Of rates so small that their inverse overflows, no number of labels is enough.
+    return math.ceil(min(1 / float(alpha) - 1, LARGEST_COUNT))
 
 
 def least_shares(

@@ -49,6 +49,9 @@ class Known:
         Class shares; None where no model was fitted.
     answers : Answers or None
         The parts of the scores, likewise.
+    rates : array (n_samples,) or None
+        What a gain counts: one over the cost of the label, zero where nobody can give one. None
+        where all labels cost the same.
     """
 
     graph: csr_array
@@ -56,6 +59,7 @@ class Known:
     codes: np.ndarray
     shares: np.ndarray | None = None
     answers: Answers | None = None
+    rates: np.ndarray | None = None
 
     @cached_property
     def field(self) -> GraphField:
@@ -189,6 +193,8 @@ class ExpectedChange:
         assert answers is not None, "comes with the shares"
         guess = FieldRanking(known.field, LEAST_DOUBT + gini_doubts(shares)).gains()
         guess[known.codes >= 0] = 0
+        # Samples that cannot be asked for, or cost too much, must not fill the list.
+        guess = guess if known.rates is None else guess * known.rates
         size = min(max(SHORTLIST, n), len(guess))
         rows = np.sort(np.argsort(-guess, kind="stable")[:size])
         columns = unit_columns(rows, len(guess))
