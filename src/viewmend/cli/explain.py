@@ -122,7 +122,7 @@ def explain_samples(
     if as_json:
         write_json({"samples": _records(found), "notes": notes})
         return
-    say(Console(), found.summary())
+    say(Console(), *found.summary().splitlines())
 
 
 def _of_fit(model: Any, samples: list[str]) -> list[str] | np.ndarray:
