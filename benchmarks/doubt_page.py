@@ -276,7 +276,8 @@ def draw(rows: Sequence[Cell], path: Path) -> None:
                 _draw_coverage(ax, rows, alpha)
             bottom.supxlabel("coverage of the sets minus the promise, points", fontsize=9)
             handles = axes[0].get_legend_handles_labels()
-            bottom.legend(*handles, frameon=False, fontsize=8.5, ncols=3, loc="outside upper center")
+            looks = {"frameon": False, "fontsize": 8.5, "ncols": 3}
+            bottom.legend(*handles, loc="outside upper center", **looks)
         figure.savefig(path, dpi=120)
 
 
@@ -367,8 +368,8 @@ after the results of these had been seen, to distinguish chance from bias; nothi
 them. Constants were chosen on seeds 100 to 119.
 
 Half of the views are missing, labels are drawn at random within every class, and rows are shuffled.
-`benchmarks/doubt.py` runs it and writes this page. Single runs are in [doubt.jsonl](doubt.jsonl), of
-revision {revision}. What the methods mean: [What to doubt](../guide/doubt.md).
+`benchmarks/doubt.py` runs it and writes this page. Single runs are in [doubt.jsonl](doubt.jsonl),
+of revision {revision}. What the methods do: [What to doubt](../guide/doubt.md).
 
 ## Suspect labels
 
@@ -387,10 +388,10 @@ with `"auto"`.
 ## Prediction sets
 
 Coverage is the share of samples, unlabelled ones of the fit or new ones, whose set contains the
-right class. "classes" is the mean size of the sets, "empty" the share of empty ones. Promises are 80,
-90 and 95 %. With few held-out labels, the coverage of one fit depends on chance: "to expect" is the
-95 % interval of the mean over the seeds if the promise is kept and only these labels vary, by the
-beta distribution of conformal prediction. The promise holds for every class separately where each
+right class. "classes" is the mean size of the sets, "empty" the share of empty ones. Promises are
+80, 90 and 95 %. With few held-out labels, the coverage of one fit depends on chance: "to expect" is
+the 95 % interval of the mean over the seeds if the promise is kept and only these labels vary, by
+the beta distribution of conformal prediction. The promise is for every class separately where each
 has at least 50 held-out labels, as in MNIST-USPS with 30 %, and otherwise for all samples together.
 Where a model is right far more often than promised, some sets must be empty. "none empty" is the
 coverage for new samples with `allow_empty=False`.

@@ -172,7 +172,7 @@ gradient boosting. None was tuned, and none saw a test label.
 - **late fusion**: a logistic regression, or a support vector machine, per view; their log
   probabilities are averaged over the views that a sample has.
 - **SNF**: similarity network fusion, then labels spread over the fused network.
-- **MOFA**: 15 factors by mofapy2, learned from all samples without labels, then logistic regression.
+- **MOFA**: 15 factors by mofapy2, learned from all samples without labels, and logistic regression.
 
 iMML was not run: its factor model is the same MOFA, and its classifiers are neural networks for
 images and text, which need PyTorch Lightning and Transformers.
@@ -187,10 +187,10 @@ missing and 5 % labels: mean and standard error over all tasks.
 ## When a simple tool is the better choice
 
 In two generated data sets, classes are not groups of similar samples. They are not part of the
-means above. In *linear score*, the class is the sign of a weighted sum of all columns, which is what
-logistic regression is made for. In *threshold rule*, the signs of two of 12 columns determine the
-class of nine in ten samples, which trees can learn. Nothing is missing in this table. *Best other*
-is the tool that turned out to be best on the test labels. Nobody knows it beforehand, so the
+means above. In *linear score*, the class is the sign of a weighted sum of all columns, which is
+what logistic regression is made for. In *threshold rule*, the signs of two of 12 columns determine
+the class of nine in ten samples, which trees can learn. Nothing is missing in this table. *Best
+other* is the tool that turned out to be best on the test labels. Nobody knows it beforehand, so the
 comparison favours the other tools.
 
 {table_of_data(rows, COMPLETE)}
@@ -276,11 +276,12 @@ def readme_parts(rows: Rows) -> dict[str, str]:
     best = best_other(shown, **alone)
     # Nothing is missing there, so nothing was imputed.
     best_name = best.split(",")[0]
+    ours, theirs = (mean(rows, name, **linear) for name in (OURS, "logistic regression"))
     when_not = f"""\
-- *Complete tables and many labels.* Simpler tools are nearly as accurate, in a fraction of the time.
-  If the class depends on a weighted sum of the columns, take logistic regression: with nothing
-  missing and half of the samples labelled, its accuracy on the others is
-  {mean(rows, "logistic regression", **linear):.0f} %, that of Mend {mean(rows, OURS, **linear):.0f} %.
+- *Complete tables and many labels.* Simpler tools are nearly as accurate and far faster. If the
+  class depends on a weighted sum of the columns, take logistic regression: with nothing missing and
+  half of the samples labelled, its accuracy on the others is {theirs:.0f} %, that of Mend
+  {ours:.0f} %.
 - *A single table.* Mend works, but is no better than familiar tools: its accuracy is
   {mean(shown, OURS, **alone):.1f} %, that of a {best_name} {mean(shown, best, **alone):.1f} %
   ({len(names_in(shown, "data"))} data sets, half of the samples labelled)."""
