@@ -68,6 +68,7 @@ CONTESTS = {
         AGFTIClassifier(random_state=0, n_jobs=1), "leave_one_out", DATA[:4], (5.0, 20.0)
     ),
 }
+SHORT = {"MendClassifier": "Mend", "AGFTIClassifier": "AGF-TI"}
 # What the picture shows.
 DRAWN = 5.0
 KEY = ("data", "model", "labels", "seed", "calibration")
@@ -249,15 +250,16 @@ def print_table(path: Path) -> None:
     rows = read_rows(path)
     heads = ("accuracy", "estimated", "held", "confidence", "ECE", "NLL", "T", "95 %", "cost")
     print("| data | model | labels |", " | ".join(heads), "|")
-    print("|---|---|---|" + "---|" * len(heads))
+    print("|---|---|---:|" + "---:|" * len(heads))
     for kind, contest in CONTESTS.items():
         for data in contest.data:
             for labels in contest.labels:
                 here = picked(rows, data=data, model=kind, labels=labels)
                 if here:
                     cells = _cells(here, contest.calibrated)
-                    name = f"{labels:.0%}" if labels < 1 else f"{labels:.0f} a class"
-                    print(f"| {data} | {kind} | {name} |", " | ".join(cells), "|")
+                    name = f"{labels:.0%}" if labels < 1 else f"{labels:.0f} per class"
+                    named = data.removesuffix(" (embedded)"), SHORT[kind], name
+                    print(f"| {' | '.join(named)} |", " | ".join(cells), "|")
 
 
 def _cells(rows: list[dict], calibrated: str) -> list[str]:
@@ -281,7 +283,7 @@ def _cells(rows: list[dict], calibrated: str) -> list[str]:
         arrow("nll", 1, ".3f"),
         f"{np.median([float(row['temperature']) for row in after]):.2f}",
         "-" if np.isnan(kept[1]) else f"{100 * kept[0]:.1f} of {100 * kept[1]:.0f}",
-        f"{100 * extra / whole:+.0f} %",
+        f"{round(100 * extra / whole):+d} %",
     ]
 
 

@@ -1,6 +1,6 @@
 """The record of `benchmarks/doubt.py`, and the page that it makes.
 
-The page opens with what was found beside what was asked for, and says where that was missed.
+The page opens with what was measured beside what was required, and says where that was missed.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def points_off(rows: Sequence[Cell], name: str) -> float:
 
 
 def bars(rows: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
-    yield "asked for", "found", "met"
+    yield "requirement", "measured", "met"
     yield from _precision_bar(reported(rows), "")
     yield from _coverage_bar(reported(rows), "")
     others = further(rows)
@@ -212,14 +212,14 @@ def _coverage_bar(rows: Sequence[Cell], where: str) -> Iterator[tuple[str, ...]]
             return
         inside = int((points <= MOST_POINTS + 0.05).sum())
         told = (
-            f"{inside} of {len(points)} figures; the farthest is off by {points.max():.1f} points"
+            f"{inside} of {len(points)} figures; the largest deviation is {points.max():.1f} points"
         )
         met = "yes" if inside == len(points) else "**no**"
         yield f"coverage within 2 points of the promise {grain}{where}", told, met
 
 
 def scatter(rows: Sequence[Cell]) -> str:
-    """A sentence on figures beyond what so few labels and seeds explain."""
+    """A clause on figures beyond what so few labels and seeds explain."""
     off = coverages(rows)
     if not off:
         return ""
@@ -229,8 +229,8 @@ def scatter(rows: Sequence[Cell]) -> str:
         for value in (fit, new)
     ]
     return (
-        f"Chance alone, with so few labels and seeds, explains {len(outside) - sum(outside)} of "
-        f"{len(outside)} figures at 95 %"
+        f"{len(outside) - sum(outside)} of {len(outside)} figures lie within the 95 % interval "
+        "that chance alone explains with so few labels and seeds"
     )
 
 
@@ -256,19 +256,28 @@ PARTS = {"suspects": "suspects", "sets": "sets", "unknown": "unknown classes"}
 # ------------------------------------------------------------------ picture and page
 
 
-NAMES = ("chance alone, 95 %", "samples of fit", "new samples")
+NAMES = ("95 % interval of chance alone", "samples of the fit", "new samples")
 
 
 def draw(rows: Sequence[Cell], path: Path) -> None:
-    """Precision beside cleanlab's, and how far sets are from their promise."""
+    """Precision beside cleanlab's; below, how far sets are from each promise."""
     from matplotlib.figure import Figure
 
+    promises = sorted({key[2] for key, *_ in coverages(rows)})
+    n_lines = len({key[:2] for key, *_ in coverages(rows)})
+    low = max(2.2, 0.22 * n_lines + 0.9)
     with plot_style():
-        height = max(3.8, 0.17 * len(coverages(rows)) + 1)
-        figure = Figure(figsize=(9, height), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(1, 1.5))
-        _draw_precision(left, rows)
-        _draw_coverage(right, rows)
+        figure = Figure(figsize=(8, 3.2 + low), layout="constrained")
+        top, bottom = figure.subfigures(2, 1, height_ratios=(3.2, low))
+        _draw_precision(top.subplots(), rows)
+        if promises:
+            axes = bottom.subplots(1, len(promises), sharex=True, sharey=True, squeeze=False)[0]
+            for ax, alpha in zip(axes, promises, strict=True):
+                _draw_coverage(ax, rows, alpha)
+            bottom.supxlabel("coverage of the sets minus the promise, points", fontsize=9)
+            handles = axes[0].get_legend_handles_labels()
+            looks = {"frameon": False, "fontsize": 8.5, "ncols": 3}
+            bottom.legend(*handles, loc="outside upper center", **looks)
         figure.savefig(path, dpi=120)
 
 
@@ -280,15 +289,16 @@ def _draw_precision(ax: Any, rows: Sequence[Cell]) -> None:
             ax.plot(pairs[:, 1], pairs[:, 0], "o", color=color, label=data, markersize=6)
     low = ax.get_xlim()[0]
     ax.plot([low, 100], [low, 100], color=GREY, linestyle="--", linewidth=1)
-    ax.set_xlabel("cleanlab, same scores")
-    ax.set_ylabel("suspect_labels")
-    ax.set_title("Flipped labels among the first suspects, %")
-    ax.set_aspect("equal", anchor="N")
-    ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.25))
+    ax.set_xlabel("cleanlab, same scores", fontsize=9)
+    ax.set_ylabel("suspect_labels", fontsize=9)
+    ax.set_title("Flipped labels among the first suspects, %", fontsize=10)
+    ax.tick_params(labelsize=8.5)
+    ax.set_aspect("equal")
+    ax.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.05, 0.5))
 
 
-def _draw_coverage(ax: Any, rows: Sequence[Cell]) -> None:
-    off = coverages(rows)
+def _draw_coverage(ax: Any, rows: Sequence[Cell], alpha: float) -> None:
+    off = [each for each in coverages(rows) if each[0][2] == alpha]
     ax.axvspan(-MOST_POINTS, MOST_POINTS, color="#DDDDDD", linewidth=0)
     ax.axvline(0, color=GREY, linewidth=1)
     for place, (_, fit, new, (low, high)) in enumerate(off):
@@ -296,11 +306,11 @@ def _draw_coverage(ax: Any, rows: Sequence[Cell]) -> None:
         ax.hlines(place, low, high, color=GREY, linewidth=1, label=chance)
         ax.plot(fit, place, "o", color=PALETTE[0], markersize=4.5, label=of_fit)
         ax.plot(new, place, "D", color=PALETTE[1], markersize=4.5, label=of_new)
-    texts = [f"{key[0]}, {key[1]:.0%} labels, {100 * (1 - key[2]):.0f} %" for key, *_ in off]
-    ax.set_yticks(range(len(off)), texts, fontsize=7)
+    texts = [f"{data}, {labels:.0%} labels" for (data, labels, _), *_ in off]
+    ax.set_yticks(range(len(off)), texts, fontsize=8.5)
     ax.set_ylim(len(off) - 0.4, -0.6)
-    ax.set_xlabel("coverage of sets less the promise, points")
-    ax.legend(frameon=False, fontsize=8, ncols=3, loc="lower right", bbox_to_anchor=(1.01, 0.99))
+    ax.tick_params(axis="x", labelsize=8.5)
+    ax.set_title(f"promise {100 * (1 - alpha):.0f} %", fontsize=10)
 
 
 def opening(rows: Sequence[Cell]) -> str:
@@ -308,22 +318,23 @@ def opening(rows: Sequence[Cell]) -> str:
     parts = []
     if len(pairs):
         parts.append(
-            f"Of as many first suspects as there are flipped labels, {pairs[:, 0].mean():.1f} % "
-            f"are flipped ones (cleanlab on the same scores: {pairs[:, 1].mean():.1f} %)."
+            f"If as many labels are checked as were flipped, the most suspect first, "
+            f"{pairs[:, 0].mean():.1f} % of them are flipped ones (cleanlab on the same scores: "
+            f"{pairs[:, 1].mean():.1f} %)."
         )
     if off:
         points = [value for _, fit, new, _ in off for value in (fit, new)]
         parts.append(
-            f"Prediction sets hold the right class about as often as promised: off by "
-            f"{np.mean(points):+.1f} points on average, and by {min(points):+.1f} to "
-            f"{max(points):+.1f}. {scatter(rows)}."
+            f"Prediction sets contain the right class about as often as promised: the deviation is "
+            f"{np.mean(points):+.1f} points on average, and between {min(points):+.1f} and "
+            f"{max(points):+.1f} in single settings; {scatter(rows)}."
         )
     new = [average(here, "new_auroc") for _, here in groups(rows, "unknown", "data")]
     sure = [average(here, "new_confidence") for _, here in groups(rows, "unknown", "data")]
     if new:
         parts.append(
-            f"New samples of an unknown class are told from others with an AUROC of "
-            f"{100 * np.mean(new):.0f} %, against {100 * np.mean(sure):.0f} % by confidence alone."
+            f"New samples of an unknown class are distinguished from others with an AUROC of "
+            f"{100 * np.mean(new):.0f} %; by confidence alone it is {100 * np.mean(sure):.0f} %."
         )
     return textwrap.fill(" ".join(parts) + unfinished(rows), 118, break_on_hyphens=False)
 
@@ -344,7 +355,7 @@ def make_page(folder: Path) -> None:
     (folder / "doubt.md").write_text(text)
 
 
-PAGE = """# Which labels, which classes, and whether any
+PAGE = """# Doubtful labels, prediction sets, unknown classes
 
 {opening}
 
@@ -352,43 +363,47 @@ PAGE = """# Which labels, which classes, and whether any
 
 {bars}
 
-Figures are those of seeds 0 to 9. Further seeds were run after these had been seen, to tell chance
-from bias; nothing was chosen on them. Constants were chosen on seeds 100 to 119.
+Unless they are marked as further seeds, figures are those of seeds 0 to 9. Further seeds were run
+after the results of these had been seen, to distinguish chance from bias; nothing was chosen on
+them. Constants were chosen on seeds 100 to 119.
 
-Views missing 50 %, labels drawn at random within every class, rows shuffled.
-`benchmarks/doubt.py` runs it and writes this page; single runs are in `doubt.jsonl` beside it, of
-revision {revision}. What the answers mean: [What to doubt](../guide/doubt.md).
+Half of the views are missing, labels are drawn at random within every class, and rows are shuffled.
+`benchmarks/doubt.py` runs it and writes this page. Single runs are in [doubt.jsonl](doubt.jsonl),
+of revision {revision}. What the methods do: [What to doubt](../guide/doubt.md).
 
 ## Suspect labels
 
-20 % labels, of which 5, 10 or 20 % are flipped: to any other class, or to the one that a linear
-classifier most often takes the class for. Precision in percent: flips among the first suspects, as
-many as there are flips. `suspect_labels` uses scores without the own label from one fit. cleanlab
-ranks the same labels by the same scores, by scores of three fits that hold the labels out, and by
-cross-validated logistic regressions on all columns. "noise" is the estimated share of wrong labels.
-"accuracy" is that of the unlabelled samples with `label_noise=0`, then with `"auto"`; "labels
-right" are the labelled samples whose class is right with `"auto"`.
+20 % of the samples have a label. Of these labels, 5, 10 or 20 % are flipped: to any other class, or
+to the class with which a linear classifier most often confuses the right one. The first columns
+are precisions in percent: of as many first suspects as there are flips, the share that are flips.
+`suspect_labels` uses one fit, and scores without the label of the sample itself. cleanlab ranks the
+same labels by the same scores, by scores of three fits that hold the labels out, and by
+cross-validated logistic regressions on all columns. "noise" is the share of wrong labels that
+`suspect_labels` estimates. "accuracy" is measured on the unlabelled samples with `label_noise=0`,
+the next column with `"auto"`. "labels right" is the share of labelled samples whose class is right
+with `"auto"`.
 
 {suspects}
 
 ## Prediction sets
 
-Share of the unlabelled samples of the fit, and of new samples, whose set has the right class, and
-how many classes it has. Promises are 80, 90 and 95 %. With few labels held out, the coverage of
-one fit is a matter of chance: "to expect" is where the mean over the seeds lies in 95 of 100
-cases if the promise is kept and nothing but these labels decides, by the beta distribution that
-conformal prediction gives it. The promise is for every class where each has 50 labels that were
-held out, as in MNIST-USPS with 30 %, and otherwise for all samples together. Where a model is
-right far more often than promised, empty sets make up for it. "none empty" is the coverage with
-`allow_empty=False`, for new samples.
+Coverage is the share of samples, unlabelled ones of the fit or new ones, whose set contains the
+right class. "classes" is the mean size of the sets, "empty" the share of empty ones. Promises are
+80, 90 and 95 %. With few held-out labels, the coverage of one fit depends on chance: "to expect" is
+the 95 % interval of the mean over the seeds if the promise is kept and only these labels vary, by
+the beta distribution of conformal prediction. The promise is for every class separately where each
+has at least 50 held-out labels, as in MNIST-USPS with 30 %, and otherwise for all samples together.
+Where a model is right far more often than promised, some sets must be empty. "none empty" is the
+coverage for new samples with `allow_empty=False`.
 
 {sets}
 
 ## Unknown classes
 
-10 % labels, three classes per seed. "new": all samples of a class are left out of the fit and
-judged as new ones, beside other new samples. "in fit": only its labels are left out. AUROC in
-percent, beside that of the confidence alone; false alarms and samples found at `unknown_rate=0.05`.
+10 % of the samples have a label, and three classes per seed are unknown in turn. "new": all samples
+of the class are left out of the fit, and scored as new samples among others. "in fit": only the
+labels of the class are left out. The table has the AUROC in percent, that of the confidence alone,
+and the false alarms and samples found at `unknown_rate=0.05`, in percent.
 
 {unknown}
 """

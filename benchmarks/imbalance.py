@@ -228,8 +228,8 @@ def opening(rows: list[dict]) -> str:
     return (
         "Mend ranks a rare class better than balanced logistic regression in "
         f"{sum(gap > 0 for gap in ahead)} of {len(ahead)} settings of real data, by "
-        f"{np.mean(ahead):+.3f} of the area under the ROC curve on average. On generated data the "
-        f"difference is: {told}."
+        f"{np.mean(ahead):+.3f} of the area under the ROC curve (AUC) on average. On generated "
+        f"data the difference in AUC is: {told}."
     )
 
 
@@ -246,11 +246,14 @@ def page(rows: list[dict]) -> str:
         further_seeds(others),
         "![Area under the ROC curve by data set and method](imbalance.png)",
         "",
-        f"One class of 5 or 10 % against the rest, {N_LABELS} labels drawn at random, "
-        f"{MISSING:.0%} of the views missing; means over seeds {seeds[0]}-{seeds[-1]}, with the "
-        "standard error of the difference in AUC to balanced logistic regression on mean-imputed "
-        "columns. *Recall* is that of as many samples as there are positives, *predicted* the "
-        "share that is decided for without `class_weight`. "
+        "One class with 5 or 10 % of the samples, the positives, is classified against the rest: "
+        f"{N_LABELS} labels drawn at random, {MISSING:.0%} of the views missing; means over seeds "
+        f"{seeds[0]}-{seeds[-1]}. *Difference* is that in AUC to balanced logistic regression on "
+        "mean-imputed columns, with its standard error. *Recall* is the share of the positives "
+        "among the samples ranked first, as many as there are positives. *Predicted* is the share "
+        "of the samples that are classified as positive without `class_weight`. Two data sets are "
+        "generated: in *linear score*, the positives have the largest weighted sums of all "
+        "columns; in *shifted class*, they have another mean. "
         f"`benchmarks/imbalance.py`, revision {told}; [every run](imbalance.csv).",
         "",
         "| data | positive, % | method | AUC | difference | average precision | recall, % "

@@ -1,6 +1,6 @@
 """The record of `benchmarks/next_steps.py`, and the page that it makes.
 
-The page opens with what was found beside what was asked for, and says where that was missed. Of
+The page opens with what was measured beside what was required, and says where that was missed. Of
 data sets whose runs are not finished, seeds count that all strategies have.
 """
 
@@ -201,18 +201,18 @@ def draw(rows: list[dict], path: Path) -> None:
 
 def bars(rows: list[dict], shares: dict[str, list[float]], ratio: float) -> list[str]:
     """What was asked for, what was found, and whether that is enough."""
-    lines = [_line("asked for", "found", "met"), _line("---", "---", "---")]
+    lines = [_line("requirement", "measured", "met"), _line("---", "---", "---")]
     share = float(np.mean(shares[DEFAULT])) if shares.get(DEFAULT) else np.nan
     lines.append(
         _line(
-            "labels for the accuracy of 5 % random labels: at most 60 % of them, on average",
+            "labels for the accuracy of 5 % random labels: at most 60 % as many, on average",
             f"{100 * share:.0f} %",
             _met(share <= MOST_SHARE),
         )
     )
     lines.append(
         _line(
-            "gain per measured pair: at least twice that of a random pair, on average",
+            "gain per measured pair: on average at least twice that of a random pair",
             f"{ratio:.1f} times",
             _met(ratio >= LEAST_RATIO),
         )
@@ -305,9 +305,10 @@ def make_page(folder: Path) -> None:
 
 
 OPENING = (
-    "To be as accurate as with 5 % of the samples labelled at random, `suggest_labels` needs "
-    "{default} of those labels ({others}; {n_sets}). A missing view that `suggest_views` asks "
-    "for brings {ratio:.1f} times the right answers of a random one.{unfinished}"
+    "`suggest_labels` needs {default} as many labels as random choice to reach the accuracy that "
+    "random labels of 5 % of the samples give ({n_sets}; other strategies: {others}). A missing "
+    "view that `suggest_views` suggests adds {ratio:.1f} times as many correct predictions as a "
+    "random one.{unfinished}"
 )
 
 PAGE = """# What suggestions are worth
@@ -318,41 +319,43 @@ PAGE = """# What suggestions are worth
 
 {bars}
 
-It is simulated: the true classes are known, and told where a strategy asks for them.
-`benchmarks/next_steps.py` runs it and writes this page; single loops are in
-[next_steps.csv](next_steps.csv), of revision {revision}. How to ask for suggestions: [What to do
+This is a simulation: the true classes are known, and a strategy gets those that it asks for.
+`benchmarks/next_steps.py` runs it and writes this page. Single runs are in
+[next_steps.csv](next_steps.csv), of revision {revision}. How to get suggestions: [What to do
 next](../guide/next_steps.md).
 
 ## Labels
 
-Half of the views are missing. A loop begins with one random label and asks for ten more at a
-time, until 10 % of the samples have one. All strategies are judged by `MendClassifier` without
-calibration, by its accuracy on the samples that have no label. While there is one class, which no
-model can be fitted to, the default asks `suggest_first_labels`, and the others choose by chance.
-TypiClust, of scikit-activeml, looks at the standardised views side by side and needs no model.
+Half of the views are missing. A run begins with one random label and asks for ten more at a time,
+until 10 % of the samples have a label. All strategies are compared by the accuracy of
+`MendClassifier`, without calibration, on the samples that have no label. As long as all labels are
+of one class, no model can be fitted. Then the default uses `suggest_first_labels`, and the other
+strategies choose at random. TypiClust, from scikit-activeml, uses the standardised views side by
+side and needs no model.
 
 Accuracy in percent with 5 % of the samples labelled, and its standard error over the seeds:
 
 {rights}
 
-Labels needed for the accuracy that random choice has with 5 %, by a straight line between batches
-of the mean curve, and what share of random's labels that is:
+Labels needed for the accuracy that random choice reaches with labels for 5 % of the samples, and
+this number in percent of those labels. Between batches, the mean curve is interpolated linearly:
 
 {needs}
 
 ## Views
 
-With 5 % labels, a tenth of the missing pairs of a sample and a view is measured at once. Right
-answers gained per 100 pairs, among all samples without a label, and the standard error over the
-seeds. "Least sure" takes any missing view of the samples of lowest confidence.
+With 5 % labels, a tenth of the missing pairs of a sample and a view is measured at once. The table
+shows how many more of the samples without a label are then classified correctly, per 100 measured
+pairs, with the standard error over the seeds. "Least sure" measures any missing view of the
+samples with the lowest confidence.
 
 {views}
 
 ## Time
 
-Suggestions of 100 for {samples} samples of 3 views and 10 classes, as a share of the time of the
-fit, both on one thread. The machine had other work too, so that seconds would tell little; they
-are in the record.
+Time of 100 suggestions for {samples} samples of 3 views and 10 classes, relative to the time of the
+fit, both on one thread. The machine was busy with other work, so seconds would say little; they are
+in the record.
 
 | suggestion | share of a fit |
 |---|---|

@@ -1,8 +1,8 @@
 # # AGF-TI round by round
 #
-# Watch the method of the paper join two graphs that are broken in different places. Two moons are
-# seen through two views, each of which misses another part of both moons: alone, neither view lets
-# the labels through. AGF-TI fuses the graphs and imputes the missing rows.
+# Watch the method of the paper join two graphs that are broken in different places. Two moons have
+# two views, each of which misses another part of both moons. In either view alone, labels cannot
+# spread across the gap. AGF-TI fuses the graphs and imputes the missing rows.
 
 import warnings
 
@@ -29,15 +29,15 @@ for name, view, ax in zip(names, task.data.views, axes, strict=True):
     ax.set_aspect("equal")
 
 # %%
-# Rows are not scaled to unit length, because direction from the origin means nothing here.
+# Rows are not scaled to unit length, because the direction from the origin has no meaning here.
 
 model = AGFTIClassifier(normalize=None, random_state=0).fit(task.data, task.y)
 accuracy = (model.transduction_ == task.y_true)[task.unlabelled].mean()
 print(f"{model.status_} after {model.n_iter_} rounds, {accuracy:.1%} right")
 
 # %%
-# Label spreading on views filled with their means cannot do it: its graph breaks at the gaps, and
-# it warns of the samples that no label reaches.
+# Label spreading on views filled with their means fails: its graph breaks at the gaps, and it
+# warns about the samples that no label reaches.
 
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
@@ -48,7 +48,7 @@ print(f"{rival_accuracy:.1%} right")
 assert accuracy > 0.95 > rival_accuracy
 
 # %%
-# How far soft labels and weights moved in each round, and the weight of each view.
+# How much soft labels and weights changed in each round, and the weight of each view.
 
 figure, (left_axes, right_axes) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 plot_convergence(model.history_, ax=left_axes, tol=model.tol)

@@ -35,8 +35,8 @@ fused = model.fused_graph_ @ model.anchor_alignments_[view].T
 print(f"{missing.sum()} of {len(missing)} samples miss the view {task.data.names[view]!r}")
 
 # %%
-# How good are the imputed rows? A row leans to the class whose anchors have most of its weight. We
-# count how many samples that miss the view lean to their true class.
+# How good are the imputed rows? In each imputed row, we take the class whose anchors have most of
+# its weight, and count for how many samples this is the true class.
 
 shares = anchor_class_shares(before, model.transduction_, missing)
 judged = missing & task.unlabelled
@@ -53,9 +53,10 @@ for name, share in right.items():
 assert leaning_right(before) < 0.3 < 0.7 < min(right.values())
 
 # %%
-# The same in a picture. Corners are classes. An anchor lies between the classes that were predicted
-# for the observed samples it serves, a sample at the mean of its anchors. Dots have the view; rings
-# miss it, and share one point before imputation. Colours are true classes.
+# The same in a picture. Corners are classes. An anchor lies between the classes that were
+# predicted for its observed samples, and a sample lies at the mean of its anchors. Dots are
+# samples with the view. Rings are samples without it, which all share one point before imputation.
+# Colours are true classes.
 
 titles = (
     "Before imputation: one point",

@@ -1,8 +1,8 @@
 # # AnnData: representations in `obsm`
 #
 # Fit on entries of `obsm` and write the cell types back to `obs`. Cells have an RNA and a protein
-# measurement, of which some lack one: each entry is a view, with rows of NaN where a cell was not
-# measured.
+# measurement, and some cells lack one of them. Each entry is a view, with rows of NaN where a cell
+# was not measured.
 
 import anndata as ad
 import numpy as np
@@ -17,7 +17,7 @@ task = hide(blobs.views, blobs.y, missing_rate=0.3, label_rate=0.1, random_state
 kinds = np.array(["B cell", "NK cell", "T cell"])
 
 # %%
-# A type that nobody knows is called "Unknown", as in annotation tools.
+# If the type of a cell is not known, its label is "Unknown", as in annotation tools.
 
 obs = pd.DataFrame(
     {"cell_type": pd.Categorical(np.where(task.y == -1, "Unknown", kinds[task.y]))},

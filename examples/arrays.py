@@ -1,8 +1,8 @@
 # # A list of arrays, NaN where a view is missing
 #
-# The shortest way in: one array per view, and a row of NaN for a sample that a view lacks. Four
-# hundred handwritten digits are described in three ways, each of which half of the samples lack;
-# one sample in ten has a label.
+# The shortest way to begin: one array per view, and a row of NaN where a sample lacks the view.
+# Four hundred handwritten digits have three views, and half of the samples lack each view. One
+# sample in ten has a label.
 
 import numpy as np
 
@@ -15,8 +15,8 @@ views = [view[::5] for view in digits.views]
 task = hide(views, digits.y[::5], missing_rate=0.5, label_rate=0.1, random_state=0)
 
 # %%
-# `hide` took views and labels away and kept the answers aside. What is left is what a user has:
-# one array per view with a row for every sample, and labels that are -1 where there is none.
+# `hide` removed views and labels, and kept the true labels in `y_true`. The rest is what a user
+# has: one array per view with a row for every sample, and labels that are -1 where there is none.
 
 X, y = list(task.data.views), task.y
 for name, view in zip(digits.names, X, strict=True):
@@ -26,14 +26,14 @@ print(f"{(y != -1).sum()} labels")
 
 # %%
 # `fit` learns from labelled and unlabelled samples together. `transduction_` has the class of
-# every one of them; `y_true` is looked at only afterwards, to judge.
+# every sample. `y_true` is used only afterwards, to measure the accuracy.
 
 model = MendClassifier().fit(X, y)
 accuracy = (model.transduction_ == task.y_true)[task.unlabelled].mean()
 print(f"{accuracy:.1%} of the unlabelled samples are right")
 
 # %%
-# A rival that is hard to beat: labels spread over the sum of the neighbour graphs of the views.
+# A strong baseline: labels spread over the sum of the neighbour graphs of the views.
 
 rival = UnionGraphClassifier().fit(X, y)
 rival_accuracy = (rival.transduction_ == task.y_true)[task.unlabelled].mean()

@@ -1,7 +1,7 @@
 # # How sure is it? Calibration and abstention
 #
-# Compare confidence with truth, and withhold the classes that are not sure enough. Probabilities
-# are calibrated on the labelled samples, each judged without its own label.
+# Compare confidence with accuracy, and withhold classes of low confidence. Probabilities are
+# calibrated on the labelled samples, each predicted without its own label.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,16 +15,17 @@ views = [view[::4] for view in digits.views]
 task = hide(views, digits.y[::4], missing_rate=0.5, label_rate=0.2, random_state=0)
 
 # %%
-# Three shorter fits, each without a third of the labels, are asked for the held-out samples. That
-# tells how accurate the model is, and how sure it may be.
+# Three shorter fits, each without a third of the labels, predict the held-out samples. This shows
+# how accurate the model is, and how confident it may be.
 
 model = MendClassifier().fit(task.data, task.y)
 print(model)
 print(model.calibration_)
 
 # %%
-# Were the probabilities right? The true classes, which no fit has seen, tell: of the samples with
-# a confidence of 0.8, about 80 % should be right. With two weak views the bare scores are too sure.
+# Were the probabilities right? We compare them with the true classes, which no fit has seen: of
+# the samples with a confidence of 0.8, about 80 % should be right. With two weak views, the scores
+# before calibration are overconfident.
 
 bare = MendClassifier(calibration=None).fit(task.data, task.y)
 unlabelled = task.unlabelled
@@ -35,7 +36,7 @@ for fitted, ax in zip((bare, model), axes, strict=True):
     ax.set_title(f"{fitted.calibration}: {ax.get_title(loc='left')}", loc="left")
 
 # %%
-# Calibration changes no class, only how sure the model says it is.
+# Calibration changes no class, only the confidence.
 
 assert np.array_equal(model.transduction_, bare.transduction_)
 gaps = [abs(fitted.confidence_[unlabelled].mean() - right.mean()) for fitted in (bare, model)]
@@ -53,8 +54,8 @@ for threshold in (0.0, 0.5, 0.8):
 assert accuracies[0] < accuracies[1] < accuracies[2]
 
 # %%
-# What threshold makes the decided classes 85 % right? The held-out labels answer, with a margin
-# for their small number.
+# With which threshold are 85 % of the decided classes right? It is found from the held-out labels,
+# with a margin because there are few of them.
 
 threshold = model.calibration_.threshold_for(0.85)
 decided = ~model.decide(threshold=threshold).abstained[unlabelled]

@@ -18,7 +18,7 @@ blobs = make_multiview_blobs(150, n_views=2, n_features=(3, 4), random_state=9)
 task = hide(blobs.views, blobs.y, missing_rate=0.3, label_rate=0.1, random_state=9)
 
 # %%
-# The files: `label` is empty where it is not known, and one cell is empty too.
+# The files: `label` is empty where it is not known. One other cell is empty too.
 
 folder = Path("study")
 folder.mkdir()
@@ -33,15 +33,15 @@ gap.to_csv(folder / "serum.csv", index=False)
 print(*(folder / "serum.csv").read_text().splitlines()[:6], sep="\n")
 
 # %%
-# `viewmend inspect study` shows this first: is anything wrong with the data?
+# Is anything wrong with the data? `viewmend inspect study` shows the same.
 
 views, y, ids = read_view_tables(folder).unmended()
 for finding in inspect_data(views, y, ids=ids).findings:
     print(f"{finding.severity}: {finding.subject}: {finding.message}")
 
 # %%
-# The tables are joined by `id`. The data carries its labels, so `fit` needs nothing else. It fills
-# the empty cell from the others of its row, and a warning says so.
+# The tables are joined by `id`. The data contains its labels, so `fit` needs nothing else. It
+# fills the empty cell from the other cells of its row, with a warning.
 
 data = read_views(folder)
 with warnings.catch_warnings(record=True) as told:
@@ -56,7 +56,7 @@ accuracy = (answer["prediction"].astype(str) == truth).mean()
 assert accuracy > 0.9
 
 # %%
-# A saved model is a file without code in it. What comes back says the same.
+# A saved model is a file that contains no code. The loaded model makes the same predictions.
 
 viewmend.save(model, "model.vm")
 again = viewmend.load("model.vm")

@@ -1,7 +1,7 @@
 # # Why this class? Explanations
 #
-# A class comes from labels that reach the sample through edges of its views, and from what the
-# regressions on its views say. `explain` gives the share of each.
+# The class of a sample comes from labels that reach it along the edges of its views, and from
+# regressions on its views. `explain` shows the share of each.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,8 +23,7 @@ task = hide(
 model = MendClassifier().fit(task.data, task.y)
 
 # %%
-# The samples that the model is least sure of are those to look at; here, of those with several
-# views.
+# We look at the samples with the lowest confidence among those with several views.
 
 rows = np.flatnonzero(task.unlabelled & (task.data.observed.sum(axis=1) > 1))
 doubtful = rows[np.argsort(model.confidence_[rows])[:2]]
@@ -32,8 +31,8 @@ explanation = model.explain(doubtful)
 print(explanation.summary())
 
 # %%
-# Views that a sample misses have no share in its edges. The shares of the supporting labels add
-# up to what the graph says of each class.
+# Views that a sample lacks have no share in its edges. The shares of the supporting labels add up
+# to the scores of the graph for each class.
 
 seen = task.data.observed[doubtful]
 assert not explanation.view_shares[~seen].any()
@@ -43,8 +42,8 @@ for c, label in enumerate(model.classes_):
     assert np.allclose(total, explanation.graph_shares[:, c])
 
 # %%
-# The reasons in a picture: what each adds to the logarithm of the odds against the next best
-# class. They add up exactly.
+# The reasons in a picture: how much each adds to the log odds against the second most probable
+# class. The sum is exact.
 
 with plot_style():
     figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
@@ -64,16 +63,15 @@ odds = np.log(ranked[:, -1] / ranked[:, -2])
 assert np.allclose(explanation.log_odds.sum(axis=1), odds, atol=1e-3)
 
 # %%
-# New samples are explained by the same reasons, as `predict` sees them. Here one that has a single
-# view.
+# New samples are explained in the same way, as `predict` treats them. This one has a single view.
 
 fourier = digits.views[0][1::5]
 print(model.explain_new([fourier[:1], None, None]).summary())
 
 # %%
-# Which columns of a view does its regression listen to? Values are swapped between samples, column
-# by column. One number per class and column says what its scores lose, and whether larger values
-# raise the score of the class.
+# Which columns of a view does its regression use? Values are swapped between samples, one column
+# at a time. For each class and column, one number says how much of the scores is lost, and another
+# whether larger values raise the score of the class.
 
 columns = model.explain_view("Fourier")
 print(columns.summary(most=5))
@@ -83,8 +81,8 @@ with plot_style():
     axes.set_title("Fourier coefficients that tell zeros from others")
 
 # %%
-# These are the columns: a classifier on the eight most important ones of them is far better than
-# one on the eight least important.
+# These columns do matter: a classifier on the eight most important ones is far better than one on
+# the eight least important ones.
 
 best = columns.ranking()
 accuracy = {}

@@ -1,7 +1,7 @@
 # # Which samples to label? A simulated labelling loop
 #
-# A model that is asked which labels it needs makes do with fewer. Here the true classes are known,
-# and are told one batch at a time, as a person would who labels what is suggested.
+# A model needs fewer labels if it suggests which samples to label. Here the true classes are
+# known, and we reveal those of one suggested batch at a time, as a person would who labels it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,15 +16,16 @@ task = hide(views, digits.y[::4], missing_rate=0.5, label_rate=0.05, random_stat
 truth, n_samples = task.y_true, len(task.y)
 
 # %%
-# Without any label there is no model yet. The first batch comes from the views alone: samples that
-# stand for many others.
+# Without any label there is no model yet. The first batch is chosen by the views alone: samples
+# that are similar to many others.
 
 first = MendClassifier().suggest_first_labels(task.data, 10)
 print(first.summary())
 print("classes met:", len(np.unique(truth[first.samples])))
 
 # %%
-# From there on the model is asked. `samples` are rows of the fit, best first; `reasons` say why.
+# After that, the model suggests samples. `samples` are rows of the fit, best first; `reasons` say
+# why.
 
 y = np.full(n_samples, -1)
 y[first.samples] = truth[first.samples]
@@ -32,7 +33,7 @@ model = MendClassifier(calibration=None).fit(task.data, y)
 print(model.suggest_labels(5).summary())
 
 # %%
-# The loop, once with suggestions and once with samples drawn by chance.
+# The loop, once with suggestions and once with samples drawn at random.
 
 
 def by_suggestion(model, _y, _rng):
@@ -79,8 +80,8 @@ assert suggested.mean() > chance.mean()
 assert suggested[1] > chance[1] + 0.1
 
 # %%
-# Another way to spend a budget: measure views that are missing. The gain is the expected rise of
-# the chance that the sample gets its right class.
+# Another way to spend a budget: measure missing views. The gain is the expected increase of the
+# probability that the sample is classified correctly.
 
 model = MendClassifier().fit(task.data, task.y)
 print(model.suggest_views(20, costs={"view 0": 2.0}).summary())

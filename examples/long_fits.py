@@ -1,7 +1,7 @@
 # # Long fits: callbacks and checkpoints
 #
-# Watch a fit, stop it after some time, and resume it from a file. The data is small here; nothing
-# changes with large data but the time.
+# Watch a fit, stop it after some time, and resume it from a file. The data is small here; with
+# large data, everything works the same way.
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,8 @@ blobs = make_multiview_blobs(250, n_views=3, random_state=10)
 task = hide(blobs.views, blobs.y, missing_rate=0.4, label_rate=0.1, random_state=10)
 
 # %%
-# A callback is called after every round, and a true answer stops the fit. The model is usable as
-# it then is.
+# A callback is called after every round. If it returns a true value, the fit stops, and the model
+# can be used.
 
 
 def stop_after_three(round_, _state):
@@ -29,7 +29,7 @@ first.fit(task.data, task.y)
 print(first.status_, "after", first.n_iter_, "rounds")
 
 # %%
-# A fit with the same checkpoint goes on after the last round that the file holds.
+# A fit with the same checkpoint continues after the last round in the file.
 
 second = AGFTIClassifier(random_state=0).set_callbacks(
     Checkpoint("rounds.ckpt"), HistoryCSV("history.csv"), TimeLimit(600)
@@ -39,7 +39,7 @@ print(second.status_, "after", second.n_iter_, "rounds")
 print(pd.read_csv("history.csv")[["iteration", "change_F", "alpha.0"]].tail(3).round(5))
 
 # %%
-# To the last bit it is the fit that was never interrupted.
+# The result is that of a fit without interruption, to the last bit.
 
 whole = AGFTIClassifier(random_state=0).fit(task.data, task.y)
 assert first.n_iter_ == 3 < whole.n_iter_ == second.n_iter_

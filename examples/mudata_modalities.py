@@ -1,7 +1,7 @@
 # # MuData: one modality per view
 #
-# Fit on a MuData whose modalities hold different cells. That is incomplete multi-view data
-# already: a cell misses the modalities that do not hold it.
+# Fit on a MuData whose modalities have different cells. Each modality is a view, and a cell lacks
+# the views of the modalities that it is not in.
 
 import anndata as ad
 import mudata as md
@@ -18,7 +18,7 @@ kinds = np.array(["B cell", "NK cell", "T cell"])
 names = np.array([f"cell{i}" for i in range(160)])
 
 # %%
-# Each modality has its own cells. Types are known of a few.
+# Each modality has its own cells. The types of a few cells are known.
 
 modalities = {
     name: ad.AnnData(
@@ -48,8 +48,8 @@ print(f"{accuracy:.1%} are right")
 assert accuracy > 0.9
 
 # %%
-# The order of the cells is that of the MuData, and plays no part: plain arrays in their own order
-# give every cell the same shares.
+# The order of the cells is that of the MuData. It makes no difference: arrays in another order
+# give every cell the same probabilities.
 
 plain = MendClassifier().fit(list(task.data.views), task.y)
 shares = pd.DataFrame(plain.label_distributions_, index=names).loc[cells.obs_names]

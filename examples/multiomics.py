@@ -11,8 +11,9 @@
 # %%
 # ## The data
 #
-# Blood cells of six types. In each layer a type has markers, which are 4.5 times as active as the
-# rest. A layer is a table of counts: RNA by gene, protein by antibody, ATAC by peak.
+# The data has blood cells of six types. In each layer a type has markers, which are 4.5 times as
+# active as the other columns. A layer is a table of counts: RNA by gene, protein by antibody, ATAC
+# by peak.
 
 import anndata as ad
 import matplotlib.pyplot as plt
@@ -73,8 +74,8 @@ counts = {
 }
 
 # %%
-# The assay decides which layers a cell has, and one cell in ten failed a quality check. Of fifty
-# cells an expert named the type. Six of these names are wrong: CD4 and CD8 T cells were mixed up.
+# The assay determines which layers a cell has, and one cell in ten failed a quality check. An
+# expert labelled fifty cells. Six of these labels are wrong: CD4 and CD8 T cells were mixed up.
 
 measured = pd.DataFrame({layer: [layer in LAYERS_OF_DONOR[d] for d in donors] for layer in columns})
 failed = rng.random(700) < 0.1
@@ -102,8 +103,8 @@ study.write("blood.h5mu")
 # %%
 # ## Read and inspect
 #
-# From here on it is what you would do with your own file. Counts become logarithms of shares, as
-# usual; every modality is a view, and a cell misses the modalities that do not hold it.
+# From here on, do the same with your own file. Counts are replaced by logarithms of shares, as
+# usual. Every modality is a view, and a cell lacks the views of the modalities that it is not in.
 
 study = md.read_h5mu("blood.h5mu")
 for layer in study.mod.values():
@@ -114,8 +115,8 @@ data = from_mudata(study, labels="expert")
 print(data)
 
 # %%
-# `inspect_data` says who has which view, how many labels there are of each class, and what may
-# spoil a fit. Read the findings before anything else.
+# `inspect_data` shows which cells have which views, how many labels each class has, and what may
+# harm a fit. Read the findings first.
 
 inspection = inspect_data(data)
 for pattern in inspection.patterns:
@@ -127,7 +128,8 @@ for finding in inspection.findings:
 # %%
 # ## Fit
 #
-# No imputation and no tuning. The model estimates its own accuracy from labels that it held out.
+# The fit needs no imputation and no tuning. The model estimates its own accuracy from held-out
+# labels.
 
 model = MendClassifier().fit(data)
 print(model)
@@ -136,8 +138,8 @@ print(model)
 # ## Doubt
 #
 # Which of the expert's labels does the rest of the data contradict? Labels that were mixed up
-# should be among the first. They also explain why the estimate above is cautious: a wrong label
-# that was held out counts as an error of the model.
+# should be among the first. They are also a reason why the estimate above is low: if a wrong label
+# is held out, it counts as an error of the model.
 
 suspects = model.suspect_labels()
 print(suspects.summary())
@@ -146,7 +148,7 @@ found = set(data.ids[to_check]) & set(mixed_up)
 print(f"{len(found)} of {len(mixed_up)} wrong labels are among the first {len(to_check)} suspects")
 
 # %%
-# The expert looks at these eight cells again and corrects what was wrong.
+# The expert looks at these eight cells again and corrects the wrong labels.
 
 truth = pd.Series(TYPES[types], index=cells)[list(data.ids)].to_numpy()
 labels = np.array(study.obs["expert"].astype(object))
@@ -165,8 +167,8 @@ labels[suggested.samples] = truth[suggested.samples]
 final = MendClassifier().fit(data, labels)
 
 # %%
-# Here the truth is known, so that the three models can be judged on the cells that none of them
-# had a label of. In a real study, `estimated_accuracy_` takes its place.
+# Here the true types are known, so we can compare the three models on cells that had no label in
+# any of them. In a real study, use `estimated_accuracy_` instead.
 
 hidden = np.array([label is None or label != label for label in labels])
 for name, one in [("first", model), ("corrected", corrected), ("twenty more labels", final)]:
@@ -176,8 +178,9 @@ for name, one in [("first", model), ("corrected", corrected), ("twenty more labe
 # %%
 # ## How far to trust it
 #
-# `decide` withholds the type of cells that are not sure enough. A confidence is worth something if
-# sure cells are right more often: so it is here, and cells with one layer are less sure.
+# `decide` withholds the type of cells with low confidence. A confidence is useful if cells with
+# high confidence are right more often. This is so here, and cells with one layer have lower
+# confidence.
 
 decision = final.decide(threshold=0.8)
 sure = ~decision.abstained
@@ -204,8 +207,8 @@ fig.colorbar(picture, label="share of the true type")
 # %%
 # ## Back to `obs`
 #
-# Types, confidences and the shares of all types go into the MuData, which is saved as usual. Other
-# tools find them in `obs["cell_type"]` and `obsm["cell_type_shares"]`.
+# Types, confidences and the probabilities of all types are written into the MuData, which you save
+# as usual. Other tools find them in `obs["cell_type"]` and `obsm["cell_type_shares"]`.
 
 write_back(study, final, key="cell_type")
 study.write("blood_with_types.h5mu")
@@ -218,10 +221,10 @@ assert right[hidden].mean() > 0.85
 # ## Were the labels a fair sample?
 #
 # Two ways of drawing labels at random are easily confused. **At random within classes**: the same
-# share of every class is labelled, one cell in fourteen of the T cells and of the dendritic cells
-# alike. That needs the types beforehand; most benchmarks do it. **Without regard to class**: fifty
-# cells are drawn from all, and a rare type gets as many labels as luck gives it, perhaps none. That
-# is what happens in a study.
+# share of every class is labelled, for example one in fourteen T cells and one in fourteen
+# dendritic cells. This is only possible if the types are known beforehand; most benchmarks do it.
+# **Without regard to class**: fifty cells are drawn from all, and the number of labels of a rare
+# type depends on chance; it may be zero. This is the usual case in a study.
 
 within = [round(50 * np.mean(truth == kind)) for kind in TYPES]
 drawn = [np.unique(rng.choice(truth, 50), return_counts=True) for _ in range(5)]
@@ -232,6 +235,7 @@ table.insert(0, "within classes", within)
 print(table.fillna(0).astype(int))
 
 # %%
-# The difference matters twice. Accuracies measured with labels within classes are a little too
-# good for a study. And `class_prior="labeled"` believes the shares of the labels, which is right
-# only where they are a fair sample; the default, `"auto"`, looks at the data too.
+# The difference matters in two ways. Accuracies measured with labels drawn within classes are a
+# little higher than in a study. And `class_prior="labeled"` uses the class shares of the labels,
+# which is only right if these are the class shares of the data; the default, `"auto"`, also uses
+# the data.

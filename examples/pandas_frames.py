@@ -1,7 +1,7 @@
 # # pandas frames with other rows in each
 #
-# Join tables with different samples in different orders by their index. Laboratories keep one table
-# per measurement, with the samples that were measured; `from_frames` joins them.
+# Join tables with different samples in different orders by their index. Laboratories often have
+# one table per measurement, with the samples that were measured; `from_frames` joins them.
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,8 @@ blobs = make_multiview_blobs(150, n_views=2, n_features=(5, 7), random_state=3)
 task = hide(blobs.views, blobs.y, missing_rate=0.4, label_rate=0.1, random_state=3)
 
 # %%
-# Two tables: rows are missing, and those of the second are in another order. The labels are a
-# column of the first, empty where nobody knows.
+# Both tables lack some samples, and the rows of the second are in another order. The labels are a
+# column of the first table, empty where they are not known.
 
 names = np.array([f"patient {i:03d}" for i in range(150)])
 stages = np.array(["early", "middle", "late"])
@@ -31,15 +31,14 @@ print(blood.shape, scan.shape, len(known), "labels")
 print(blood.iloc[:3, :3].round(2))
 
 # %%
-# A sample is any identifier that some table holds; it misses the views whose table does not hold
-# it.
+# Every identifier in some table is a sample. It lacks the views in whose tables it does not occur.
 
 data = from_frames({"blood": blood, "scan": scan}, labels=known)
 print(data)
 model = MendClassifier().fit(data)
 
 # %%
-# The answer is a frame under the same identifiers.
+# The result is a frame with the same identifiers.
 
 answer = result_frame(model, data.ids)
 print(answer.head(4).round(3))
@@ -48,8 +47,8 @@ accuracy = (answer["prediction"].astype(str) == truth[answer.index]).mean()
 assert accuracy > 0.9
 
 # %%
-# New tables are held to the columns of the fit by `like=`, whatever their order, and may lack a
-# view altogether.
+# With `like=`, new tables get the columns of the fit, whatever their order. A whole view may be
+# missing.
 
 new = from_frames({"scan": scan.iloc[:5, ::-1]}, like=data)
 print(result_frame(model, new=new)[["prediction", "confidence"]].round(3))

@@ -16,7 +16,7 @@ task = hide(blobs.views, blobs.y, missing_rate=0.3, label_rate=0.1, random_state
 labels = np.where(task.y == -1, None, np.array(["A", "B", "C"])[task.y])
 
 # %%
-# Empty labels are nulls.
+# Where a sample has no label, the label is null.
 
 frames = {}
 for name, view, seen in zip(("sound", "video"), task.data.views, task.data.observed.T, strict=True):
@@ -37,7 +37,7 @@ answer = pl.from_pandas(result_frame(model, data.ids).reset_index(names="clip"))
 print(answer.head(3))
 
 # %%
-# Frames of pandas under the same identifiers give the same model.
+# pandas frames with the same identifiers give the same model.
 
 same = from_frames(
     {

@@ -1,8 +1,8 @@
 # # Sparse matrices: counts of words
 #
 # Classify documents in two languages from sparse counts of words; most are in one language only.
-# Rows are compared in full, so sparse views of up to 4096 columns become dense inside. Of wider
-# ones `fit` compares the 256 leading components, and says so.
+# Sparse views of up to 4096 columns are converted to dense arrays inside `fit`. Wider ones are
+# replaced by their 256 leading components, with a warning.
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +11,7 @@ from viewmend import MendClassifier
 from viewmend.data import from_arrays
 
 # %%
-# Documents of three topics: each topic favours its own words in either language.
+# The documents have three topics, each with its own frequent words in both languages.
 
 rng = np.random.default_rng(7)
 topics = rng.integers(3, size=180)
@@ -27,7 +27,7 @@ for name, counts in words.items():
     print(f"{name}: {counts.shape[1]} words, {counts.nnz / np.prod(counts.shape):.0%} non-zero")
 
 # %%
-# Each language holds its own documents; `ids` says which row is which.
+# Each language has its own documents; `ids` says which row is which document.
 
 numbers = np.arange(180)
 rows = {"english": numbers[numbers % 3 != 0], "french": numbers[numbers % 3 != 1]}
@@ -45,7 +45,8 @@ print(f"{accuracy:.1%} of the unlabelled documents are right")
 assert accuracy > 0.8
 
 # %%
-# Sparse views with the same rows go straight into `fit`; it is the same as with dense ones.
+# Sparse views with the same rows can be passed to `fit` directly. The result is the same as with
+# dense views.
 
 dense = MendClassifier().fit([counts.toarray() for counts in words.values()], topics)
 sparse = MendClassifier().fit(list(words.values()), topics)

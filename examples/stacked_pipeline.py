@@ -16,8 +16,7 @@ blobs = make_multiview_blobs(200, n_views=2, n_classes=3, n_features=(6, 9), ran
 task = hide(blobs.views, blobs.y, missing_rate=0.4, label_rate=0.15, random_state=2)
 
 # %%
-# `stacked` puts the views side by side; a missing view is a block of NaN, which the scaler passes
-# through.
+# `stacked` puts the views side by side. A missing view is a block of NaN, which the scaler keeps.
 
 X, y = task.data.stacked(), task.y
 pipeline = make_pipeline(RobustScaler(), MendClassifier(n_rounds=2, view_sizes=(6, 9)))
@@ -38,7 +37,7 @@ search.fit(X, y)
 print(search.best_params_, search.cv_results_["mean_test_score"].round(2))
 
 # %%
-# The folds really hold out labels alone.
+# The folds only hold out samples with a label.
 
 for train, test in LabelledStratifiedKFold(3).split(X, y):
     assert np.all(y[test] != -1)

@@ -1,8 +1,8 @@
 # # The Sub-Cluster Problem
 #
-# Figure 1 of the AGF-TI paper: samples that a view misses leave holes in its clusters, and labels
-# do not cross them. Here the holes are cut on purpose, everything else is held as it is, and each
-# step says what it repairs and what it does not.
+# Figure 1 of the AGF-TI paper: missing samples leave holes in the clusters of a view, and labels
+# do not spread across them. Here the holes are made on purpose, everything else stays the same,
+# and each step shows what it repairs and what it does not.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,7 +11,8 @@ from sklearn.semi_supervised import LabelSpreading
 from viewmend import AGFTIClassifier
 from viewmend.datasets import make_broken_moons
 
-# The same moons twice: with a stretch missing in each view, and whole. Only one end is labelled.
+# The same moons twice: with a part missing in each view, and whole. Only one end of each moon is
+# labelled.
 broken = make_broken_moons(400, random_state=0)
 whole = make_broken_moons(400, gap=1e-9, random_state=0)
 
@@ -26,8 +27,8 @@ def right(task, classes, rows=slice(None)):
 
 # %%
 # **One view.** Labels spread over the nearest neighbours of the first view. On whole moons they
-# come to the far end; on broken ones the hole makes two sub-clusters of a moon, and no label
-# crosses it. A sample that no label reaches counts as wrong, whatever class it is called.
+# reach the far end. On broken moons the hole divides a moon into two sub-clusters, and no label
+# crosses it. A sample that no label reaches counts as wrong, whatever its predicted class.
 
 
 def spread_over_one_view(task):
@@ -44,9 +45,9 @@ outcomes = {
 }
 
 # %%
-# **Both views.** What one view misses the other shows, so that a fused graph can close the holes.
-# As in the paper, soft labels are damped with 1 at every step and given out as they are. Without
-# imputation the row of a missing sample holds nothing, and the fused graph is blurred there.
+# **Both views.** The parts that one view lacks are in the other, so a fused graph can close the
+# holes. As in the paper, soft labels are damped with 1 at every step and returned as they are.
+# Without imputation, the graph row of a missing sample says nothing, which blurs the fused graph.
 
 as_in_paper = {"propagation_damping": 1.0, "final_damping": None, "class_prior": None}
 
@@ -60,10 +61,10 @@ outcomes["fusion alone"] = fuse(broken, ablation="imputation", **as_in_paper)
 outcomes["fusion and imputation"] = fuse(broken, **as_in_paper)
 
 # %%
-# **Controls.** Two more fits tell what the repair is made of. On whole moons fusion alone is no
-# better than on broken ones: with this damping labels fade before they come to the far end, and
-# imputation helps because it smooths the graphs, not because it fills holes. And where labels may
-# travel further, which is our default, fusion alone repairs everything.
+# **Controls.** Two more fits show what causes the improvement. On whole moons, fusion alone is no
+# better than on broken ones: with this damping, labels fade before they reach the far end, and
+# imputation helps because it smooths the graphs, not because it fills holes. With less damping, as
+# in our default, fusion alone repairs everything.
 
 outcomes["fusion alone, whole"] = fuse(whole, ablation="imputation", **as_in_paper)
 outcomes["fusion alone, labels travel"] = fuse(broken, ablation="imputation")
@@ -77,8 +78,8 @@ assert accuracy["fusion alone"] < 0.8 < 0.95 < accuracy["fusion and imputation"]
 assert accuracy["fusion alone, whole"] < 0.8 < 0.99 < accuracy["fusion alone, labels travel"]
 
 # %%
-# Every sample in the first view, at its place on the whole moons: crosses are wrong, and what the
-# fit did not see there is pale. Rings are the labels.
+# Every sample of the first view, at its place on the whole moons. Crosses are wrong predictions,
+# pale samples lack this view, and rings are labels.
 
 figure, axes = plt.subplots(2, 2, figsize=(9, 5.4), layout="constrained", sharex=True, sharey=True)
 tasks = (whole, broken, broken, broken)

@@ -1,7 +1,7 @@
 # # Tensors of PyTorch
 #
-# Fit on tensors where they lie, on a GPU if they lie there. Embeddings from networks are tensors;
-# `AGFTIClassifier` takes them as they are, and fitted attributes are NumPy arrays in any case.
+# Fit on tensors on the device where they are, such as a GPU. Embeddings from networks are tensors;
+# `AGFTIClassifier` accepts them, and fitted attributes are NumPy arrays in any case.
 
 import numpy as np
 import torch
@@ -13,7 +13,8 @@ blobs = make_multiview_blobs(200, n_views=2, n_features=(6, 9), random_state=8)
 task = hide(blobs.views, blobs.y, missing_rate=0.3, label_rate=0.1, random_state=8)
 
 # %%
-# Rows of NaN are missing samples, as everywhere. `device=None`, the default, follows the tensors.
+# Rows of NaN are missing views, as everywhere. `device=None`, the default, uses the device of the
+# tensors.
 
 tensors = [torch.from_numpy(view) for view in task.data.views]
 model = AGFTIClassifier(random_state=0).fit(tensors, task.y)

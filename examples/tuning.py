@@ -1,7 +1,7 @@
 # # Choosing parameters by few labels
 #
-# Compare parameter values by the labels that were given, and by no others. `LabelSearchCV` holds
-# them out fold by fold, and keeps the estimator as given unless another is clearly better.
+# Compare parameter values by the given labels only. `LabelSearchCV` holds them out fold by fold,
+# and keeps the given parameters unless others are clearly better.
 
 import matplotlib.pyplot as plt
 
@@ -14,7 +14,7 @@ views = [view[::5] for view in digits.views]
 task = hide(views, digits.y[::5], missing_rate=0.6, label_rate=0.1, random_state=0)
 
 # %%
-# An estimator whose labels hardly travel, without its regressions, and a grid that could mend it.
+# An estimator whose labels hardly spread, without regressions, and a grid that could improve it.
 
 poor = MendClassifier(spreading=0.1, n_rounds=0)
 grid = {"spreading": [0.5, 0.9, 0.99], "homophily_power": [0.0, 2.0]}
@@ -23,14 +23,14 @@ print(search.best_params_)
 print(f"{search.best_score_:.1%} of the held-out labels were found")
 
 # %%
-# All points that were tried; those that fell behind in the first fold left the race.
+# All settings that were tried; those that were clearly worse in the first fold were dropped.
 
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 plot_sensitivity(search.cv_results_, ax=axes)
 print(f"{len(search.cv_results_['params'])} points, {max(search.cv_results_['n_folds'])} folds")
 
 # %%
-# Was it worth it? The true classes, which the search has not seen, tell.
+# Did it help? We compare with the true classes, which the search has not seen.
 
 before = poor.fit(task.data, task.y).transduction_
 accuracies = [

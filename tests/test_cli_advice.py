@@ -222,9 +222,9 @@ def test_samples_are_explained_by_name_of_the_fit_and_new_ones(work, by_hand):
     assert_allclose(sum(found["log_odds"].values()), expected.log_odds.sum(), rtol=1e-4)
     new = told("explain", "samples", work / "model.vm", "P011", "P010", "--new", work / "data")
     assert [sample["sample"] for sample in new["samples"]] == ["P011", "P010"]
-    assert (
-        "labels behind it: sample P" in done("explain", "samples", work / "model.vm", "P010").output
-    )
+    lines = done("explain", "samples", work / "model.vm", "P010").output.splitlines()
+    assert lines[0].startswith("sample P010: class ")
+    assert lines[1].startswith("  labels behind it: sample P")
     assert "which fit did not see" in refused("explain", "samples", work / "model.vm", "nobody")
     said = refused("explain", "samples", work / "model.vm", "nobody", "--new", work / "data")
     assert "has no sample 'nobody'" in said

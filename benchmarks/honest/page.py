@@ -46,19 +46,20 @@ HEAD = """\
 
 ![Accuracy of every method by data set and missing rate](honest.png)
 
-Rows are shuffled, every (sample, view) pair is dropped independently at the missing rate (VMR; an
-emptied sample gets one view back), 5 % of the samples have labels (LAR), and every method has its
-defaults for all data. Accuracy is that on the samples without label. What the protocols mean:
-[bench](../bench.md#protocols). Surrogates are our own descriptors of the paper's images.
+Rows are shuffled, every (sample, view) pair is dropped independently at the missing rate (VMR; a
+sample that would lose all views gets one back), 5 % of the samples have labels (LAR), and every
+method has its defaults for all data. Accuracy is measured on the samples without a label. A *cell*
+is a data set at a missing rate. What the protocols mean: [Benchmarks](../bench.md#protocols).
+Data sets marked *surrogate* have our own descriptors of the paper's images.
 
 **What was chosen on what.** No fit sees a test label. These figures are repetitions {numbers}. A
 repetition's seed is a hash of data set, rates and number, and all methods share its masks and
-labels. Where two variants of `MendClassifier` had to be compared by their accuracy, that was done
-on other draws: repetitions 100 to 119, or seeds 100 to 119 of `viewmend.datasets.hide`. Two things
-are not as clean. Defaults that are older than this rule (kernel width, number of rounds) were
-compared on seeds 0 to 9 of an older script too, which are other draws than these, but of the same
-six data sets ([older records](honest_older.md)). And no data set was kept apart: expect a little
-less on your own.
+labels. Where two variants of `MendClassifier` had to be compared by their accuracy, this was done
+on other draws: repetitions 100 to 119, or seeds 100 to 119 of `viewmend.datasets.hide`. There are
+two exceptions. Defaults that are older than this rule (kernel width, number of rounds) were also
+compared on seeds 0 to 9 of an older script, which are other draws than these, but of the same
+six data sets ([older records](honest_older.md)). And no data set was held out completely, so
+expect a little less on your data.
 
 {origin} Every run is in [honest.csv](honest.csv).
 """
@@ -66,15 +67,15 @@ less on your own.
 TRIED = """\
 ## What was tried and did not help
 
-- Rounds that begin with regressions on the labels alone, where these find more held-out labels than
-  the graphs: better on some two-class tasks, worse on others, nothing on average (revision 316dba9,
-  taken back in fff3200).
-- For rare classes, held-out labels that choose between the rounds and a regression on the labels:
-  with four labels of a class their answer is little better than chance.
+- Rounds that begin with regressions on the given labels only, if these predict more held-out labels
+  than the graphs do: better on some two-class tasks, worse on others, no gain on average (revision
+  316dba9, reverted in fff3200).
+- For rare classes, a choice between the rounds and a regression on the labels, by held-out labels:
+  with four labels of a class, the choice is little better than chance.
 - For rare classes, fewer rounds, or a mean of rounds and labels at the end: worse than
-  [labels that count in every round](../mend.md#rare-classes-without-a-group).
-- Label-guided edges, adversarial graph weights, homophily to the fourth, the fused graph of AGF-TI
-  as one more graph, twelve rounds: no difference that is more than chance
+  [using the labels in every round](../mend.md#rare-classes-without-a-group).
+- Label-guided edges, adversarial graph weights, the fourth power of homophily, the fused graph of
+  AGF-TI as one more graph, twelve rounds: no difference beyond chance
   ([older records](honest_older.md#open-questions-settled-by-experiment)).
 """
 
@@ -196,20 +197,20 @@ def _summary(filled: dict[Section, Filled]) -> str:
     """The page in a few sentences."""
     main = filled[MAIN].records
     sentences = [
-        f"**In short.** `MendClassifier()` has {_mean(main, LOOK.subject):.1f} % on average over "
-        f"{_extent(main)}: {_ahead(main)}."
+        f"**In short.** The mean accuracy of `MendClassifier()` over {_extent(main)} is "
+        f"{_mean(main, LOOK.subject):.1f} %. The mean differences are {_ahead(main)}."
     ]
     if LIMIT in filled:
         share = overall_share(ways(main, filled[LIMIT].records))
         sentences.append(
-            f"From the union graph to what nine tenths of the labels would give it covers "
-            f"{share:.0f} % of the way."
+            f"It covers {share:.0f} % of the way from the union graph to the accuracy with labels "
+            f"for nine tenths of the samples."
         )
     if RANDOM in filled:
         records = filled[RANDOM].records
         sentences.append(
-            f"With labels drawn without regard to class it has "
-            f"{_mean(records, LOOK.subject):.1f} %: {_ahead(records)}."
+            f"With labels drawn without regard to class, its mean accuracy is "
+            f"{_mean(records, LOOK.subject):.1f} %, and the mean differences are {_ahead(records)}."
         )
     return " ".join(sentences)
 
@@ -219,7 +220,7 @@ def _ahead(records: Sequence[Record]) -> str:
     for other, one in comparisons_of(records, LOOK).items():
         wins, cells = one.cell_counts.wins, len(one.differences)
         gap = mean(one.means.values())
-        parts.append(f"{gap:+.1f} against {other} (better in {wins} of {cells} cells)")
+        parts.append(f"{gap:+.1f} points to {other} (better in {wins} of {cells} cells)")
     return ", ".join(parts)
 
 

@@ -19,24 +19,24 @@ HEAD = """\
 ![Verdicts on the claims of the paper](paper/ledger.png)
 
 Every line below is a claim of the paper: what it says, what it prints, what we measured, and a
-verdict that a rule has drawn from the records, not a person. The records are the CSV files of
-[docs/results/paper](paper.md) and the figures of the [theory page](../theory.md); the page is made
-from them by
+verdict, which a fixed rule derives from the records. The records are the CSV files of
+[docs/results/paper](paper.md) and the figures of the [theory page](../theory.md). This command
+makes the page from them:
 
 ```bash
 python -m benchmarks.ledger --results docs/results --out docs/results
 ```
 
-and a test of the continuous integration makes it again and compares.
+A test makes the page again and compares.
 
-**The bars.** A mean reproduces a printed one if it lies within {points:g} points of it, or within
-{errors:g} standard errors of the difference. A claim about many cells (data set and missing rate)
-is *reproduced* where it holds in {reproduced:.0f} % of them or more, *partly* from {partly:.0f} %,
-*refuted* below. A part of the method is worth something in a cell if it gains {gain:g} point or
-more; a claim that it does so everywhere is *partly* reproduced if it does so somewhere, and
-*refuted* if nowhere. Rank-sum tests count from {runs} runs of each method on. *Unavailable* is what
-nobody here can measure, with the reason; *not run* is what has no record yet. Theorems are judged
-by mathematics: the verdict is ours, the counterexample or the proof is a test
+**The rules.** A mean is reproduced if it lies within {points:g} points of the printed one, or
+within {errors:g} standard errors of the difference. A claim about many cells (data set and missing
+rate) is *reproduced* if it holds in at least {reproduced:.0f} % of them, *partly* from
+{partly:.0f} % on, and *refuted* below that. A part of the method helps in a cell if it gains at
+least {gain:g} point. A claim that it helps everywhere is *partly* reproduced if it helps somewhere,
+and *refuted* if it helps nowhere. Rank-sum tests are used from {runs} runs of each method on.
+*Unavailable* is what we cannot measure, with the reason; *not run* has no record yet. Theorems are
+judged by mathematics: the verdict is ours, and the counterexample or the proof is a test
 (`tests/core/agfti/test_theory.py`).
 
 **The programs.** AGF-TI is the authors' program (`compat="released"`), with which the paper's
@@ -46,7 +46,7 @@ figures were made. *As written* is the algorithm of the paper's text, whose step
 **The protocols.** `paper` is what the released code does: pairs of sample and view dropped
 independently, the most complete samples labelled, rows sorted by class, settings chosen on test
 labels. `paper-shuffled` is the same on shuffled rows, `paper-text` is what the paper's text says,
-`honest` is what a user can have ([protocols](../bench.md#protocols)).
+`honest` uses only what is known in practice ([protocols](../bench.md#protocols)).
 """
 
 
@@ -84,7 +84,7 @@ def summary(judgements: Judgements) -> str:
     told = f"**Of {len(first)} claims of the AGF-TI paper: {_counts(first)}.**"
     if again:
         told += (
-            f" {len(again)} of them are asked again of the algorithm as written: "
+            f" {len(again)} of them are also judged for the algorithm as written: "
             f"{_counts(list(again.values()))}."
         )
     return told
@@ -127,8 +127,8 @@ def _commands(table: ClaimTable) -> str:
         [
             "## Commands",
             "",
-            "Each writes records that resume; `viewmend bench export` makes the CSV file of the "
-            "same name.",
+            "Each command writes records, and can be stopped and started again. `viewmend bench "
+            "export` makes the CSV file of the same name.",
             "",
             "| | |",
             "| --- | --- |",

@@ -28,9 +28,9 @@ Picture = tuple[str, Callable[[Path], None]]
 HEAD = """\
 # Speed of AGF-TI
 
-Made by `python -m benchmarks.perf.page` from runs of the scripts in `benchmarks/perf`, each of
-which says in its head what it measures. Ratios were measured in one run on one machine, and are
-what to read: seconds are those of the machine that is named.
+`python -m benchmarks.perf.page` made this page from runs of the scripts in `benchmarks/perf`. The
+docstring of each script says what it measures. Compare the ratios, which were measured in one run
+on one machine; seconds depend on the machine, which is named.
 """
 
 TITLES = {
@@ -46,11 +46,12 @@ DEVICE_NAMES = {"cpu": "", "torch": "PyTorch on the CPU", "cuda": "PyTorch on a 
 
 NOTES = {
     "rounds": """\
-Random problems of the sizes of the paper's data. Transcriptions by their line search:
-*armijo*, the rule that the paper names; *golden*, the golden section of the authors' released code;
-*slope*, an exact search, which is in neither and the fastest. A star marks seconds scaled from
-the first rounds, the ratio being that of these rounds on both sides. Ratios are seconds of a
-transcription, in float64 unless it says otherwise, over ours. *Steps*: of Algorithm 1 in a round.
+Random problems of the sizes of the paper's data. The transcriptions differ in their line search:
+*armijo* is the rule that the paper names; *golden* is the golden section of the authors' released
+code; *slope* is an exact search, which neither has and which is the fastest. A star marks seconds
+that were scaled up from the first rounds; the ratio is then that of these rounds. A ratio is the
+time of a transcription, in float64 unless noted, divided by ours. *Steps* are those of Algorithm 1
+in a round.
 Memory is the peak of a solve beyond its problem, in multiples of the graphs `Z`.""",
     "growth": """\
 Two views; memory is the peak of a solve beyond its problem, in multiples of the graphs `Z`:

@@ -44,7 +44,7 @@ def test_coverage_is_judged_of_data_sets_of_promises_and_of_settings():
     rows = [*above, *(row | {"labels": 0.1} for row in below), *set_rows(alpha=0.2, coverage=0.81)]
     _, *lines = page.bars(rows)
     assert [line[-1] for line in lines] == ["yes", "yes", "**no**"]
-    assert lines[-1][1] == "2 of 6 figures; the farthest is off by 4.0 points"
+    assert lines[-1][1] == "2 of 6 figures; the largest deviation is 4.0 points"
 
 
 def test_seeds_and_data_sets_still_to_be_run_are_named():

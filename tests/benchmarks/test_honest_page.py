@@ -93,9 +93,9 @@ def store(tmp_path_factory):
 def test_the_page_says_what_the_records_hold(store, tmp_path):
     pages.main(["--results", str(store), "--out", str(tmp_path), "--repetitions", "2"])
     text = (tmp_path / "honest.md").read_text()
-    assert "has 70.5 % on average over 6 data sets and 3 missing rates: +20.0 against" in text
+    assert "over 6 data sets and 3 missing rates is 70.5 %. The mean differences are +20.0" in text
     # From 50.5 to 90.5.
-    assert "it covers 50 % of the way" in text
+    assert "It covers 50 % of the way" in text
     assert "repetitions 0 to 1" in text
     assert "Revision `abc`" in text
     assert "are not done" not in text

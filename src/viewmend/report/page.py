@@ -40,13 +40,13 @@ def write_report(
     y_true: object = None,
     ids: ArrayLike | None = None,
 ) -> Path:
-    """Write a page about a fitted model: one file that needs nothing but a browser.
+    """Write a page about a fitted model: one file that opens in any browser.
 
-    It says, in this order: what was done to the data, how accurate the model is, the classes and
-    how sure it is of them, what to doubt, what to do next, which views count, and, folded, what is
-    inside the model. Sections whose data is not given say how to get them. Nothing is fitted or
-    changed, and the same arguments give the same bytes on the same day; SOURCE_DATE_EPOCH, seconds
-    since 1970, sets another day.
+    It shows, in this order: what was done to the data, how accurate the model is, the classes and
+    their confidence, what to doubt, what to do next, which views count, and details of the model.
+    Sections whose data is not given say how to get them. Nothing is fitted or changed, and the same
+    arguments give the same bytes on the same day; SOURCE_DATE_EPOCH, seconds since 1970, sets
+    another day.
 
     Parameters
     ----------
@@ -55,12 +55,14 @@ def write_report(
     path : str or Path
         The file, usually ``*.html``; its folder is made where there is none.
     X, y, mask : optional
-        What ``fit`` got; a mask alone shows which samples have which views.
+        What ``fit`` got; a mask alone shows which samples have which views. Pass the labels as
+        ``y`` also if they are part of ``X``, as ``data.y``: without ``y``, all samples count as
+        unlabelled.
     y_true : array-like (n_samples,), optional
         True classes, with -1, None or NaN where unknown. Only samples that ``y`` leaves unlabelled
         are judged by them.
     ids : array-like (n_samples,), optional
-        Names of the samples, such as ``aligned.ids``; by default the identifiers that ``fit`` saw,
+        Names of the samples, such as ``data.ids``; by default the identifiers that ``fit`` saw,
         or row numbers.
 
     Returns
