@@ -8,6 +8,7 @@ import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, f1_score
@@ -15,6 +16,7 @@ from sklearn.metrics import accuracy_score, f1_score
 import viewmend
 from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier
 from viewmend.baselines import NaNBoostingClassifier, UnionGraphClassifier
+from viewmend.data import from_frames
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.report import write_report
@@ -166,8 +168,8 @@ def test_unknown_answers_are_left_out(mend, task):
     assert "judged samples\n\n30" in text
 
 
-def test_without_given_labels_scores_say_that_they_are_too_good(mend, task):
-    text = section("result", mend, y_true=task.y_true)
+def test_without_given_labels_scores_say_that_they_are_too_good(task):
+    text = section("result", UnionGraphClassifier().fit(task.X, task.y), y_true=task.y_true)
     assert "judged samples\n\n90" in text
     assert "the scores are too good" in text
 
@@ -179,9 +181,21 @@ def test_a_class_without_labels_is_a_class_of_the_scores(mend, task):
     assert "unheard of\n\n0.0%\n\n0.0%\n\n0.0%\n\n3" in text
 
 
-def test_sections_without_data_say_how_to_get_them(mend):
+def test_a_report_knows_the_labels_and_names_of_the_fit(task, tmp_path):
+    frames = [pd.DataFrame(view, index=task.ids) for view in task.X.values()]
+    data = from_frames(dict(zip(VIEWS, frames, strict=True)), pd.Series(task.y, task.ids))
+    doubting = MendClassifier(n_rounds=2, label_noise=0.3).fit(data)
+    told = doubting.report(tmp_path / "told.html", data, data.y, ids=data.ids)
+    assert doubting.report(tmp_path / "known.html", data).read_bytes() == told.read_bytes()
+    union = UnionGraphClassifier().fit(data)
+    told = section("classes", union, data, data.y, ids=data.ids)
+    assert section("classes", union, data, ids=data.ids) == told
+
+
+def test_sections_without_data_say_how_to_get_them(mend, task):
     assert "Pass the views of fit as \nX=\n" in section("data", mend)
-    assert "Pass the labels of fit as \ny=\n" in section("classes", mend)
+    union = UnionGraphClassifier().fit(task.X, task.y)
+    assert "Pass the labels of fit as \ny=\n" in section("classes", union)
     assert "Pass true labels as \ny_true=\n" in section("result", mend)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 
@@ -41,11 +40,8 @@ def report(
         aligned = read_for(known, data, options.request_for(id_column, labels, unlabelled))
         origin = origin_for(known, model)
         rows = rows_of_fit(origin, aligned)
-        labelled = known.fitted_state_.label_codes >= 0
-        given = np.where(labelled, known.transduction_.astype(object), None)
         truth = None if labels is None or aligned.y is None else aligned.y[rows]
-        views = aligned[rows]
-        about = Provenance(data.name)
-        case = make_case(known, views, given, y_true=truth, ids=views.ids, provenance=about)
+        views, about = aligned[rows], Provenance(data.name)
+        case = make_case(known, views, y_true=truth, ids=views.ids, provenance=about)
         write_page(output, report_html(case))
     say(Console(), f"report: {output}")

@@ -165,6 +165,7 @@ def make_case(
             "ask the model that the copy was made of"
         )
         raise InvalidParameterError(msg)
+    y = _labels_of_fit(model, X) if y is None else y
     given = None if y is None else check_labels(labels_for(X, y), n_samples)
     if given is not None and given.classes.tolist() != model.classes_.tolist():
         msg = (
@@ -184,6 +185,17 @@ def make_case(
         provenance or Provenance(_source(X)),
         (X.categories if isinstance(X, MultiViewData) else None) or {},
     )
+
+
+def _labels_of_fit(model: FittedClassifier, X: object) -> np.ndarray | None:
+    """Labels (n_samples,) that the model or else the data remembers, None where there is none."""
+    state = getattr(model, "fitted_state_", None)
+    if state is None:
+        return labels_for(X, None)
+    labels = np.full(len(state.label_codes), None, dtype=object)
+    known = state.label_codes >= 0
+    labels[known] = model.classes_[state.label_codes[known]]
+    return labels
 
 
 def _source(X: object) -> str:

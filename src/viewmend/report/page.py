@@ -55,8 +55,8 @@ def write_report(
     path : str or Path
         The file, usually ``*.html``; its folder is made where there is none.
     X, y, mask : optional
-        What ``fit`` got; a mask alone shows which samples have which views. Pass the labels as
-        ``y`` also if they are part of ``X``, as ``data.y``: without ``y``, all samples count as
+        What ``fit`` got; a mask alone shows which samples have which views. The labels are by
+        default those that the model or ``X`` remembers. Without any, all samples count as
         unlabelled.
     y_true : array-like (n_samples,), optional
         True classes, with -1, None or NaN where unknown. Only samples that ``y`` leaves unlabelled
