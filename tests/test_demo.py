@@ -181,7 +181,7 @@ def test_titles_say_what_can_be_counted(result, figure):
         (a, b): pairs.count((a, b)) / np.sum(task.y_true[free] == a) for a, b in pairs if a != b
     }
     (true, taken), share = max(wrong.items(), key=lambda pair: pair[1])
-    assert f"{share:.0%} of class {true} is taken for {taken}" in title(confusion)
+    assert f"{share:.0%} of class {true} is classified as {taken}" in title(confusion)
     for panel in (before, after):
         assert "of a sample's neighbours share its class" in title(panel)
 

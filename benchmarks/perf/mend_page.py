@@ -79,8 +79,8 @@ consensus graph. Neither this nor the times of the H200 have been measured again
 
 *NumPy twice, a digit changed* has no PyTorch in it: it shows what the recipe itself makes of a
 changed last digit. Small ridges enlarge it, and now and then the class of a sample near a border
-changes, as it does at 5000 samples. The Gaussians of the evidence are fitted to classes, so one such
-sample moves the soft labels of others, and from round to round more of them."""
+changes, as it does at 5000 samples. The Gaussians of the evidence are fitted to classes, so one
+such sample moves the soft labels of others, and from round to round more of them."""
 
 ADVICE = """\
 ## When it is too slow

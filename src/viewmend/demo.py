@@ -157,7 +157,7 @@ def draw_demo(result: DemoResult) -> Figure:
     """Draw a fit in six panels, the title of each a sentence.
 
     Upper row: which views the samples have, accuracy by the number of views, confidence against
-    accuracy. Lower row: what is mistaken for what, and samples in the plane before and after the
+    accuracy. Lower row: the confusion matrix, and samples in the plane before and after the
     fit. Places depend on the model alone; true labels give colours and percentages. The figure is
     not known to pyplot; write it with ``savefig``.
     """
@@ -234,7 +234,7 @@ def _draw_reliability(result: DemoResult, ax: Axes) -> None:
     right = (model.transduction_ == task.y_true)[judged]
     plot_reliability(model.confidence_[judged], right, ax)
     gap = 100 * reliability(model.confidence_[judged], right).error
-    ax.set_title(f"How sure it is against how right:\n{gap:.1f} points apart on average")
+    ax.set_title(f"Confidence against accuracy:\n{gap:.1f} points apart on average")
     ax.set_xlabel("confidence of the model (each dot: a tenth of the samples)")
     ax.set_ylabel("share of these that is right")
 
@@ -247,8 +247,8 @@ def _draw_confusion(result: DemoResult, ax: Axes) -> None:
     np.fill_diagonal(mistakes, 0)
     true, taken = np.unravel_index(mistakes.argmax(), mistakes.shape)
     ax.set_title(
-        f"What is taken for what: the largest mistake,\n{mistakes.max():.0%} of class "
-        f"{model.classes_[true]} is taken for {model.classes_[taken]}"
+        f"Confusion matrix. The most frequent mistake:\n{mistakes.max():.0%} of class "
+        f"{model.classes_[true]} is classified as {model.classes_[taken]}"
     )
 
 

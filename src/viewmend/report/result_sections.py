@@ -49,7 +49,7 @@ def _estimate(case: Case) -> str:
             f"Estimated accuracy: {estimate.accuracy:.0%}, between {low:.0%} and {high:.0%} with "
             f"95% certainty. To estimate it, {estimate.n_held_out:,} given "
             f"labels{estimate.of_groups} were hidden from shorter fits, which found "
-            f"{estimate.n_right:,} of them. To name the most frequent class for all would find "
+            f"{estimate.n_right:,} of them. Always predicting the most frequent class would find "
             f"{estimate.majority:.0%}, a random class {estimate.chance:.0%}. {verdict}"
         ),
         paragraph(
