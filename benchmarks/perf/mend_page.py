@@ -27,14 +27,19 @@ __all__ = ["Fit", "fits_of", "main", "page"]
 
 PICTURE = "speed-mend.png"
 
+
+def _dask(record: Record) -> str:
+    threads = record.settings["threads"]
+    workers = f"{record.settings['workers']} workers of {threads} thread{'s' * (threads > 1)}"
+    return f"Dask, {workers}, {record.settings['rounds']} rounds"
+
+
 # Names of engines by the device of a record.
 ENGINES: dict[str, Callable[[Record], str]] = {
     "cpu": lambda record: f"CPU, {record.machine['kernel_threads']} threads",
     "torch": lambda _: "PyTorch on the CPU",
     "cuda": lambda record: str(record.machine["gpu"]),
-    "dask": lambda record: (
-        "Dask, {workers} workers of {threads} threads, {rounds} rounds".format_map(record.settings)
-    ),
+    "dask": _dask,
 }
 
 HEAD = """\

@@ -86,7 +86,7 @@ def test_engines_stand_in_one_order_and_a_failed_fit_says_why(tmp_path):
     assert [told.split("**")[1] for told in opening] == [
         "CPU, 2 threads",
         "a GPU",
-        "Dask, 2 workers of 1 threads, 4 rounds",
+        "Dask, 2 workers of 1 thread, 4 rounds",
     ]
     assert "2.0 GB and 3.5 GB of the GPU" in opening[1]
     assert "| OutOfMemoryError: 80   90 GB |" in table_row(text, "| a GPU | MNIST | 70 000")
