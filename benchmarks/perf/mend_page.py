@@ -26,6 +26,8 @@ from .records import Record, line, read, titles
 __all__ = ["Fit", "fits_of", "main", "page"]
 
 PICTURE = "speed-mend.png"
+# Records of fits; other records of the folder belong to other pages.
+FITS = "mend"
 
 
 def _dask(record: Record) -> str:
@@ -202,7 +204,8 @@ def fits_of(records: Iterable[Record]) -> list[Fit]:
 def page(records: Sequence[Record], folder: Path) -> str:
     """Markdown; the picture is drawn into the folder."""
     compared = [record for record in records if record.benchmark == mend_agreement.NAME]
-    fits = fits_of(record for record in records if record.benchmark != mend_agreement.NAME)
+    fits = fits_of(record for record in records if record.benchmark == FITS)
+    records = [record for record in records if record.benchmark in (FITS, mend_agreement.NAME)]
     parts = [HEAD, "\n".join(opening(fits)) + "\n"]
     if curves_of(fits):
         draw(fits, folder / PICTURE)

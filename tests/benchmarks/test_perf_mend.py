@@ -1,6 +1,7 @@
 """What the speed benchmark of MendClassifier makes of its measurements: cases, stages, the page."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -92,6 +93,12 @@ def test_engines_stand_in_one_order_and_a_failed_fit_says_why(tmp_path):
     assert "| OutOfMemoryError: 80   90 GB |" in table_row(text, "| a GPU | MNIST | 70 000")
     table = [told for told in text.splitlines() if told.startswith(("| CPU,", "| a GPU", "| Dask"))]
     assert {told.count("|") for told in table} == {len(mend_page.TABLE_HEAD) + 1}
+
+
+def test_records_of_another_kind_are_left_to_other_pages(tmp_path):
+    fits = record(row(5000, 9.0))
+    killed = replace(fits, benchmark="mend-killed", rows=[{"n_samples": 100_000, "restarts": 0}])
+    assert mend_page.page([killed, fits], tmp_path) == mend_page.page([fits], tmp_path)
 
 
 def test_the_same_fit_twice_is_refused():
