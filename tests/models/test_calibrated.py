@@ -350,7 +350,7 @@ def test_samples_are_rows_or_a_mask(fits):
     np.testing.assert_array_equal(fits["agfti"].explain(mask).samples, [3, 5])
     np.testing.assert_array_equal(fits["agfti"].explain(-1).samples, [N_SAMPLES - 1])
     for wrong in (N_SAMPLES, [0.5], mask[1:]):
-        with pytest.raises(InvalidParameterError, match=r"samples must be rows of fit, .* 160"):
+        with pytest.raises(InvalidParameterError, match=r"samples must be rows below 160"):
             fits["agfti"].explain(wrong)
 
 
@@ -370,6 +370,35 @@ def test_a_mask_under_an_index_is_not_taken_by_position():
     assert model.explain(mask).names.tolist() == ["p0", "p1"]
     with pytest.raises(InvalidParameterError, match="in another order"):
         model.explain(mask[::-1])
+
+
+def test_identifiers_of_several_parts_are_tuples_or_their_text():
+    ids = pd.MultiIndex.from_tuples([(f"p{i // 2}", i % 2) for i in range(N_SAMPLES)])
+    frames = {str(v): pd.DataFrame(view, index=ids) for v, view in enumerate(TASK.data.views)}
+    model = clone(MODELS["mend"]).fit(frames, pd.Series(TASK.y, index=ids))
+    for asked in (("p1", 1), [("p1", 1)], "('p1', 1)", ids[3:4]):
+        assert model.explain(asked).samples.tolist() == [3]
+    assert model.explain([("p3", 0), ("p1", 1)]).samples.tolist() == [6, 3]
+    with pytest.raises(InvalidParameterError, match=r"names .*'p1', 7.* explain_new"):
+        model.explain([("p1", 7)])
+
+
+def test_identifiers_that_are_numbers_are_passed_as_text():
+    ids = 1000 + np.arange(N_SAMPLES)
+    frames = {str(v): pd.DataFrame(view, index=ids) for v, view in enumerate(TASK.data.views)}
+    model = clone(MODELS["mend"]).fit(frames, pd.Series(TASK.y, index=ids))
+    assert model.explain("1007").samples.tolist() == [7]
+    with pytest.raises(InvalidParameterError, match="pass identifiers as text, such as '1007'"):
+        model.explain([1007])
+
+
+def test_zeros_and_ones_are_no_mask(fits):
+    mask = np.arange(N_SAMPLES) > 157
+    for counted in (mask.astype(int), mask.astype(np.uint8).tolist()):
+        with pytest.raises(InvalidParameterError, match=r"samples has 0 or 1 .* dtype=bool"):
+            fits["mend"].explain(counted)
+    np.testing.assert_array_equal(fits["mend"].explain(mask.tolist()).samples, [158, 159])
+    np.testing.assert_array_equal(fits["mend"].explain(mask.astype(object)).samples, [158, 159])
 
 
 @KINDS

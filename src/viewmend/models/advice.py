@@ -82,8 +82,9 @@ class AdviceMixin:
             coverage times uncertainty.
         costs : array (n_samples,), optional
             Cost of a label for each sample of ``fit``, all positive. Gains are divided by costs.
-        exclude : array (n_samples,) of bool, or of int, optional
-            Samples of ``fit`` that cannot be labelled, as a mask or as rows.
+        exclude : array (n_samples,) of bool, or array of int or str, optional
+            Samples of ``fit`` that cannot be labelled, as a mask, as rows, or by identifiers, as in
+            `explain`.
 
         Returns
         -------
@@ -177,8 +178,8 @@ class AdviceMixin:
             leaves out cost 1.
         budget : float, optional
             Largest total cost of all pairs.
-        exclude : array (n_samples,) or (n_samples, n_views) of bool, optional
-            Samples, or pairs, that cannot be measured.
+        exclude : array (n_samples, n_views) or (n_samples,) of bool, or of int or str, optional
+            Pairs that cannot be measured, as a mask; or samples, as in `suggest_labels`.
 
         Returns
         -------
