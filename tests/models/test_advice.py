@@ -11,6 +11,7 @@ from viewmend import MendClassifier
 from viewmend.core.advice.labels import STRATEGIES
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
+from viewmend.models.suggestions import reach_words
 
 
 def blobs(n_samples=150, noise=5.0, label_rate=0.08, seed=0):
@@ -223,6 +224,14 @@ def test_few_labels_ask_for_coverage_and_more_for_doubt():
     confidence = later.label_distributions_.max(axis=1)
     chosen, covering = (later.suggest_labels(8, name).samples for name in ("auto", "coverage"))
     assert confidence[chosen].mean() < confidence[covering].mean()
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0.2, "hardly any sample that"), (0.7, "about 1 sample that"), (7.6, "about 8 samples that")],
+)
+def test_reasons_are_sentences_for_every_number(count, words):
+    assert reach_words(count) == f"similar to {words} no label reaches yet"
 
 
 def test_first_labels_are_one_per_cluster():

@@ -244,7 +244,11 @@ def test_reasons_add_up_to_the_odds_of_the_class(fits, name):
     assert close.sum() > 10
     # Mend spreads labels in float32, until no class changes.
     tolerance = 2e-3 if "float32" in name or "mend" in name else 1e-4
-    np.testing.assert_allclose(explained.log_odds.sum(axis=1)[close], odds[close], atol=tolerance)
+    sums = explained.log_odds.sum(axis=1)
+    np.testing.assert_allclose(sums[close], odds[close], atol=tolerance)
+    # Calibration bounds the others.
+    finite = np.isfinite(odds)
+    assert (np.abs(sums) >= np.abs(odds) - tolerance)[finite].all()
     np.testing.assert_array_equal(explained.labels, model.transduction_[rows])
     assert (rivals != codes).all()
 
@@ -390,6 +394,18 @@ def test_identifiers_that_are_numbers_are_passed_as_text():
     assert model.explain("1007").samples.tolist() == [7]
     with pytest.raises(InvalidParameterError, match="pass identifiers as text, such as '1007'"):
         model.explain([1007])
+
+
+def test_samples_outside_the_graph_are_named_and_explained_as_new_ones():
+    ids = [f"p{i}" for i in range(N_SAMPLES)]
+    frames = {str(v): pd.DataFrame(view, index=ids) for v, view in enumerate(TASK.data.views)}
+    model = clone(MODELS["mend"]).set_params(graph_samples=100)
+    model.fit(frames, pd.Series(TASK.y, index=ids))
+    outside = np.setdiff1d(np.arange(N_SAMPLES), model.fitted_state_.order)[:1]
+    with pytest.raises(InvalidParameterError, match=f"samples {ids[outside[0]]}.*explain_new"):
+        model.explain(outside)
+    told = model.explain_new({name: view.iloc[outside] for name, view in frames.items()})
+    assert told.labels.tolist() == model.transduction_[outside].tolist()
 
 
 def test_zeros_and_ones_are_no_mask(fits):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,17 +36,15 @@ from viewmend.models.suggestions import (
     LabelSuggestions,
     ViewSuggestions,
     ViewWorth,
+    change_words,
     doubt_words,
     label_worth,
+    reach_words,
     view_words,
 )
 from viewmend.parameters import choose
 
 __all__ = ["AdviceMixin"]
-
-# What a label does to other samples, in words; the strategies that tell nothing of it aside.
-_TELLS = "similar to about {:.0f} samples that no label reaches yet"
-_CHANGES = "its label is expected to change {:.1f} answers"
 
 
 class AdviceMixin:
@@ -104,7 +102,7 @@ class AdviceMixin:
         with limited_threads(self.n_jobs), serial_blas():
             ranking = plan.ranking(replace(known, rates=allowed / prices), n)
             batch = choose_batch(ranking, n, allowed, prices, likeness)
-        told = _CHANGES if strategy == "change" else _TELLS
+        told = change_words if strategy == "change" else reach_words
         shares = self.label_distributions_[rows[batch.rows]]
         reasons = _label_reasons(batch, told, [doubt_words(row, self.classes_) for row in shares])
         scores = batch.gains / prices[batch.rows]
@@ -151,7 +149,7 @@ class AdviceMixin:
         with limited_threads(self.n_jobs), serial_blas():
             ranking = STRATEGIES["coverage"].ranking(known, n)
             batch = choose_batch(ranking, n, allowed, prices, likeness)
-        reasons = _label_reasons(batch, _TELLS, [])
+        reasons = _label_reasons(batch, reach_words, [])
         scores = batch.gains / prices[batch.rows]
         chosen = first.rows[batch.rows]
         return LabelSuggestions(chosen, scores, reasons, "coverage", first.names[chosen])
@@ -266,9 +264,11 @@ class _Pairs:
     costs: np.ndarray
 
 
-def _label_reasons(batch: Batch, told: str, doubts: Sequence[str]) -> tuple[str, ...]:
+def _label_reasons(
+    batch: Batch, told: Callable[[float], str], doubts: Sequence[str]
+) -> tuple[str, ...]:
     """Reasons in words: what the label does for other samples, and the doubt about the sample."""
-    tells = [told.format(count) if np.isfinite(count) else "" for count in batch.told]
+    tells = [told(count) if np.isfinite(count) else "" for count in batch.told]
     pairs = zip(tells, doubts or [""] * len(tells), strict=True)
     return tuple("; ".join(part for part in pair if part) for pair in pairs)
 
