@@ -171,6 +171,23 @@ def test_a_column_of_costs_is_no_feature(work, tables):
     assert summary["suggestions"][0]["score"] == pytest.approx(cold[0]["score"] / 7)
 
 
+def test_a_table_of_costs_is_no_view(work, tables, monkeypatch):
+    folder = work / "with costs"
+    folder.mkdir()
+    for name, table in tables.items():
+        table.drop(columns="stage").to_csv(folder / f"{name}.csv")
+    noise = np.random.default_rng(0).normal(size=(120, 3))
+    ids = pd.Index([f"P{i:03d}" for i in range(120)], name="patient")
+    pd.DataFrame(noise, index=ids).assign(fee=7.0).to_csv(folder / "costs.csv")
+    monkeypatch.chdir(work)
+    cold = told("suggest", "labels", work / "cold", "-n", 4)["suggestions"]
+    for asked in (folder, folder.name):
+        costs = f"{folder.name}/costs.csv:fee"
+        found = told("suggest", "labels", asked, "-n", 4, "--costs", costs)["suggestions"]
+        assert [row["sample"] for row in found] == [row["sample"] for row in cold]
+        assert found[0]["score"] == pytest.approx(cold[0]["score"] / 7)
+
+
 def test_a_model_of_python_takes_the_names_from_its_data(work):
     expected = told("doubt", work / "model.vm")["suspects"][0]
     named = told("doubt", work / "python.vm", work / "data")

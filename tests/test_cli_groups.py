@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from viewmend import MendClassifier, load
 from viewmend.cli import app
-from viewmend.data import from_frames
+from viewmend.data import Request, from_frames, read_view_tables
 
 N_PATIENTS, N_ROWS = 60, 3
 FEW = ("--set", "n_rounds=2", "--set", "n_landmarks=40")
@@ -78,6 +78,44 @@ def test_words_count_groups(folder, tmp_path):
     assert "of 48 groups" in done("fit", folder, *asked).output
 
 
+@pytest.mark.filterwarnings("ignore:the model is no better")
+@pytest.mark.parametrize("place", ["visits.csv:patient", "data/visits.csv:patient", "alone.csv"])
+def test_groups_may_be_in_a_table_of_their_own(frames, tmp_path, monkeypatch, place):
+    """Which is no view, also if it is in the folder and its path is written in another way."""
+    path = tmp_path / "data"
+    path.mkdir()
+    labs = frames["labs"]
+    labs.drop(columns="patient").to_csv(path / "labs.csv")
+    frames["scan"].to_csv(path / "scan.csv")
+    turned = labs[["patient"]][::-1]
+    turned.to_csv(tmp_path / "alone.csv")
+    turned = turned.assign(age=1.0 * np.arange(len(turned)))
+    turned.to_csv((tmp_path / place).with_name("visits.csv"))
+    monkeypatch.chdir(tmp_path)
+    asked = ("--labels", "stage", "--groups", place, *FEW, "-o", "model.vm", "--json")
+    told = json.loads(done("fit", path, *asked).stdout)
+    assert told["estimated_accuracy"]["n_groups"] == 48
+    assert [view["name"] for view in told["views"]] == ["labs", "scan"]
+
+
+def test_a_table_of_groups_with_several_columns_asks_which_one(folder, frames, tmp_path):
+    file = tmp_path / "visits.csv"
+    frames["labs"].to_csv(file)
+    result = invoke("fit", folder, "--labels", "stage", "--groups", file, "-o", tmp_path / "m.vm")
+    assert result.exit_code == 2
+    assert "say which one holds the groups, as in visits.csv:" in " ".join(result.output.split())
+
+
+def test_a_column_of_groups_is_not_taken_for_identifiers(frames, tmp_path):
+    """Where nothing is called id, identifiers are the only other column that tables share."""
+    for name, table in frames.items():
+        visits = table.rename_axis("visit").assign(patient=frames["labs"]["patient"])
+        visits.iloc[:, ::-1].reset_index().set_index("patient").to_csv(tmp_path / f"{name}.csv")
+    read = read_view_tables(tmp_path, Request(labels="stage", groups="patient"))
+    assert read.id_column == "visit"
+    assert read.groups.nunique() == N_PATIENTS
+
+
 def test_a_comparison_holds_groups_out(folder):
     asked = ("--labels", "stage", "--methods", "union graph", "--leave-out", "patient")
     by_rows = done("compare", folder, *asked).output
@@ -93,6 +131,7 @@ def test_a_column_that_is_not_there_is_named(folder, tmp_path):
     result = invoke("fit", folder, *asked)
     assert result.exit_code != 0
     assert "groups must name a column of the data, but 'person'" in result.output
+    assert "as in visits.csv:patient" in " ".join(result.output.split())
 
 
 def test_methods_that_hold_nothing_out_are_refused_groups(folder, tmp_path):

@@ -141,6 +141,15 @@ BAD = [
     "evaluate {model.vm} {data} -l stage",
     "evaluate {model.vm} {data} -l nowhere.csv",
     "report {model.vm} {fewer_columns} -o {out}",
+    "predict {data} {data} -o {out}",
+    "doubt {data}",
+    "suggest views {data}",
+    "explain view {data} one",
+    "explain view {model.vm} nine",
+    "explain samples {model.vm} P99",
+    "suggest labels {model.vm} {fewer_columns}",
+    "compare {data} -l stage --methods nobody",
+    "compare {unlabelled} -l stage",
     "inspect {not.mat}",
     "inspect {absent}",
     "inspect {objects.npz}",
@@ -158,6 +167,28 @@ def test_mistakes_are_told_in_words_of_the_command_line(work, command):
     said = message(result).replace(str(work), "")
     assert PYTHON.search(said) is None, said
     assert not (work / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("suggest labels {model.vm} --strategy best", "--strategy best is not known"),
+        ("suggest views {model.vm} --budget 0", "--budget must be"),
+        ("predict {model.vm} {data} -o {out} --unknown-rate 2", "--unknown-rate must be"),
+        ("predict {model.vm} {data} -o {out} --unknown-rate 0.001 --json", "raise --unknown-rate"),
+        ("compare {data} -l stage --groups ward", "--groups must name a column"),
+        ("suggest views {model.vm} --cost three=2", "--cost names"),
+        ("doubt {data}", "data is a folder, and no model; pass a file that viewmend fit -o wrote"),
+    ],
+)
+def test_advice_speaks_of_its_options(work, command, expected):
+    arguments = [
+        re.sub(r"{(.*?)}", lambda found: str(work / found[1]), word) for word in command.split()
+    ]
+    said = message(invoke(*arguments))
+    (work / "out").unlink(missing_ok=True)
+    assert expected in said, said
+    assert PYTHON.search(said.replace(str(work), "")) is None, said
 
 
 def test_a_wrong_parameter_is_put_right_by_an_option(work):

@@ -11,6 +11,7 @@ from viewmend import MendClassifier
 from viewmend.core.advice.labels import STRATEGIES
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
+from viewmend.models.suggestions import reach_words
 
 
 def blobs(n_samples=150, noise=5.0, label_rate=0.08, seed=0):
@@ -149,6 +150,52 @@ def test_costs_and_exclusions_under_an_index_are_not_taken_by_position(task):
             refused()
 
 
+def test_values_under_row_numbers_in_another_order_are_not_taken_by_position(model, task):
+    """A series that was sorted by its values, say, has the row numbers in their order."""
+    costs = pd.Series(np.arange(150.0, 0, -1)).sort_values()
+    for refused in (
+        lambda: model.suggest_labels(5, costs=costs),
+        lambda: model.suggest_labels(5, exclude=costs > 9),
+        lambda: model.suggest_views(5, exclude=costs > 9),
+        lambda: model.suggest_first_labels(task.data, 5, costs=costs),
+    ):
+        with pytest.raises(InvalidParameterError, match="in another order"):
+            refused()
+    plain = model.suggest_labels(5, costs=costs.sort_index())
+    by_array = model.suggest_labels(5, costs=costs.sort_index().to_numpy())
+    np.testing.assert_array_equal(plain.samples, by_array.samples)
+
+
+def test_columns_of_views_are_found_by_name_also_without_identifiers(model):
+    dear = pd.DataFrame({"view 1": np.full(150, 1e6), "view 0": np.ones(150)})
+    found = model.suggest_views(5, costs=dear)
+    assert set(found.views) == {"view 0"}
+    assert (found.costs == 1).all()
+    assert set(model.suggest_views(exclude=dear > 1).views) == {"view 0"}
+    with pytest.raises(InvalidParameterError, match="a column for each of the views"):
+        model.suggest_views(5, costs=dear.rename(columns={"view 1": "rna"}))
+
+
+def test_excluded_samples_may_be_called_by_their_identifiers(task):
+    ids = [f"p{i}" for i in range(len(task.y))]
+    frames = {
+        name: pd.DataFrame(view, index=ids)
+        for name, view in zip(("rna", "scan"), task.data.views, strict=True)
+    }
+    model = fitted(frames, pd.Series(task.y, index=ids), calibration=None)
+    for suggest in (model.suggest_labels, model.suggest_views):
+        first = suggest(4)
+        by_name, by_row = (suggest(4, exclude=each) for each in (first.names, first.samples))
+        np.testing.assert_array_equal(by_name.samples, by_row.samples)
+        assert not set(by_name.names) & set(first.names)
+        with pytest.raises(InvalidParameterError, match=r"exclude names .*'p999'"):
+            suggest(4, exclude=["p999"])
+    first = MendClassifier().suggest_first_labels(frames, 4)
+    second = MendClassifier().suggest_first_labels(frames, 4, exclude=first.names)
+    assert len(second) == 4
+    assert not set(second.names) & set(first.names)
+
+
 def test_costs_of_views_by_name_may_be_in_any_order(task):
     ids = [f"p{i}" for i in range(len(task.y))]
     frames = {
@@ -177,6 +224,14 @@ def test_few_labels_ask_for_coverage_and_more_for_doubt():
     confidence = later.label_distributions_.max(axis=1)
     chosen, covering = (later.suggest_labels(8, name).samples for name in ("auto", "coverage"))
     assert confidence[chosen].mean() < confidence[covering].mean()
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0.2, "hardly any sample that"), (0.7, "about 1 sample that"), (7.6, "about 8 samples that")],
+)
+def test_reasons_are_sentences_for_every_number(count, words):
+    assert reach_words(count) == f"similar to {words} no label reaches yet"
 
 
 def test_first_labels_are_one_per_cluster():
@@ -277,15 +332,18 @@ def test_samples_without_a_view_get_views_and_no_labels(task):
         (lambda m: m.suggest_labels(2, costs=[1.0] * 149 + [-2]), "that of sample 149 is -2.0;"),
         (lambda m: m.suggest_labels(2, costs="minutes"), "costs must be numbers, .* 'minutes'"),
         (lambda m: m.suggest_labels(2, costs={"a": 1}), "costs must be numbers, one per sample"),
-        (lambda m: m.suggest_labels(2, exclude=True), "exclude must be a mask"),
+        (lambda m: m.suggest_labels(2, exclude=True), "exclude must be rows below 150"),
         (lambda m: m.suggest_views(costs={"view 1": "a"}), "costs must be numbers, one per view"),
         (lambda m: m.suggest_views(costs={"view 1": -3}), "that of view 'view 1' is -3.0;"),
         (lambda m: m.suggest_labels(2, exclude=[150]), "exclude must be"),
-        (lambda m: m.suggest_labels(2, exclude=["a"]), "exclude must be"),
+        (lambda m: m.suggest_labels(2, exclude=["a"]), "exclude names .*'a'.* no identifiers"),
+        (lambda m: m.suggest_labels(2, exclude=[1] * 150), "exclude has 0 or 1"),
         (lambda m: m.suggest_views(costs={"rna": 1}), "rna"),
         (lambda m: m.suggest_views(costs=np.ones(7)), "one per view"),
         (lambda m: m.suggest_views(budget=-1), "budget must be"),
-        (lambda m: m.suggest_views(exclude=[1]), "exclude must be bool"),
+        (lambda m: m.suggest_views(exclude=[1] * 150), "exclude has 0 or 1"),
+        (lambda m: m.suggest_views(exclude=np.ones((150, 2))), "exclude must be bool"),
+        (lambda m: m.suggest_views(exclude=[[1], [2, 3]]), "exclude must be rows below 150"),
     ],
 )
 def test_errors_name_what_is_wrong(model, call, match):

@@ -150,10 +150,16 @@ def test_sets_of_a_saved_model_and_of_a_copy_for_predictions_are_the_same(model)
     np.testing.assert_array_equal(model.for_prediction().predict_set(NEW), sets)
 
 
-@pytest.mark.parametrize("alpha", [0, 1, -0.1, "0.1", None])
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, "0.1", None, [0.1, 0.2]])
 def test_alpha_is_a_share(model, alpha):
     with pytest.raises(InvalidParameterError, match="alpha must be"):
         model.predict_set(NEW, alpha=alpha)
+
+
+@pytest.mark.parametrize("wrong", [{"by_class": "no"}, {"by_class": 1}, {"allow_empty": "no"}])
+def test_switches_are_not_words(model, wrong):
+    with pytest.raises(InvalidParameterError, match=f"{next(iter(wrong))} must be one of True"):
+        model.predict_set(NEW, **wrong)
 
 
 def test_labels_must_have_been_held_out():

@@ -157,6 +157,24 @@ def test_samples_that_cannot_be_compared_have_no_score():
     assert np.isfinite(fitted.unknown_score(some(outside))).all()
 
 
+def test_new_samples_without_any_view_are_warned_of_once_and_rightly(model):
+    blank = [view.copy() for view in NEW]
+    for view in blank:
+        view[:3] = np.nan
+    with pytest.warns(DataWarning) as noted:
+        scores = model.unknown_score(blank)
+    assert [str(note.message) for note in noted] == [
+        f"3 of {len(scores)} samples have no view at all and get no score, NaN; fill in what is "
+        f"known of them"
+    ]
+    assert np.isnan(scores[:3]).all()
+    with pytest.warns(DataWarning) as noted:
+        decision = model.decide(blank, unknown_rate=0.1)
+    assert len(noted) == 1
+    assert "get the class shares" in str(noted[0].message)
+    np.testing.assert_array_equal(decision.unknown, scores >= 0.9)
+
+
 def test_without_regressions_distances_tell():
     fitted = MendClassifier(n_landmarks=60, n_rounds=0).fit(some(FITTED), TASK.y[FITTED])
     assert roc_auc_score(STRANGE[~FITTED], fitted.unknown_score(NEW)) > 0.95

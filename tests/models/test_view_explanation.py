@@ -116,6 +116,7 @@ def test_columns_keep_their_names():
     model = MendClassifier(calibration=None).fit({"rna": frame, "size": VIEWS[1]}, Y)
     found = model.explain_view("rna")
     assert found.columns[found.ranking(0)[0]] == f"gene {TELLING[0]}"
+    assert len(found.summary(most=0).splitlines()) == 1
     lines = found.summary(most=3).splitlines()
     assert len(lines) == 4
     assert all("larger values raise" in line for line in lines[1:])

@@ -52,7 +52,7 @@ def label_costs(
 def _column(place: str, data: Path | None, id_column: str | None) -> pd.Series:
     """A column by identifier, found as one of labels would be."""
     request = Request(id_column, place)
-    file, _ = request.labels_place()
+    file = request.labels_place()[0]
     source = file or data
     if source is None:
         msg = (

@@ -38,8 +38,8 @@ Groups = Annotated[
     typer.Option(
         "--groups",
         metavar="COLUMN",
-        help="Column that tells which samples belong together, such as one of patients: their "
-        "labels are held out together.",
+        help="Column that tells which samples belong together, such as one of patients; or a file, "
+        "as in visits.csv:patient. Their labels are held out together.",
         show_default=False,
     ),
 ]

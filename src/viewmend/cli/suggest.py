@@ -26,7 +26,7 @@ from viewmend.cli.advisor import (
 from viewmend.cli.console import refusals, short_warnings, write_json
 from viewmend.cli.costs import LabelCosts, costs_by_view, label_costs
 from viewmend.data import Request, read_view_tables
-from viewmend.data.io.contents import READERS
+from viewmend.data.io.contents import READERS, place_of
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.mend import MendClassifier
 from viewmend.models.suggestions import NO_LABELS, NO_VIEWS, LabelSuggestions
@@ -212,11 +212,11 @@ def _first_labels(
 
 
 def _without_costs(request: Request, costs: str | None) -> Request:
-    """A cost is no feature of a sample."""
-    file, column = Request(labels=costs).labels_place()
-    if file is not None or column is None:
-        return request
-    return replace(request, leave_out=(*request.leave_out, column))
+    """A cost is no feature of a sample, and a file of costs no view."""
+    file, column = place_of(costs)
+    if file is not None:
+        return replace(request, not_views=(*request.not_views, file))
+    return request if column is None else replace(request, leave_out=(*request.leave_out, column))
 
 
 def _costs(asked: _Asked, names: Names, data: Path | None, request: Request) -> LabelCosts:

@@ -214,7 +214,7 @@ def without_columns(
 NAME_ONE: Mapping[str, str] = {
     "label": "name one of these, or give the labels by identifier, in a folder as a file "
     "labels.csv with the columns id and label",
-    "group": "name one of these",
+    "group": "name one of these, or a table with identifiers, as in visits.csv:patient",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,17 +36,15 @@ from viewmend.models.suggestions import (
     LabelSuggestions,
     ViewSuggestions,
     ViewWorth,
+    change_words,
     doubt_words,
     label_worth,
+    reach_words,
     view_words,
 )
 from viewmend.parameters import choose
 
 __all__ = ["AdviceMixin"]
-
-# What a label does to other samples, in words; the strategies that tell nothing of it aside.
-_TELLS = "similar to about {:.0f} samples that no label reaches yet"
-_CHANGES = "its label is expected to change {:.1f} answers"
 
 
 class AdviceMixin:
@@ -82,8 +80,9 @@ class AdviceMixin:
             coverage times uncertainty.
         costs : array (n_samples,), optional
             Cost of a label for each sample of ``fit``, all positive. Gains are divided by costs.
-        exclude : array (n_samples,) of bool, or of int, optional
-            Samples of ``fit`` that cannot be labelled, as a mask or as rows.
+        exclude : array (n_samples,) of bool, or array of int or str, optional
+            Samples of ``fit`` that cannot be labelled, as a mask, as rows, or by identifiers, as in
+            `explain`.
 
         Returns
         -------
@@ -103,7 +102,7 @@ class AdviceMixin:
         with limited_threads(self.n_jobs), serial_blas():
             ranking = plan.ranking(replace(known, rates=allowed / prices), n)
             batch = choose_batch(ranking, n, allowed, prices, likeness)
-        told = _CHANGES if strategy == "change" else _TELLS
+        told = change_words if strategy == "change" else reach_words
         shares = self.label_distributions_[rows[batch.rows]]
         reasons = _label_reasons(batch, told, [doubt_words(row, self.classes_) for row in shares])
         scores = batch.gains / prices[batch.rows]
@@ -150,7 +149,7 @@ class AdviceMixin:
         with limited_threads(self.n_jobs), serial_blas():
             ranking = STRATEGIES["coverage"].ranking(known, n)
             batch = choose_batch(ranking, n, allowed, prices, likeness)
-        reasons = _label_reasons(batch, _TELLS, [])
+        reasons = _label_reasons(batch, reach_words, [])
         scores = batch.gains / prices[batch.rows]
         chosen = first.rows[batch.rows]
         return LabelSuggestions(chosen, scores, reasons, "coverage", first.names[chosen])
@@ -177,8 +176,8 @@ class AdviceMixin:
             leaves out cost 1.
         budget : float, optional
             Largest total cost of all pairs.
-        exclude : array (n_samples,) or (n_samples, n_views) of bool, optional
-            Samples, or pairs, that cannot be measured.
+        exclude : array (n_samples, n_views) or (n_samples,) of bool, or of int or str, optional
+            Pairs that cannot be measured, as a mask; or samples, as in `suggest_labels`.
 
         Returns
         -------
@@ -265,9 +264,11 @@ class _Pairs:
     costs: np.ndarray
 
 
-def _label_reasons(batch: Batch, told: str, doubts: Sequence[str]) -> tuple[str, ...]:
+def _label_reasons(
+    batch: Batch, told: Callable[[float], str], doubts: Sequence[str]
+) -> tuple[str, ...]:
     """Reasons in words: what the label does for other samples, and the doubt about the sample."""
-    tells = [told.format(count) if np.isfinite(count) else "" for count in batch.told]
+    tells = [told(count) if np.isfinite(count) else "" for count in batch.told]
     pairs = zip(tells, doubts or [""] * len(tells), strict=True)
     return tuple("; ".join(part for part in pair if part) for pair in pairs)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from viewmend.data.given_views import index_of
 from viewmend.exceptions import InvalidParameterError
-from viewmend.models.naming import told_of_samples
+from viewmend.models.naming import as_array, sample_rows, told_of_samples
 from viewmend.parameters import Integer, Real, short
 
 _COUNT, _BUDGET = Integer(1), Real(0, low_open=True)
@@ -107,44 +107,32 @@ def _positive(costs: np.ndarray, title: Callable[..., str]) -> np.ndarray:
 
 
 def excluded_samples(exclude: ArrayLike | None, names: np.ndarray) -> np.ndarray:
-    """A mask (n_samples,) of samples that cannot be labelled, from a mask or from rows.
+    """A mask (n_samples,) of samples to leave out, from what `sample_rows` takes.
 
     The samples are called ``names`` (n_samples,).
     """
-    every = np.zeros(len(names), dtype=bool)
-    if exclude is None:
-        return every
-    array = np.asarray(exclude)
-    if array.size == 0 and array.dtype != bool:
-        return every
-    if array.dtype == bool:
-        array = np.asarray(told_of_samples(exclude, names, "exclude"))
-    try:
-        # A single truth value would stand for all samples.
-        if array.shape == names.shape if array.dtype == bool else array.dtype.kind in "iu":
-            every[array] = True
-            return every
-    except IndexError:
-        pass
-    msg = (
-        f"exclude must be a mask {names.shape} of bool or rows below {len(names)}, got "
-        f"{array.dtype} of shape {array.shape}; pass True where a sample cannot be labelled"
-    )
-    raise InvalidParameterError(msg)
+    mask = np.zeros(len(names), dtype=bool)
+    if exclude is not None:
+        mask[sample_rows(exclude, names, "exclude")] = True
+    return mask
 
 
 def excluded_pairs(
     exclude: ArrayLike | None, views: tuple[str, ...], names: np.ndarray
 ) -> np.ndarray:
-    """A mask (n_samples, n_views) of pairs that cannot be measured, as in `view_costs`."""
-    shape = (len(names), len(views))
-    if exclude is None:
-        return np.zeros(shape, dtype=bool)
+    """A mask (n_samples, n_views) of pairs that cannot be measured, as in `view_costs`.
+
+    What is no table is about samples, which are then left out in all views.
+    """
+    shape, array = (len(names), len(views)), as_array(exclude)
+    # A list of identifiers of several parts is a table of text.
+    if array.ndim != 2 or array.dtype.kind in "OUS":
+        return np.broadcast_to(excluded_samples(exclude, names)[:, None], shape)
     array = np.asarray(told_of_samples(exclude, names, "exclude", views))
-    if array.dtype != bool or array.shape not in {shape[:1], shape}:
+    if array.dtype != bool or array.shape != shape:
         msg = (
-            f"exclude must be bool of shape {shape[:1]} or {shape}, got {array.dtype} of shape "
-            f"{array.shape}; pass True where nothing can be measured"
+            f"exclude must be bool of shape {shape} where it is about pairs, got {array.dtype} of "
+            f"shape {array.shape}; pass True where nothing can be measured"
         )
         raise InvalidParameterError(msg)
-    return np.broadcast_to(array if array.ndim == 2 else array[:, None], shape)
+    return array

@@ -31,6 +31,8 @@ OF_SAMPLES: Mapping[str, tuple[int, ...]] = {
     "similarity_": (0, 1),
     "view_graphs_": (1,),
 }
+# What predictions are of new samples without any view.
+NEW_SHARES = "the class shares of the labelled samples of fit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,14 +146,19 @@ def comparable_samples(data: MultiViewData, labels: Labels) -> FitSamples:
     return FitSamples(part, labels.at(part.rows), labels, data.observed, zero_apart)
 
 
-def comparable_new(data: MultiViewData, zero_apart: bool) -> Comparable:
-    """The new samples that a fitted method can score; warns about those without any view."""
+def comparable_new(
+    data: MultiViewData, zero_apart: bool, unseen_get: str | None = NEW_SHARES
+) -> Comparable:
+    """The new samples that a fitted method can score.
+
+    Warns about samples without any view, and what these ``unseen_get``, unless that is None.
+    """
     zero = find_zero_rows(data.views, data.observed)
     part = _part(data, zero if zero_apart else np.zeros_like(zero))
-    if part.unseen.any():
+    if part.unseen.any() and unseen_get is not None:
         msg = (
-            f"{part.unseen.sum()} of {data.n_samples} samples have no view at all and get the "
-            f"class shares of the labelled samples of fit; fill in what is known of them"
+            f"{part.unseen.sum()} of {data.n_samples} samples have no view at all and get "
+            f"{unseen_get}; fill in what is known of them"
         )
         warnings.warn(msg, DataWarning, stacklevel=4)
     return part

@@ -27,7 +27,7 @@ from viewmend.models.cross_fit import HoldOut
 from viewmend.models.decisions import ClassWeight, decide, decision_weights
 from viewmend.models.explanation import Explanation
 from viewmend.models.fitted_state import FittedState
-from viewmend.models.naming import check_samples_kept, explained_rows, ids_of_fit
+from viewmend.models.naming import check_samples_kept, names_of_fit, sample_rows
 from viewmend.parameters import Real, short
 
 __all__ = ["CROSS_FIT", "CalibratedMixin", "Decision"]
@@ -165,8 +165,9 @@ class CalibratedMixin:
         Parameters
         ----------
         samples : int, array of int, array (n_samples,) of bool, str, or sequence of str
-            Rows of ``fit``, or identifiers, as text, where ``fit`` saw any (``sample_ids_``). Each
-            costs about as much as the labels of one class in ``fit``.
+            Rows of ``fit``, or identifiers, as text, where ``fit`` saw any (``sample_ids_``).
+            Numbers are always rows, also where identifiers are numbers. Each sample costs about as
+            much as the labels of one class in ``fit``.
 
         Returns
         -------
@@ -174,7 +175,8 @@ class CalibratedMixin:
         """
         check_is_fitted(self)
         check_samples_kept(self, "explain")
-        rows = explained_rows(samples, len(self.transduction_), ids_of_fit(self))
+        names, new = names_of_fit(self), "for new samples there is explain_new"
+        rows = sample_rows(samples, names, elsewhere=new)
         return self._explained(rows)
 
     def check_groups(self, groups: Any) -> None:

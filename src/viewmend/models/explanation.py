@@ -55,7 +55,8 @@ class Explanation:
         `MendClassifier`. Zero for samples without any edge, such as those without any view.
     log_odds : array (n_samples, n_reasons)
         What each reason adds to ``log(p_class / p_rival)``, the log odds of the class against the
-        next best one; rows sum to it.
+        next best one. Rows sum to it, or to more where a share is so small that calibration
+        replaces it by 1e-12 of the largest.
     reasons : tuple of str
         Names of the reasons: "graph"; the names of the views and "prior", if there are regressions;
         "given label" if labels are in doubt: "graph" then leaves out the own label of the sample;
@@ -143,7 +144,7 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     """
     state, fit = model.fitted_state_, model.fitted_state_.induction
     places, apart = state.places(rows), _set_apart(model, rows)
-    _check_in_graph(rows[(places < 0) & ~apart])
+    _check_in_graph(names_of_fit(model)[rows[(places < 0) & ~apart]])
     labelled = np.flatnonzero(state.label_codes >= 0)
     influence = spreading_influence(model.graph_, fit.settings.spreading, rows, labelled)
     votes = scaled_votes(model, labelled)
@@ -192,12 +193,12 @@ def _label_logs(model: FittedMend, rows: np.ndarray) -> np.ndarray:
 
 
 def _check_in_graph(outside: np.ndarray) -> None:
-    """Refuse to explain samples ``outside`` the graph."""
+    """Refuse to explain samples outside the graph, of these names."""
     if len(outside):
         msg = (
             f"explain needs samples of the graph that labels spread over, but {len(outside)} are "
-            f"not in the graph (samples {some_of(outside)}); ask for samples at "
-            f"fitted_state_.order, or fit again with a larger graph_samples"
+            f"not in the graph (samples {some_of(outside)}); pass their views to explain_new, ask "
+            f"for samples at fitted_state_.order, or fit again with a larger graph_samples"
         )
         raise InvalidParameterError(msg)
 

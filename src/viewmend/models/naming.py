@@ -8,21 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.data.given_views import in_order_of_views, index_of
+from viewmend.data.given_views import check_same_rows, in_order_of_views, index_of
 from viewmend.exceptions import InvalidParameterError
 from viewmend.parameters import short
 
 
 def names_of_fit(model: Any) -> np.ndarray:
-    """Identifiers (n_samples,) of the samples of fit, or their rows where it saw none."""
-    n_samples = len(model.transduction_)
-    ids = ids_of_fit(model)
-    return np.arange(n_samples) if ids is None else ids
-
-
-def ids_of_fit(model: object) -> np.ndarray | None:
-    """Identifiers (n_samples,) of the samples of fit, as text; None where it saw none."""
-    return getattr(model, "sample_ids_", None)
+    """Identifiers (n_samples,) of the samples of fit, as text, or their rows where it saw none."""
+    ids = getattr(model, "sample_ids_", None)
+    return np.arange(len(model.transduction_)) if ids is None else np.asarray(ids)
 
 
 def check_samples_kept(model: Any, asked: str) -> None:
@@ -42,55 +36,96 @@ def told_of_samples(values: Any, names: np.ndarray, what: str, views: Sequence[s
     frame are put in the order of the views.
     """
     index = index_of(values)
-    if index is None or np.array_equal(names, np.arange(len(names))):
+    if index is None:
         return values
-    named = values.set_axis(index.map(str), axis=0)
-    return in_order_of_views(named, views, names.astype(str), what, InvalidParameterError)
+    if not _are_rows(names):
+        values, names = values.set_axis(index.map(str), axis=0), names.astype(str)
+    check_same_rows(values.index, names, what, InvalidParameterError)
+    if not views:
+        return values
+    return in_order_of_views(values, views, names, what, InvalidParameterError)
 
 
-def explained_rows(samples: ArrayLike, n_samples: int, ids: np.ndarray | None) -> np.ndarray:
-    """Rows (n,) of fit that ``samples`` stand for: rows, a mask, or identifiers as text."""
-    every, given = np.arange(n_samples), _as_list(samples)
+def sample_rows(
+    samples: ArrayLike, names: np.ndarray, what: str = "samples", elsewhere: str = ""
+) -> np.ndarray:
+    """Rows (n,) that ``samples`` stand for: rows, a mask, or identifiers as text or tuples.
+
+    The samples are called ``names`` (n_samples,). ``what`` names the argument in errors, and
+    ``elsewhere`` says there what to do with samples of other names.
+    """
+    given = _as_list(samples, names)
     if given.size and all(isinstance(each, str) for each in given.tolist()):
-        return _rows_of_ids(ids, given)
-    if given.dtype == bool and ids is not None:
-        told_of_samples(samples, ids, "samples")
-    try:
-        return np.asarray(every[given])
-    except IndexError as error:
+        return _rows_of_names(names, given, what, elsewhere)
+    if given.dtype == bool:
+        told_of_samples(samples, names, what)
+    elif given.shape == names.shape and len(given) > 2 and set(given.tolist()) <= {0, 1}:
         msg = (
-            f"samples must be rows of fit, of which there are {len(every)}, or a mask of them, "
-            f"or identifiers as text, got {short(samples)}; pass integers below {len(every)}"
+            f"{what} has 0 or 1 for each of the {len(names)} samples, which would be rows 0 and 1; "
+            f"pass bool for a mask, as in np.asarray({what}, dtype=bool)"
+        )
+        raise InvalidParameterError(msg)
+    try:
+        return np.asarray(np.arange(len(names))[given])
+    except IndexError as error:
+        known = set(names.astype(str).tolist())
+        called = next((str(each) for each in given.tolist() if str(each) in known), None)
+        hint = f"pass integers below {len(names)}"
+        if called is not None and not _are_rows(names):
+            hint = f"pass identifiers as text, such as {called!r}"
+        msg = (
+            f"{what} must be rows below {len(names)}, a mask of {len(names)} samples, or "
+            f"identifiers as text, got {short(samples)}; {hint}"
         )
         raise InvalidParameterError(msg) from error
 
 
-def _as_list(samples: Any) -> np.ndarray:
-    """What was asked for, (n,); of no dtype that could index where it is no such list."""
+def as_array(values: Any) -> np.ndarray:
+    """An array of these values; of no dtype that could index where they are of several lengths."""
     try:
-        given = np.asarray(samples)
+        return np.asarray(values)
     except ValueError:
-        # Of sequences of several lengths.
         return np.array([None])
+
+
+def _are_rows(names: np.ndarray) -> bool:
+    """Whether samples are called by their rows, as those that have no identifiers are."""
+    return np.array_equal(names, np.arange(len(names)))
+
+
+def _as_list(samples: Any, names: np.ndarray) -> np.ndarray:
+    """What was asked for, (n,); of no dtype that could index where it is no such list.
+
+    Identifiers of several parts, which are tuples, become the text that they are called by.
+    """
+    if isinstance(samples, tuple) and str(samples) in set(names.astype(str).tolist()):
+        return np.array([str(samples)])
+    given = as_array(samples)
+    parts = list(samples) if isinstance(samples, (list, tuple)) else given.tolist()
+    if isinstance(parts, list) and parts:
+        if all(isinstance(each, tuple) for each in parts):
+            return np.array([str(each) for each in parts])
+        if all(isinstance(each, (bool, np.bool_)) for each in parts):
+            return np.array(parts, dtype=bool)
     # A single truth value would stand for all samples, or for none.
     if given.ndim > 1 or (given.ndim == 0 and given.dtype == bool):
         return np.array([None])
     return np.atleast_1d(given) if given.size else np.empty(0, dtype=np.int64)
 
 
-def _rows_of_ids(known: np.ndarray | None, asked: np.ndarray) -> np.ndarray:
-    if known is None:
+def _rows_of_names(known: np.ndarray, asked: np.ndarray, what: str, elsewhere: str) -> np.ndarray:
+    if _are_rows(known):
         msg = (
-            f"samples names {short(asked.tolist())}, but fit saw no identifiers; pass rows, or fit "
+            f"{what} names {short(asked.tolist())}, but fit saw no identifiers; pass rows, or fit "
             f"on frames with an index, or on a MultiViewData with ids"
         )
         raise InvalidParameterError(msg)
-    places = {name: row for row, name in enumerate(known.tolist())}
+    places = {str(name): row for row, name in enumerate(known.tolist())}
     unknown = [name for name in asked.tolist() if name not in places]
     if unknown:
         msg = (
-            f"samples names {short(unknown)}, which fit did not see; its identifiers are like "
-            f"{short(known[:3].tolist())}; for new samples there is explain_new"
+            f"{what} names {short(unknown)}, which fit did not see; its identifiers are like "
+            f"{short(list(places)[:3])}; {elsewhere or 'check the spelling'}"
         )
         raise InvalidParameterError(msg)
     return np.array([places[name] for name in asked.tolist()])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -26,7 +25,7 @@ from viewmend.core.mend.induction import (
 from viewmend.core.mend.joining import JoinedRows
 from viewmend.data.container import MultiViewData
 from viewmend.distributed.inputs import is_lazy
-from viewmend.exceptions import DataWarning, InvalidParameterError
+from viewmend.exceptions import InvalidParameterError
 from viewmend.models.apart import Comparable, comparable_new
 from viewmend.models.decisions import decide
 from viewmend.models.explanation import (
@@ -85,10 +84,8 @@ class NewExplanationMixin:
 def explain_predicted(model: FittedMend, data: MultiViewData, shares: np.ndarray) -> Explanation:
     """Explain class ``shares`` (n_new, n_classes) that a model predicted of new samples."""
     fit, evidence = model.fitted_state_.induction, model.zero_row_evidence_
-    with warnings.catch_warnings():
-        # Samples without any view were warned of when the shares were predicted.
-        warnings.simplefilter("ignore", DataWarning)
-        part = comparable_new(data, zero_apart=evidence is not None)
+    # Samples without any view were warned of when the shares were predicted.
+    part = comparable_new(data, zero_apart=evidence is not None, unseen_get=None)
     joined, parts = _joined(fit, part.data)
     apart = np.ones(data.n_samples, dtype=bool)
     apart[part.rows] = False

@@ -17,11 +17,12 @@ from viewmend.distributed.inputs import is_lazy
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.fitted_state import MendState
 from viewmend.models.naming import check_samples_kept
-from viewmend.parameters import Real, short
+from viewmend.parameters import OneOf, Real, Rule, short
 
 __all__ = ["PredictionSetsMixin"]
 
 _ALPHA = Real(0, 1, low_open=True, high_open=True)
+_BY_CLASS, _ALLOW_EMPTY = OneOf(True, False, None), OneOf(True, False)
 
 
 class PredictionSetsMixin:
@@ -84,6 +85,9 @@ class PredictionSetsMixin:
             all sets.
         """
         check_is_fitted(self)
+        _check(alpha, "alpha", _ALPHA, "the share of the sets that may miss the right class: 0.1")
+        _check(by_class, "by_class", _BY_CLASS, "None for what the labels suffice for")
+        _check(allow_empty, "allow_empty", _ALLOW_EMPTY, "False for one class at least")
         if X is None:
             check_samples_kept(self, "predict_set without X")
         state = self.fitted_state_
@@ -102,12 +106,6 @@ class PredictionSetsMixin:
 
     def _least_shares(self, alpha: float, by_class: bool | None) -> np.ndarray:
         """Thresholds (n_classes,) for the shares; warns where labels are too few for one."""
-        if not _ALPHA.accepts(alpha):
-            msg = (
-                f"alpha must be {_ALPHA.expected}, got {short(alpha)}; pass the share of the sets "
-                f"that may miss the right class, such as 0.1"
-            )
-            raise InvalidParameterError(msg)
         held_out = self.calibration_
         if not held_out.refitted:
             msg = (
@@ -140,3 +138,9 @@ class PredictionSetsMixin:
         sets = sets | self.unreachable_[:, None]
         kept = (codes >= 0) & self.keeps_labels()
         return np.where(kept[:, None], codes[:, None] == np.arange(len(self.classes_)), sets)
+
+
+def _check(value: object, name: str, rule: Rule, remedy: str) -> None:
+    if not rule.accepts(value):
+        msg = f"{name} must be {rule.expected}, got {short(value)}; pass {remedy}"
+        raise InvalidParameterError(msg)

@@ -62,8 +62,8 @@ class LabelSuggestions:
         more = ", ..." if len(self.samples) > 5 else ""
         listed = f": {first}{more}" if len(self) else ""
         return (
-            f"<LabelSuggestions of {len(self)} samples by {self.strategy!r}{listed}; print its "
-            f"summary()>"
+            f"<LabelSuggestions of {_counted(len(self), 'sample')} by {self.strategy!r}{listed}; "
+            f"print its summary()>"
         )
 
 
@@ -93,11 +93,11 @@ class ViewWorth:
     n_labels: int | None
 
     def __str__(self) -> str:
-        told = f"{self.n_pairs} samples, {self.gain:.1f} right answers more to expect"
+        samples = _counted(self.n_pairs, "sample")
+        told = f"{self.view}: {samples}, {self.gain:.1f} right answers more to expect"
         if self.n_labels is None:
-            return f"{self.view}: {told}, more than labels of all samples"
-        plural = "" if self.n_labels == 1 else "s"
-        return f"{self.view}: {told}, as many as {self.n_labels} label{plural} would bring at least"
+            return f"{told}, more than labels of all samples"
+        return f"{told}, as many as {_counted(self.n_labels, 'label')} would bring at least"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +145,24 @@ class ViewSuggestions:
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{worth.n_pairs} of {worth.view}" for worth in self.by_view)
-        return f"<ViewSuggestions of {len(self)} pairs: {parts or 'none'}; print its summary()>"
+        pairs = _counted(len(self), "pair")
+        return f"<ViewSuggestions of {pairs}: {parts or 'none'}; print its summary()>"
+
+
+def reach_words(count: float) -> str:
+    """How many samples a label would inform, in words."""
+    some = _counted(round(count), "sample")
+    about = "hardly any sample" if count < 0.5 else f"about {some}"
+    return f"similar to {about} that no label reaches yet"
+
+
+def change_words(count: float) -> str:
+    """How many answers a label is expected to change, in words."""
+    return f"its label is expected to change {count:.1f} answers"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def doubt_words(shares: np.ndarray, classes: np.ndarray) -> str:

@@ -76,14 +76,7 @@ class UnknownMixin:
                 "block, on the model or on its for_prediction()"
             )
             raise InvalidParameterError(msg)
-        data = self._check_predict(X, mask)
-        part = comparable_new(data, zero_apart=self.zero_row_evidence_ is not None)
-        scores = np.full(data.n_samples, np.nan)
-        if len(part.rows):
-            seen = part.data
-            strange = strange_new(self.fitted_state_.induction, typical, seen.views, seen.observed)
-            scores[part.rows] = unknown_scores(strange, typical.strangeness)
-        return scores
+        return self._scores_of_new(X, mask, "no score, NaN")
 
     def decide(
         self,
@@ -115,9 +108,12 @@ class UnknownMixin:
         decision: Decision = super().decide(X, mask, threshold)  # type: ignore[misc]
         if unknown_rate is None:
             return decision
-        unknown = self._unknown(self.unknown_score(X, mask), unknown_rate)
         if X is None:
+            unknown = self._unknown(self.unknown_score(), unknown_rate)
             unknown &= self.fitted_state_.label_codes < 0
+        else:
+            # Samples without any view were warned of when their classes were decided.
+            unknown = self._unknown(self._scores_of_new(X, mask, None), unknown_rate)
         return replace(decision, unknown=unknown, abstained=decision.abstained | unknown)
 
     def _unknown(self, scores: np.ndarray, rate: float) -> np.ndarray:
@@ -149,6 +145,17 @@ class UnknownMixin:
             )
             raise InvalidParameterError(msg)
         return typical
+
+    def _scores_of_new(self, X: Any, mask: ArrayLike | None, unseen_get: str | None) -> np.ndarray:
+        """Of new samples, (n_new,); ``unseen_get`` is what those without any view get, in words."""
+        typical, data = self._typical(), self._check_predict(X, mask)
+        part = comparable_new(data, self.zero_row_evidence_ is not None, unseen_get)
+        scores = np.full(data.n_samples, np.nan)
+        if len(part.rows):
+            seen = part.data
+            strange = strange_new(self.fitted_state_.induction, typical, seen.views, seen.observed)
+            scores[part.rows] = unknown_scores(strange, typical.strangeness)
+        return scores
 
     def _scores_in_fit(self, typical: TypicalSamples) -> np.ndarray:
         state = self.fitted_state_

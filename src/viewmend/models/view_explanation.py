@@ -79,7 +79,9 @@ class ViewExplanation:
             f"swapped between {self.n_samples} samples"
         )
         lines = [self._told(column) for column in listed[self.importances[listed] > 0]]
-        return "\n".join([head, *(lines or ["  no column makes a difference"])])
+        if not self.importances.any():
+            lines = ["  no column makes a difference"]
+        return "\n".join([head, *lines])
 
     def records(self) -> list[dict[str, Any]]:
         """A row per column and class, most important columns first, for a frame or a file."""

@@ -86,6 +86,9 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
     """
     if not isinstance(file, (str, os.PathLike)):
         return _load(file)
+    if Path(file).is_dir():
+        msg = f"{file} is a folder, and no model; pass a file that viewmend.save wrote"
+        raise ModelFileError(msg)
     with Path(file).open("rb") as stream:
         return _load(stream)
 

@@ -153,3 +153,10 @@ def test_a_budget_passes_over_what_it_cannot_pay():
     assert choose_views(gains, costs, None, 4.0).rows.tolist() == [0, 3]
     assert choose_views(gains, costs, 1, 4.0).rows.tolist() == [0]
     assert choose_views(gains, costs, None, 0.5).rows.tolist() == []
+
+
+def test_rounding_leaves_nothing_out_of_a_budget():
+    for price in (0.1, 0.7, 1 / 3, 1e-12, 1e9):
+        for n in range(1, 40):
+            gains, costs = np.ones((40, 1)), np.full((40, 1), price)
+            assert len(choose_views(gains, costs, None, float(f"{n * price:.12g}")).rows) == n

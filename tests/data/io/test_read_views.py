@@ -113,7 +113,7 @@ def test_parquet_with_or_without_index_is_the_same(tmp_path):
     ],
 )
 def test_the_column_to_join_by(headers, expected):
-    assert shared_id_column(headers, not_id="label") == expected
+    assert shared_id_column(headers, not_ids=("label",)) == expected
 
 
 @pytest.mark.parametrize(
@@ -195,6 +195,24 @@ def test_labels_from_a_file_of_their_own(tmp_path):
     assert joined(folder, labels=f"{tmp_path}/who.csv").y[4] == "a"
     with pytest.raises(InvalidLabelsError, match=r"as in truth\.csv:stage"):
         joined(folder, labels=f"{tmp_path}/truth.csv")
+
+
+def test_a_file_of_labels_is_no_view_however_its_path_is_written(tmp_path, monkeypatch):
+    """Another column of it may be what is to be predicted."""
+    folder = folder_of(tmp_path / "data", labs=LABS.drop(columns="stage"))
+    LABS[["patient", "stage"]].assign(outcome=np.arange(4.0)).to_csv(
+        folder / "truth.csv", index=False
+    )
+    monkeypatch.chdir(tmp_path)
+    for path in (folder, "data", "data/../data"):
+        for truth in (folder / "truth.csv", "data/truth.csv", "data/../data/truth.csv"):
+            assert joined(path, labels=f"{truth}:stage").names == ("labs", "scan")
+
+
+def test_a_folder_of_labels_alone_has_no_views(tmp_path):
+    LABS[["patient", "stage"]].to_csv(tmp_path / "truth.csv", index=False)
+    with pytest.raises(InvalidViewsError, match="holds only files of labels"):
+        joined(tmp_path, labels=f"{tmp_path}/truth.csv")
 
 
 def test_a_file_of_labels_inside_the_folder_is_no_view(tmp_path):

@@ -28,6 +28,8 @@ USUAL_TEMPERATURE, PRIOR_LABELS = 8.0, 10
 MOST_CLASSES = 6
 # Nodes of the integral, in pairs of opposite sign.
 N_NODES = 128
+# Part of a budget by which its costs may exceed it.
+ROUNDING = 1e-9
 # Entries of the integrand that are worked on at a time.
 PIECE = 1 << 21
 
@@ -212,14 +214,16 @@ def choose_views(
         Most that they may cost together; a pair that costs more than is left is passed over.
     """
     every = np.arange(len(gains))
-    affordable = costs <= (np.inf if budget is None else budget)
+    # Three costs of 0.1 are within 0.3, of which rounding must not leave too little.
+    limit = np.inf if budget is None else (1 + ROUNDING) * budget
+    affordable = costs <= limit
     rates = np.where(affordable, gains / costs, 0.0)
     views = np.argmax(rates, axis=1)
     rates = rates[every, views]
     order = np.argsort(-rates, kind="stable")
     order = order[rates[order] > 0]
     if budget is not None:
-        order = _within_budget(order, costs[every, views], budget)
+        order = _within_budget(order, costs[every, views], limit)
     rows = order[:n]
     return ChosenViews(rows, views[rows], gains[rows, views[rows]])
 

@@ -35,6 +35,9 @@ ARRAY_IDS = "ids"
 # File of labels in a folder, whatever its ending.
 LABELS_FILE = "labels"
 
+# A file and a column of it, or of the data where it is in no file of its own.
+Place = tuple[Path | None, str | None]
+
 
 @dataclass(frozen=True)
 class Request:
@@ -47,7 +50,8 @@ class Request:
     labels : str or None
         Column of labels, or a file of labels, or both as in ``truth.csv:stage``.
     groups : str or None
-        Column that tells which samples belong together, such as one of patients.
+        Column that tells which samples belong together, such as one of patients, or a file of
+        them, or both as in ``visits.csv:patient``.
     unlabelled : tuple of str
         Values of the column of labels that mean no label; empty cells always do.
     views : tuple of str
@@ -61,6 +65,9 @@ class Request:
     unreadable_as_missing : bool
         Whether cells such as ``<0.05`` in a column of numbers count as missing; otherwise a fit
         refuses them.
+    not_views : tuple of Path
+        Files that are no views, where they lie in the folder that is read. Files of labels and
+        groups are none in any case.
     """
 
     id_column: str | None = None
@@ -72,15 +79,30 @@ class Request:
     categories: Mapping[str, Mapping[Any, Categories]] = field(default_factory=dict)
     unreadable_as_missing: bool = False
     groups: str | None = None
+    not_views: tuple[Path, ...] = ()
 
-    def labels_place(self) -> tuple[Path | None, str | None]:
+    def labels_place(self) -> Place:
         """File and column that ``labels`` names, either of which may be left to be found."""
-        if self.labels is None:
-            return None, None
-        for name, column in ((self.labels, None), self.labels.rpartition(":")[::2]):
-            if is_table(Path(name)) and Path(name).is_file():
-                return Path(name), column
-        return None, self.labels
+        return place_of(self.labels)
+
+    def groups_place(self) -> Place:
+        """The same of ``groups``."""
+        return place_of(self.groups)
+
+    def is_view(self, file: Path) -> bool:
+        """Whether a table of a folder is a view, however the paths to others are written."""
+        named = (self.labels_place()[0], self.groups_place()[0], *self.not_views)
+        return not any(other is not None and file.samefile(other) for other in named)
+
+
+def place_of(words: str | None) -> Place:
+    """File and column that words such as ``truth.csv:stage`` name."""
+    if words is None:
+        return None, None
+    for name, column in ((words, None), words.rpartition(":")[::2]):
+        if is_table(Path(name)) and Path(name).is_file():
+            return Path(name), column
+    return None, words
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +133,14 @@ def read_contents(path: Path, request: Request) -> Contents:
 
 
 def _from_folder(path: Path, request: Request) -> Contents:
-    answers = request.labels_place()[0]
-    return _from_tables([file for file in _table_files(path) if file != answers], request)
+    views = [file for file in _table_files(path) if request.is_view(file)]
+    if not views:
+        msg = (
+            f"{path} must hold one .csv or .parquet file per view but holds only files of labels, "
+            "groups or costs; save every view as a table of its own"
+        )
+        raise InvalidViewsError(msg)
+    return _from_tables(views, request)
 
 
 def _table_files(path: Path) -> list[Path]:
@@ -137,7 +165,8 @@ def _table_files(path: Path) -> list[Path]:
 
 
 def _from_tables(files: Sequence[Path], request: Request) -> Contents:
-    tables = read_tables(files, request.id_column, not_id=request.labels or TABLE_LABELS)
+    columns = (request.labels_place()[1] or TABLE_LABELS, request.groups_place()[1])
+    tables = read_tables(files, request.id_column, not_ids=columns)
     views = {name: table for name, table in tables.items() if name != LABELS_FILE}
     id_column = next(iter(tables.values())).index.name
     return Contents(views, tables, id_column=id_column)
@@ -242,11 +271,8 @@ def find_labels(contents: Contents, request: Request) -> tuple[pd.Series | None,
     file, column = request.labels_place()
     tables, place = contents.label_tables, "the data"
     if file is not None:
-        # Its identifiers may be called otherwise than those of the data.
-        shared = contents.id_column in header_of(file)
-        tables = read_tables([file], contents.id_column if shared else None, not_id=column)
+        tables, column = _answers(file, column, contents, "labels")
         place = str(file)
-        column = column or _only_column(tables[file.stem], file)
     if column is None:
         column = contents.usual_labels
         if not any(column in table for table in tables.values()):
@@ -255,13 +281,34 @@ def find_labels(contents: Contents, request: Request) -> tuple[pd.Series | None,
     return _without_unlabelled(labels, request.unlabelled, column), column
 
 
-def _only_column(table: pd.DataFrame, file: Path) -> str:
-    if TABLE_LABELS in table:
+def find_groups(contents: Contents, request: Request) -> tuple[pd.Series | None, str | None]:
+    """Groups by identifier, if they are asked for, and the name of their column."""
+    file, column = request.groups_place()
+    tables, place = contents.label_tables, "the data"
+    if file is not None:
+        tables, column = _answers(file, column, contents, "groups")
+        place = str(file)
+    return None if column is None else column_labels(tables, column, place, "group"), column
+
+
+def _answers(
+    file: Path, column: str | None, contents: Contents, kind: str
+) -> tuple[dict[str, pd.DataFrame], str]:
+    """The table of a file of labels, or of another ``kind``, and the column that has them."""
+    # Its identifiers may be called otherwise than those of the data.
+    shared = contents.id_column in header_of(file)
+    tables = read_tables([file], contents.id_column if shared else None, not_ids=(column,))
+    return tables, column or _only_column(tables[file.stem], file, kind)
+
+
+def _only_column(table: pd.DataFrame, file: Path, kind: str) -> str:
+    if kind == "labels" and TABLE_LABELS in table:
         return TABLE_LABELS
     if table.shape[1] != 1:
+        called = f", or one called {TABLE_LABELS}" if kind == "labels" else ""
         msg = (
-            f"{file} must have one column beside the identifiers, or one called {TABLE_LABELS}, "
-            f"but has {short(list(table))}; say which one holds the labels, as in "
+            f"{file} must have one column beside the identifiers{called}, but has "
+            f"{short(list(table))}; say which one holds the {kind}, as in "
             f"{file.name}:{table.columns[0] if len(table.columns) else 'stage'}"
         )
         raise InvalidLabelsError(msg)

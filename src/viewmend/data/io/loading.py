@@ -34,6 +34,7 @@ from viewmend.data.io.cleaning import (
 from viewmend.data.io.contents import (
     ARRAY_LABELS,
     Request,
+    find_groups,
     find_labels,
     read_contents,
     read_npz,
@@ -159,11 +160,9 @@ def read_view_tables(path: str | Path, request: Request | None = None) -> ViewTa
         labels, label_column = find_labels(contents, request)
         views = select_views(contents.tables, request.views)
         check_columns_exist(views, request.leave_out)
+        groups, group_column = find_groups(contents, request)
         left_out = [contents.usual_labels, label_column, *request.leave_out]
-        groups = None
-        if request.groups is not None:
-            groups = column_labels(contents.label_tables, request.groups, "the data", "group")
-            left_out.append(request.groups)
+        left_out += [] if group_column is None else [group_column]
         views = without_columns(views, *left_out)
         read = _numeric(views, request)
         tables = {name: part.table for name, part in read.items()}

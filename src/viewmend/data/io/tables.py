@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,16 +30,16 @@ NAMELESS = re.compile(r"Unnamed: \d+")
 
 
 def read_tables(
-    files: Sequence[Path], id_column: str | None = None, not_id: str | None = None
+    files: Sequence[Path], id_column: str | None = None, not_ids: Collection[str | None] = ()
 ) -> dict[str, pd.DataFrame]:
     """Tables by the names of their files, joined by one column of identifiers.
 
     Files are CSV (UTF-8 or Windows; comma, semicolon, tab or bar; decimal point or comma) or
-    Parquet. Without ``id_column``, `shared_id_column` finds it; ``not_id`` is something else, such
-    as the labels. The index is named after the column and holds identifiers as text, each once.
+    Parquet. Without ``id_column``, `shared_id_column` finds it; ``not_ids`` are something else,
+    such as labels. The index is named after the column and holds identifiers as text, each once.
     """
     if id_column is None:
-        id_column = shared_id_column({file.name: header_of(file) for file in files}, not_id)
+        id_column = shared_id_column({file.name: header_of(file) for file in files}, not_ids)
     return {file.stem: _read_table(file, id_column) for file in files}
 
 
@@ -48,14 +48,17 @@ def header_of(file: Path) -> list[str]:
     return list(_frame(file, n_rows=0))
 
 
-def shared_id_column(headers: Mapping[str, Sequence[str]], not_id: str | None = None) -> str:
+def shared_id_column(
+    headers: Mapping[str, Sequence[str]], not_ids: Collection[str | None] = ()
+) -> str:
     """Name of the column that tables with these headers can be joined by.
 
     That is a column called id, else the only one that all tables share, else the one that all
-    of them begin with. The column ``not_id`` is something else.
+    of them begin with. The columns ``not_ids`` are something else.
     """
     first, *others = headers.values()
-    shared = [name for name in first if name != not_id and all(name in other for other in others)]
+    possible = [name for name in first if name not in not_ids]
+    shared = [name for name in possible if all(name in other for other in others)]
     called_id = [name for name in shared if name.lower() == "id"]
     if called_id:
         return called_id[0]
