@@ -195,7 +195,10 @@ def _by_how_much(best: ComparedMethod, row: ComparedMethod) -> str:
 def _compared(best: ComparedMethod, simpler: Sequence[ComparedMethod]) -> str:
     """The case for the best method and for simpler ones, which come simplest first."""
     if not simpler:
-        return f"No method finds more held-out labels than {best.name}, and none is simpler."
+        return (
+            f"No method predicts more held-out labels correctly than {best.name}, and none is "
+            f"simpler."
+        )
     as_good = [row for row in simpler if _is_as_good(row, best)]
     if as_good:
         return (
@@ -205,8 +208,8 @@ def _compared(best: ComparedMethod, simpler: Sequence[ComparedMethod]) -> str:
     doubtful = [row for row in simpler if _lead(best, row).low <= 0]
     if doubtful:
         return (
-            f"{best.name} is the best, but the labels do not tell it from {doubtful[0].name}, "
-            f"which is simpler: {_by_how_much(best, doubtful[0])}. More labels would tell."
+            f"{best.name} is the best, but cannot be told apart from {doubtful[0].name}, "
+            f"which is simpler: {_by_how_much(best, doubtful[0])}. More labels would decide."
         )
     closest = max(simpler, key=lambda row: int(row.is_right.sum()))
     return (

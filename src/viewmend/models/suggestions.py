@@ -93,11 +93,11 @@ class ViewWorth:
     n_labels: int | None
 
     def __str__(self) -> str:
-        told = f"{self.n_pairs} samples, {self.gain:.1f} right answers more to expect"
+        told = f"{self.n_pairs} samples, {self.gain:.1f} more correct predictions expected"
         if self.n_labels is None:
-            return f"{self.view}: {told}, more than labels of all samples"
+            return f"{self.view}: {told}, more than from labels of all samples"
         plural = "" if self.n_labels == 1 else "s"
-        return f"{self.view}: {told}, as many as {self.n_labels} label{plural} would bring at least"
+        return f"{self.view}: {told}, as many as from {self.n_labels} label{plural} or fewer"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,7 +161,8 @@ def doubt_words(shares: np.ndarray, classes: np.ndarray) -> str:
 def view_words(shares: np.ndarray, gain: float, classes: np.ndarray) -> str:
     """What a measurement is expected to do for a sample of these ``shares`` (n_classes,)."""
     now = shares.max()
-    return f"{doubt_words(shares, classes)}; right with {now:.0%} now, {now + gain:.0%} with it"
+    told = f"right with probability {now:.0%} now, {now + gain:.0%} if measured"
+    return f"{doubt_words(shares, classes)}; {told}"
 
 
 def label_worth(
