@@ -270,6 +270,7 @@ def test_rows_are_found_by_name_and_an_unknown_name_is_told():
     assert len(found) == len(found.methods)
     assert found.methods[0].name in found
     assert "Mendel" not in found
+    assert repr(found["two"]) == "<two: accuracy 1.00 (0.29 to 1.00)>"
     with pytest.raises(InvalidParameterError, match="'Mendel' is none of the methods compared"):
         found["Mendel"]
 

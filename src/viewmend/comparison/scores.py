@@ -14,7 +14,7 @@ from viewmend.core.common.accuracy import COVERAGE, AccuracyEstimate
 __all__ = ["ComparedMethod", "PairedDifference", "paired_difference"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ComparedMethod:
     """One row of a comparison.
 
@@ -42,6 +42,12 @@ class ComparedMethod:
     seconds: float | None
     failure: str | None = None
     n_groups: int | None = None
+
+    def __repr__(self) -> str:
+        if self.failure:
+            return f"<{self.name}: failed, {self.failure}>"
+        low, high = self.estimate.interval
+        return f"<{self.name}: accuracy {self.estimate.accuracy:.2f} ({low:.2f} to {high:.2f})>"
 
     @property
     def estimate(self) -> AccuracyEstimate:

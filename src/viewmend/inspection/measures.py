@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -134,7 +135,7 @@ class Pattern:
     n_samples: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Inspection:
     """Measurements of incomplete multi-view data, and what they give cause to say.
 
@@ -187,6 +188,14 @@ class Inspection:
     def label_rate(self) -> float:
         """Share of the samples that are labelled."""
         return self.n_labelled / self.n_samples
+
+    def __repr__(self) -> str:
+        counts = Counter(finding.severity for finding in self.findings)
+        found = ", ".join(f"{n} {severity}" for severity, n in counts.items()) or "none"
+        return (
+            f"<Inspection of {self.n_samples} samples, {self.n_labelled} of them labelled, in "
+            f"{len(self.views)} view(s); findings: {found}>"
+        )
 
 
 def measure(
