@@ -79,8 +79,8 @@ class MethodComparison:
     def recommended(self) -> ComparedMethod | None:
         """The simplest method that is as good as the best, as far as the labels show.
 
-        Its accuracy may differ from that of the best by nothing, and by no more than 0.05, within
-        the interval of the paired difference. The best itself where no simpler one is so.
+        A simpler method is as good if the interval of the paired difference contains zero and ends
+        at 0.05 or below. If there is none, the best method itself.
         """
         if self.best is None:
             return None
@@ -120,11 +120,11 @@ class MethodComparison:
         )
 
     def summary(self) -> str:
-        """The table, how it came about, and what it says."""
+        """The table, how it was made, and the advice."""
         return "\n".join([self.table(), "", *self.remarks(), self.advice()])
 
     def remarks(self) -> list[str]:
-        """How the table came about, in sentences without an end."""
+        """How the table was made, as sentences without a full stop."""
         if self.best is None:
             return []
         found = self.best.estimate

@@ -121,7 +121,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Samples seen through exactly these views.
+    """Samples that have exactly these views.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Inspection:
-    """Measurements of incomplete multi-view data, and what they give cause to say.
+    """Measurements of multi-view data, and the findings that follow from them.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Inspection:
     views : tuple of ViewSummary
         What was measured of every view.
     samples_by_views : tuple of int (n_views + 1,)
-        Entry ``k`` counts the samples seen through ``k`` views.
+        Entry ``k`` is the number of samples that have ``k`` views.
     patterns : tuple of Pattern
         Sets of views that occur together, the most frequent first.
     unseen_samples : array of int
@@ -158,7 +158,7 @@ class Inspection:
     label_order : Order or None
         How often labelled samples that follow each other in the file share their class.
     repeated_views : tuple of pairs of str
-        Names of two views that say the same of the samples.
+        Names of two views with the same content, up to scale and rotation.
     findings : tuple of Finding
         The most severe first.
     """
