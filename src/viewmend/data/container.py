@@ -165,7 +165,7 @@ class MultiViewData:
         columns = {
             "view": self.names,
             "columns": self.n_features,
-            "seen": self.observed.mean(axis=0),
+            "observed": self.observed.mean(axis=0),
         }
         return card("MultiViewData", facts, columns)
 

@@ -122,7 +122,7 @@ def _uncertain(case: Case) -> str:
     rows = rows[np.argsort(case.confidence[rows], kind="stable")][:N_UNCERTAIN]
     shares = case.model.label_distributions_
     columns = ["sample", "predicted", "confidence", "runner-up", "its share"]
-    columns += ["views seen"] if case.observed is not None else []
+    columns += ["views observed"] if case.observed is not None else []
     columns += ["true class"] if case.judged.any() else []
     true = dict(zip(np.flatnonzero(case.judged).tolist(), case.true.tolist(), strict=True))
     lines = []
