@@ -1,4 +1,4 @@
-"""Compiled kernels that cut points with few columns into leaves, and search these.
+"""Compiled kernels that cut points into leaves, and search leaves and other cells.
 
 Every kernel takes its rows one by one, so that the result does not depend on the number of threads.
 """
@@ -13,7 +13,7 @@ from viewmend.backend.compiling import jit
 from viewmend.backend.numba_cpu import SUMS
 from viewmend.backend.numba_neighbours import GROUP, insert, is_nearer
 
-__all__ = ["halve_parts", "rank_cells", "scan_leaves"]
+__all__ = ["halve_parts", "lay_out_cells", "propose_in_cells", "rank_cells", "scan_leaves"]
 
 # Rows that the direction of a cut is found from, and rounds of power iteration for it.
 DIRECTION_ROWS = 256
@@ -61,6 +61,40 @@ def rank_cells(queries, Q, centres, reaches, gaps, indices):  # type: ignore[no-
         for j in range(rows.size):
             every[j] = math.sqrt(every[j]) - reaches[j]
         _merge_gaps(every, rows, -1, gaps[i], indices[i])
+
+
+@jit()
+def lay_out_cells(cells, X, starts, places, columns):  # type: ignore[no-untyped-def]
+    """Write the rows of some ``cells`` of ``X`` (n_rows, n_columns) column by column.
+
+    Cell ``c`` has the rows ``starts[c]`` to ``starts[c + 1]``. Its numbers are those of the flat
+    array ``columns`` from ``places[c]`` on.
+    """
+    for c in cells:
+        size = starts[c + 1] - starts[c]
+        for j in range(size):
+            for column in range(X.shape[1]):
+                columns[places[c] + column * size + j] = X[starts[c] + j, column]
+
+
+@jit()
+def propose_in_cells(queries, Q, near, layout, distances, indices):  # type: ignore[no-untyped-def]
+    """Merge the rows of the cells ``near`` (n_queries, n_probes) into the nearest of each query.
+
+    ``layout`` are ``starts``, ``places`` and ``columns`` of `lay_out_cells`, and all row numbers.
+    """
+    starts, places, columns, rows = layout
+    largest = 0
+    for c in range(starts.size - 1):
+        largest = max(largest, starts[c + 1] - starts[c])
+    gaps = np.empty(largest, dtype=np.float32)
+    for i in range(queries[0], queries[1]):
+        for c in near[i]:
+            there = rows[starts[c] : starts[c + 1]]
+            stop = places[c] + Q.shape[1] * there.size
+            cell = columns[places[c] : stop].reshape(Q.shape[1], there.size)
+            _gaps_to(Q[i], cell, gaps[: there.size])
+            _merge_gaps(gaps[: there.size], there, -1, distances[i], indices[i])
 
 
 @jit()

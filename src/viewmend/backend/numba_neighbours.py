@@ -23,7 +23,6 @@ __all__ = [
     "measure_candidates",
     "measure_proposals",
     "order_exactly",
-    "propose_in_cells",
     "scan_rows",
 ]
 
@@ -334,18 +333,3 @@ def order_exactly(rows, X, order, lists, distances, indices):  # type: ignore[no
             distance = _squared_distance(X[row], X[j], distances[row, -1])
             if is_nearer(distance, j, distances[row], indices[row]):
                 insert(distances[row], indices[row], distance, j)
-
-
-@jit()
-def propose_in_cells(rows, Q, X, starts, near, distances, indices):  # type: ignore[no-untyped-def]
-    """Merge the rows of the cells ``near`` (n_queries, n_probes) into the nearest of each query.
-
-    Cell ``c`` has the rows ``starts[c]`` to ``starts[c + 1]`` of ``X`` (n_rows, n_columns). Queries
-    are taken one by one, so that none depends on the others.
-    """
-    for i in range(rows[0], rows[1]):
-        for c in near[i]:
-            for j in range(starts[c], starts[c + 1]):
-                distance = _rough_distance(Q[i], X[j], distances[i, -1])
-                if is_nearer(distance, j, distances[i], indices[i]):
-                    insert(distances[i], indices[i], distance, j)

@@ -28,8 +28,8 @@ from viewmend.core.mend.geometry import (
 from viewmend.core.mend.outside import (
     SampledGeometry,
     ToJoin,
-    feature_sums,
     joined_block,
+    sums_by_view,
     views_of_all_rows,
     views_to_join,
     with_all_rows,
@@ -115,9 +115,9 @@ def placed_rows(chunks: Chunks, rows: np.ndarray) -> list[Placed]:
 
 
 def chunk_sums(parts: Any, number: Number, shared: tuple[ChunkLayout, Sequence[MendView]]) -> Sums:
-    """`feature_sums` of a chunk."""
+    """`sums_by_view` of a chunk."""
     layout, sample = shared
-    return feature_sums(raw_chunk(parts, number, layout), sample)
+    return sums_by_view(raw_chunk(parts, number, layout), sample)
 
 
 def joined_chunk(

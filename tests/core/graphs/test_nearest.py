@@ -15,6 +15,7 @@ from viewmend.core.graphs.nearest import (
     prepare_pivot,
     recall,
 )
+from viewmend.core.graphs.points import nearest_in_cells
 
 
 def class_shares(n_points, n_classes, seed=0):
@@ -145,6 +146,22 @@ def test_leaves_hold_every_row_once_and_are_of_one_size():
     sizes = np.diff(leaves.starts)
     assert sizes.max() <= 16
     assert sizes.min() >= 8
+
+
+@pytest.mark.parametrize("n_columns", [3, 40])
+def test_of_the_cells_that_are_looked_into_the_nearest_rows_are_found(n_columns):
+    # Whole numbers: distances are exact, and many are equal.
+    rng = np.random.default_rng(n_columns)
+    rows, queries = (rng.integers(3, size=(n, n_columns)).astype(np.float32) for n in (2000, 50))
+    found_cells = cells.cells_around_centres(rows)
+    arranged = rows[found_cells.order]
+    near = cells.nearest_cells(found_cells, 4, queries)
+    found = nearest_in_cells(queries, arranged, found_cells, 4, 7)
+    for query, looked_into, indices in zip(queries, near, found, strict=True):
+        positions = np.sort(found_cells.positions(looked_into))
+        distances = ((arranged[positions] - query) ** 2).sum(axis=1)
+        expected = positions[np.argsort(distances, kind="stable")]
+        np.testing.assert_array_equal(indices, expected[: len(indices)])
 
 
 @pytest.mark.usefixtures("few_are_few")

@@ -12,10 +12,10 @@ from viewmend.core.mend.geometry import RawBlock
 from viewmend.core.mend.labelling import Labelling
 from viewmend.core.mend.outside import (
     ToJoin,
-    feature_sums,
     join_rows,
     joined_block,
     rows_in_graph,
+    sums_by_view,
     views_of_all_rows,
     views_to_join,
     with_all_rows,
@@ -167,7 +167,7 @@ def test_a_cut_of_the_rows_does_not_show(ends, edge_power):
     parts = [slice(*pair) for pair in pairwise(ends)]
     rows, views = CutRows(), views_to_join(SAMPLE)
     raws = [raw(part) for part in parts]
-    turned = views_of_all_rows(rows.sums(feature_sums, raws, shared=views), views)
+    turned = views_of_all_rows(rows.sums(sums_by_view, raws, shared=views), views)
     blocks = rows.map(joined_block, raws, shared=ToJoin(turned, 11))
     samples = samples_of(
         rows, with_all_rows(SAMPLE, turned, blocks, raws), N_CLASSES, settings.neighbours

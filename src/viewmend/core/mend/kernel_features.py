@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +98,7 @@ class KernelProducts:
     """The kernel of a view and what its axes follow from.
 
     ``K`` is a column (n_rows, n_landmarks), ``among`` (n_landmarks, n_landmarks) the kernel of the
-    landmarks, ``sums`` are those of `kernel_rows`.
+    landmarks, ``sums`` are those of `kernel_sums`.
     """
 
     kernel: Kernel
@@ -248,30 +248,45 @@ def scale_sums(
 
 
 def kernel_rows(block: Any, kernel: Kernel) -> tuple[Array, Sums]:
-    """The kernel ``K`` of the rows, and sums over rows of it, and of its products.
-
-    Both less the centre of the kernel, so that products lose no digits to a common part.
-    """
+    """The kernel ``K`` of the rows, and the `kernel_sums` of it."""
     some = _some(block, kernel.represent)
     xp = array_namespace(some)
     K = xp.empty((some.shape[0], len(kernel.centre)), dtype=xp.float32, device=some.device)
     sides = _sides(kernel.landmarks, kernel.scales, K)
-    centre = xp.asarray(kernel.centre, dtype=xp.float64, device=K.device)
 
-    def work(parts: list[slice]) -> Sums:
-        gram = xp.zeros((K.shape[1], K.shape[1]), dtype=xp.float64, device=K.device)
-        sums = xp.zeros(K.shape[1], dtype=xp.float64, device=K.device)
-        for part in parts:
-            K[part] = _mean_kernel(_piece(block, part, kernel.represent), sides)
+    def rows_of(part: slice) -> Array:
+        K[part] = _mean_kernel(_piece(block, part, kernel.represent), sides)
+        return K[part]
+
+    size = GRAM_ROWS if is_numpy(xp) else max(LARGE_PIECE // K.shape[1], 1)
+    return K, kernel_sums(rows_of, kernel.centre, row_blocks(K.shape[0], 1, size), K)
+
+
+def kernel_sums(
+    rows_of: Callable[[slice], Array], centre: np.ndarray, parts: Sequence[slice], like: Array
+) -> Sums:
+    """Number ``n`` of rows, and sums of their kernels less a centre, and of the products of these.
+
+    Less the centre (n_landmarks,), so that products lose no digits to a common part. ``rows_of``
+    gives the kernels (n_part, n_landmarks) of a part of the rows, beside the array ``like``.
+    """
+    xp, m = array_namespace(like), len(centre)
+    centre = xp.asarray(centre, dtype=xp.float64, device=like.device)
+
+    def work(hand: Sequence[slice]) -> Sums:
+        gram = xp.zeros((m, m), dtype=xp.float64, device=like.device)
+        sums = xp.zeros(m, dtype=xp.float64, device=like.device)
+        for part in hand:
             # In double precision, because the ridge is compared with the small eigenvalues. Of a
             # product with its own transpose, half is computed.
-            gaps = xp.astype(K[part], xp.float64) - centre
+            gaps = xp.astype(rows_of(part), xp.float64) - centre
             gram += gaps.T @ gaps
             sums += xp.sum(gaps, axis=0)
         return {"gram": gram, "total": sums}
 
-    done = for_each(work, _dealt(K.shape[0], K.shape[1], xp), xp)
-    return K, {"n": K.shape[0], **{what: sum(each[what] for each in done) for what in done[0]}}
+    done = for_each(work, _hands(parts, xp), xp)
+    n_rows = sum(part.stop - part.start for part in parts)
+    return {"n": n_rows, **{what: sum(each[what] for each in done) for what in done[0]}}
 
 
 def feature_rows(K: Array, kernel: KernelMap) -> Features:
@@ -289,15 +304,10 @@ def feature_rows(K: Array, kernel: KernelMap) -> Features:
     return Features(Phi, leverages)
 
 
-def _dealt(n_rows: int, n_landmarks: int, xp: Any) -> list[list[slice]]:
-    """Blocks of `GRAM_ROWS` rows, dealt into `N_PARTS` hands, whatever the number of threads.
-
-    Elsewhere than in NumPy, large blocks one after the other.
-    """
-    if not is_numpy(xp):
-        return [row_blocks(n_rows, n_landmarks, LARGE_PIECE)]
-    parts = row_blocks(n_rows, 1, GRAM_ROWS)
-    return [parts[i::N_PARTS] for i in range(min(N_PARTS, len(parts)))]
+def _hands(parts: Sequence[slice], xp: Any) -> list[Sequence[slice]]:
+    """Parts dealt into `N_PARTS` hands, whatever the number of threads; elsewhere one hand."""
+    n_hands = min(N_PARTS, len(parts)) if is_numpy(xp) else 1
+    return [parts[i::n_hands] for i in range(n_hands)]
 
 
 def _some(block: Any, represent: Callable[[Any], Points] | None) -> Array:

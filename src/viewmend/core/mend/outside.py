@@ -4,15 +4,15 @@ The sample has the geometry of a fit of its own, and its representations and ker
 all rows. Kernel features that are orthogonal over the sample are not over all rows; sums over all
 rows say how to turn them. A row outside the sample is joined to its nearest rows there.
 
-Features are made twice, once for these sums and once on the axes that follow from them. To turn
-those of the first time would take as long, and they would have to be kept somewhere meanwhile.
-Neither are the kernels of the rows at the landmarks kept, so that many rows need little room.
+Kernels of the rows at the landmarks are computed twice: once for these sums, and once for the
+features on the axes that follow from them. Kept meanwhile, they would need much room.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,11 @@ import scipy.linalg
 from viewmend.backend.namespace import Array, array_namespace, is_numpy, to_numpy
 from viewmend.backend.threads import for_each, row_blocks, serial_blas
 from viewmend.core.common.rows import Column, Sums
-from viewmend.core.common.small_sums import on_host, total
+from viewmend.core.common.small_sums import on_host
 from viewmend.core.graphs.nearest import Neighbours, nearest_of_new
 from viewmend.core.mend.blocks import MendBlock, OutsideRows, ViewRows
 from viewmend.core.mend.geometry import MendGeometry, MendView, RawBlock
-from viewmend.core.mend.kernel_features import mean_kernel
+from viewmend.core.mend.kernel_features import kernel_sums, mean_kernel
 from viewmend.core.mend.loo_ridge import RIDGES, leverages_of
 
 # Entries of a view whose neighbours are looked for at a time; of rows at least that many, because
@@ -34,8 +34,6 @@ PIECE, LEAST_ROWS = 2**20, 1024
 # Entries of kernels, or of all representations, that are worked on at a time: 8 MiB of float64 in
 # NumPy, where every thread has its own piece; and elsewhere.
 KERNEL_PIECE, LARGE_KERNEL_PIECE = 2**20, 2**24
-# Rows whose products are summed in float32, and partial sums of these in float64.
-GRAM_ROWS, N_HANDS = 1024, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +56,13 @@ def views_to_join(geometry: MendGeometry) -> tuple[MendView, ...]:
 # ------------------------------------------------------------------ tasks
 
 
-def feature_sums(block: RawBlock, sample: Sequence[MendView]) -> Sums:
-    """Task: sums over rows of what the maps of a graph sample make of them.
-
-    By view: number of rows, sums of their kernels and features, products of the features.
-    """
+def sums_by_view(block: RawBlock, sample: Sequence[MendView]) -> Sums:
+    """Task: by view, the `kernel_sums` of rows less the centre of the graph sample."""
     sums: dict[str, Any] = {}
     for v, (X_v, view) in enumerate(zip(block.views, sample, strict=True)):
-        sums |= {f"{name} {v}": numbers for name, numbers in _feature_sums(X_v, view).items()}
+        rows_of = partial(_kernel_rows, X_v, view)
+        found = kernel_sums(rows_of, view.kernel.centre, _kernel_pieces(X_v, view), X_v)
+        sums |= {f"{name} {v}": numbers for name, numbers in found.items()}
     return sums
 
 
@@ -88,36 +85,6 @@ def joined_block(block: RawBlock, sample: ToJoin) -> MendBlock:
     return MendBlock(block.observed, tuple(rows), block.place, hanging)
 
 
-def _feature_sums(X: Array, view: MendView) -> Sums:
-    xp, kernel = array_namespace(X), view.kernel
-    n_landmarks, n_features = kernel.linear.shape
-
-    def work(hand: list[slice]) -> Sums:
-        shapes = {
-            "kernel": (n_landmarks,),
-            "features": (n_features,),
-            "gram": (n_features, n_features),
-        }
-        sums = {
-            name: xp.zeros(shape, dtype=xp.float64, device=X.device)
-            for name, shape in shapes.items()
-        }
-        for piece in hand:
-            K = _kernel_rows(X[piece], view)
-            Phi = kernel.features(K)
-            sums["kernel"] += total(K)
-            sums["features"] += total(Phi)
-            for part in row_blocks(Phi.shape[0], 1, GRAM_ROWS):
-                sums["gram"] += Phi[part].T @ Phi[part]
-        return sums
-
-    pieces = _kernel_pieces(X, view)
-    # Few partial sums, in a fixed order, whatever the number of threads.
-    hands = [pieces[i::N_HANDS] for i in range(min(N_HANDS, len(pieces)))]
-    done = for_each(work, hands, xp)
-    return {"n_rows": X.shape[0]} | {name: sum(each[name] for each in done) for name in done[0]}
-
-
 def _features(X: Array, view: MendView, dtype: Any) -> tuple[Array, Array]:
     """Features (n_rows, n_features) of a ``dtype``, and their leverages (n_rows, n_ridges)."""
     xp, kernel = array_namespace(X), view.kernel
@@ -125,7 +92,7 @@ def _features(X: Array, view: MendView, dtype: Any) -> tuple[Array, Array]:
     leverages = xp.empty((X.shape[0], len(RIDGES)), dtype=xp.float32, device=X.device)
 
     def work(piece: slice) -> None:
-        found = kernel.features(_kernel_rows(X[piece], view))
+        found = kernel.features(_kernel_rows(X, view, piece))
         leverages[piece] = leverages_of(found, kernel.spectrum, kernel.n_rows)
         Phi[piece] = xp.astype(found, dtype)
 
@@ -133,9 +100,9 @@ def _features(X: Array, view: MendView, dtype: Any) -> tuple[Array, Array]:
     return Phi, leverages
 
 
-def _kernel_rows(X: Array, view: MendView) -> Array:
+def _kernel_rows(X: Array, view: MendView, piece: slice) -> Array:
     """Kernels (n_rows, n_landmarks) of some rows of a view."""
-    mapped = {name: each(X) for name, each in view.representations.items()}
+    mapped = {name: each(X[piece]) for name, each in view.representations.items()}
     return mean_kernel(mapped, view.kernel.landmarks, view.kernel.scales)
 
 
@@ -169,22 +136,22 @@ def _in_sample(near: Sequence[Mapping[str, Neighbours]], name: str, view: MendVi
 def views_of_all_rows(sums: Sums, sample: Sequence[MendView]) -> tuple[MendView, ...]:
     """The views of a graph sample with kernels turned on the axes of the features of all rows.
 
-    ``sums`` are those of `feature_sums` over all blocks. On these axes the features of all rows
-    sum to zero, and their Gram matrix is diagonal.
+    ``sums`` are those of `sums_by_view` over all blocks. On these axes the features of all rows
+    sum to zero, and their Gram matrix is diagonal. Features are not needed for that.
     """
     sums = on_host(sums)
     turned = []
     for v, view in enumerate(sample):
-        n_rows = float(sums[f"n_rows {v}"])
-        centre = sums[f"features {v}"] / n_rows
-        gram = sums[f"gram {v}"] - n_rows * np.outer(centre, centre)
+        n_rows, linear = float(sums[f"n {v}"]), to_numpy(view.kernel.linear)
+        mean = sums[f"total {v}"] / n_rows
+        gram = sums[f"gram {v}"] - n_rows * np.outer(mean, mean)
         # On one thread, as everywhere: the digits must not depend on their number.
         with serial_blas():
-            spectrum, rotation = scipy.linalg.eigh(gram, driver="evd")
-            linear = to_numpy(view.kernel.linear) @ rotation
+            spectrum, rotation = scipy.linalg.eigh(linear.T @ gram @ linear, driver="evd")
+            linear = linear @ rotation
         kernel = replace(
             view.kernel,
-            centre=sums[f"kernel {v}"] / n_rows,
+            centre=view.kernel.centre + mean,
             linear=linear,
             spectrum=np.maximum(spectrum, 0),
             n_rows=int(n_rows),
@@ -221,7 +188,7 @@ def with_all_rows(
 def join_rows(sample: MendGeometry, block: RawBlock, n_neighbours: int) -> SampledGeometry:
     """The same for rows in memory, where ``n_neighbours`` are looked for in the sample."""
     views = views_to_join(sample)
-    turned = views_of_all_rows(feature_sums(block, views), views)
+    turned = views_of_all_rows(sums_by_view(block, views), views)
     blocks = joined_block(block, ToJoin(turned, n_neighbours))
     return with_all_rows(sample, turned, blocks, block)
 
