@@ -318,7 +318,7 @@ def opening(rows: Sequence[Cell]) -> str:
     parts = []
     if len(pairs):
         parts.append(
-            f"If as many labels are checked as were flipped, the most suspect first, "
+            f"If as many of the most suspect labels are checked as were flipped, "
             f"{pairs[:, 0].mean():.1f} % of them are flipped ones (cleanlab on the same scores: "
             f"{pairs[:, 1].mean():.1f} %)."
         )

@@ -247,7 +247,7 @@ def spoken(shares: list[float]) -> str:
     known = [share for share in shares if np.isfinite(share)]
     if not known:
         return "more than the loops had"
-    more = f" on {len(known)} of {len(shares)} data sets, not reached on the rest"
+    more = f" on {len(known)} of {len(shares)} data sets, not reached on the others"
     return f"{100 * np.mean(known):.0f} %{more if len(known) < len(shares) else ''}"
 
 
@@ -305,10 +305,10 @@ def make_page(folder: Path) -> None:
 
 
 OPENING = (
-    "`suggest_labels` needs {default} as many labels as random choice to reach the accuracy that "
-    "random labels of 5 % of the samples give ({n_sets}; other strategies: {others}). A missing "
-    "view that `suggest_views` suggests adds {ratio:.1f} times as many correct predictions as a "
-    "random one.{unfinished}"
+    "`suggest_labels` reaches the accuracy that random labels for 5 % of the samples give with "
+    "{default} as many labels ({n_sets}). Other strategies: {others}. A missing view that "
+    "`suggest_views` suggests adds {ratio:.1f} times as many correct predictions as a random one."
+    "{unfinished}"
 )
 
 PAGE = """# What suggestions are worth

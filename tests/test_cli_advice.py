@@ -104,7 +104,7 @@ def test_pairs_to_measure_are_of_samples_that_miss_the_view(work, by_hand, table
 
 def test_views_are_summed_up_in_a_line(work):
     said = done("suggest", "views", work / "model.vm", "--budget", 4).stdout
-    assert re.search(r"(labs|scan): \d samples, \d\.\d right answers more to expect", said)
+    assert re.search(r"(labs|scan): \d samples, \d\.\d more correct predictions expected", said)
 
 
 def test_a_wrong_label_is_the_first_to_be_doubted(work, tables):
@@ -241,7 +241,7 @@ def test_samples_are_explained_by_name_of_the_fit_and_new_ones(work, by_hand):
     assert [sample["sample"] for sample in new["samples"]] == ["P011", "P010"]
     lines = done("explain", "samples", work / "model.vm", "P010").output.splitlines()
     assert lines[0].startswith("sample P010: class ")
-    assert lines[1].startswith("  labels behind it: sample P")
+    assert lines[1].startswith("  labels that count most: sample P")
     assert "which fit did not see" in refused("explain", "samples", work / "model.vm", "nobody")
     said = refused("explain", "samples", work / "model.vm", "nobody", "--new", work / "data")
     assert "has no sample 'nobody'" in said

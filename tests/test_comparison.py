@@ -197,7 +197,7 @@ def test_a_simpler_method_is_as_good_only_if_the_labels_show_it():
         # A tenth fewer.
         "no simpler method is as good": (np.arange(n) < 340, slice(None)),
         # The same shares of 40 labels leave both open.
-        "do not tell it from": (np.arange(n) % 10 != 0, slice(0, 40)),
+        "cannot be told apart from": (np.arange(n) % 10 != 0, slice(0, 40)),
     }
     for words, (simple, rows) in cases.items():
         truth = np.arange(n)[rows] % 4
@@ -270,6 +270,7 @@ def test_rows_are_found_by_name_and_an_unknown_name_is_told():
     assert len(found) == len(found.methods)
     assert found.methods[0].name in found
     assert "Mendel" not in found
+    assert repr(found["two"]) == "<two: accuracy 1.00 (0.29 to 1.00)>"
     with pytest.raises(InvalidParameterError, match="'Mendel' is none of the methods compared"):
         found["Mendel"]
 

@@ -60,7 +60,7 @@ def test_data_shows_names_columns_and_coverage():
     texts = Outline(page).texts
     coverage = [f"{share:.1%}" for share in DATA.observed.mean(axis=0)]
     rows = zip(DATA.names, map(str, DATA.n_features), coverage, strict=True)
-    assert texts["th"] == ["view", "columns", "seen"]
+    assert texts["th"] == ["view", "columns", "observed"]
     assert texts["td"] == [cell for row in rows for cell in row]
     np.testing.assert_allclose(bars(page), 100 * DATA.observed.mean(axis=0), atol=0.05)
     complete = DATA.observed.all(axis=1).sum()
@@ -130,11 +130,11 @@ def test_search_shows_what_it_chose():
 def test_estimators_show_only_what_they_know():
     coverage = 100 * DATA.observed.mean(axis=0)
     page = own_part(ColumnMeanImputer().fit(DATA))
-    assert Outline(page).texts["th"] == ["view", "columns", "seen in fit"]
+    assert Outline(page).texts["th"] == ["view", "columns", "observed in fit"]
     assert "dt" not in Outline(page).texts
     np.testing.assert_allclose(bars(page), coverage, atol=0.05)
     page = own_part(AMGLClassifier(imputer=ColumnMeanImputer()).fit(DATA, TASK.y))
-    assert Outline(page).texts["th"] == ["view", "columns", "seen in fit", "weight"]
+    assert Outline(page).texts["th"] == ["view", "columns", "observed in fit", "weight"]
     np.testing.assert_allclose(bars(page)[::2], coverage, atol=0.05)
     assert sum(bars(page)[1::2]) == pytest.approx(100, abs=0.2)
 

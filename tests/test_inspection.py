@@ -38,6 +38,13 @@ def test_clean_data_raise_no_alarm(seed, n_samples):
     assert inspect_data(views, y).findings == ()
 
 
+def test_an_inspection_prints_in_one_line():
+    views, y = clean()
+    views["photo"][0, 0] = np.inf
+    line = "<Inspection of 40 samples, 8 of them labelled, in 2 view(s); findings: 1 error>"
+    assert repr(inspect_data(views, y)) == line
+
+
 def test_measurements_worked_out_by_hand():
     nan = np.nan
     photo = [[1.0, 5.0], [2.0, 5.0], [nan, nan], [1.0, 5.0]]

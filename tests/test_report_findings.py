@@ -125,8 +125,8 @@ def test_without_notes_filled_cells_are_counted(clinic):
     with pytest.warns(UserWarning, match="6 missing cell"):
         model.fit(X, clinic.y)
     text = section("data", make_case(model, X, clinic.y))
-    assert "View noise: 6 missing cells were filled with the median of their column." in text
-    assert "View noise: 1 columns without any value were ignored" in text
+    assert "View noise: 6 missing cell(s) were filled with the median of their column." in text
+    assert "View noise: 1 column(s) without any value were ignored" in text
 
 
 def test_a_container_names_its_source(fitted, clinic):

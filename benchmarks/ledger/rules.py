@@ -37,7 +37,7 @@ def near_print(claim: Claim, sources: Sources) -> Judgement:
     near = sum(bars.is_near(one.difference, one.standard_errors) for one in rows)
     wide = sum(abs(one.difference) <= bars.wide_points for one in rows)
     absent = claim.options.get("printed", len(rows)) - len(rows)
-    counts = f"{near} of {len(rows)} cells within the bar" + f", {absent} not run" * (absent > 0)
+    counts = f"{near} of {len(rows)} cells reproduced" + f", {absent} not run" * (absent > 0)
     if len(rows) <= FEW_CELLS:
         text = f"{_told_by_method(rows)}: {counts} ({runs_text(records)})"
     else:

@@ -209,8 +209,8 @@ def _near(filling: Filling, export: str, *methods: str) -> str:
     bars, rows = filling.sources.bars, _printed_rows(filling, export, methods)
     near = sum(bars.is_near(one.difference, one.standard_errors) for one in rows)
     wide = sum(abs(one.difference) <= bars.wide_points for one in rows)
-    told = f"{near} of {len(rows)} means lie within the bar"
-    return f"{told}, {wide} within {bars.wide_points:g} points," if rows else ABSENT
+    told = f"{near} of {len(rows)} means are reproduced"
+    return f"{told}, {wide} lie within {bars.wide_points:g} points," if rows else ABSENT
 
 
 def _outside(filling: Filling, export: str, *methods: str) -> str:

@@ -23,7 +23,8 @@ def rounds_settle(claim: Claim, sources: Sources) -> Judgement:
     tolerance = claim.options["tolerance"]
     lasts = [(_name(one), _rounds(one)[-1]) for one in records]
     told = [
-        f"{name}: {last['change_F']:.0e} after {last['iteration']} rounds" for name, last in lasts
+        f"{name}: F changes by {last['change_F']:.0e} in round {last['iteration']}"
+        for name, last in lasts
     ]
     share = mean(last["change_F"] < tolerance for _, last in lasts)
     return judged(sources.bars.of_some(share), "; ".join(told), records)
@@ -43,7 +44,7 @@ def accuracy_rises(claim: Claim, sources: Sources) -> Judgement:
 
 
 def weights_alternate(claim: Claim, sources: Sources) -> Judgement:
-    """How often the first view weight turns: the min-max against the min-min scheme."""
+    """How often the first view weight changes direction: the min-max against the min-min."""
     subject, other = claim.options["subject"], claim.options["other"]
     records = sources.records(claim)
     by_data = grouped(records, lambda one: one.key.data)
@@ -55,8 +56,9 @@ def weights_alternate(claim: Claim, sources: Sources) -> Judgement:
             ends = {name: max(weights[-1]) for name, weights in found.items()}
             holds.append(turns[subject] > turns[other])
             told.append(
-                f"{data}: {subject} turns {turns[subject]} times and ends at {ends[subject]:.2f}, "
-                f"{other} {turns[other]} and {ends[other]:.2f}"
+                f"{data}: the first weight of {subject} changes direction {turns[subject]} times, "
+                f"that of {other} {turns[other]} times; the largest weights end at "
+                f"{ends[subject]:.2f} and {ends[other]:.2f}"
             )
     if not told:
         return NOT_RUN

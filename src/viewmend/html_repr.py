@@ -96,7 +96,7 @@ def model_html(model: object) -> str:
     columns = {
         "view": fitted.view_names_,
         "columns": fitted.view_n_features_,
-        "seen in fit": getattr(fitted, "_coverage", None),
+        "observed in fit": getattr(fitted, "_coverage", None),
         "weight": None if weights is None else np.asarray(weights / np.sum(weights)),
     }
     known = {head: column for head, column in columns.items() if column is not None}

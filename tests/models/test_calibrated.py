@@ -332,7 +332,7 @@ def test_samples_that_no_edge_joins_to_a_label_have_no_supporters():
     explained = model.explain(alone)
     assert len(alone) > 0
     assert not explained.support.any()
-    assert "labels behind it: none" in explained.summary()
+    assert "labels that count most: none" in explained.summary()
     np.testing.assert_allclose(explained.graph_shares, [[4 / 7, 3 / 7]] * len(alone))
 
 

@@ -91,5 +91,5 @@ class Fit:
 
     @property
     def name(self) -> str:
-        """Of the class of the estimator."""
+        """Name of the class of the estimator."""
         return type(self.estimator).__name__

@@ -50,7 +50,7 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode="markdown
 def main(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
-    """Learn from incomplete multi-view data with few labels."""
+    """Classify samples of several tables, where rows are missing and few samples have a label."""
     if version:
         typer.echo(f"viewmend {__version__}")
         raise typer.Exit

@@ -62,14 +62,14 @@ def compare(
     leave_out: options.LeaveOut = None,
     unreadable_as_missing: options.UnreadableAsMissing = False,
     seed: Annotated[
-        int, typer.Option(min=0, help="Of the parts, and of methods that draw random numbers.")
+        int, typer.Option(min=0, help="Seed of the parts, and of methods that use random numbers.")
     ] = 0,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare methods by cross-validation over the labelled samples, and say which one to take.
 
-    Labels are held out part by part; their samples stay in the fits without them, as do samples
-    that have none. A method that fails is a row with the reason.
+    One part of the labels is held out at a time. All samples stay in the fits, also those without
+    a label. If a method fails, its row has the reason.
 
     `viewmend compare data/ --labels stage --chart methods.png`
     """

@@ -24,15 +24,15 @@ from viewmend.cli.console import refusals, short_warnings, write_json
 def doubt(
     model: options.ModelFile,
     data: DataOfFit = None,
-    n: Annotated[int, typer.Option("-n", min=1, help="Most suspects to show.")] = 10,
+    n: Annotated[int, typer.Option("-n", min=1, help="Largest number of suspects to show.")] = 10,
     output: Table = None,
     id_column: options.IdColumn = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show the given labels that the rest of the data contradicts, most suspect first.
 
-    Scores are the probability of the other classes against the given one, by the neighbours of
-    a sample and by regressions that leave it out. The file of --output has every given label.
+    The score is the probability that another class is right, by the neighbours of the sample and
+    by regressions that leave it out. The file of --output has every given label.
 
     `viewmend doubt model.vm -o suspects.csv`
     """

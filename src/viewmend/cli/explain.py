@@ -45,9 +45,11 @@ def explain_view(
     ],
     label: Annotated[
         str | None,
-        typer.Option("--class", help="For this class alone.", show_default="all classes together"),
+        typer.Option(
+            "--class", help="Rank the columns for this class.", show_default="all classes together"
+        ),
     ] = None,
-    n: Annotated[int, typer.Option("-n", min=1, help="Most columns to show.")] = 10,
+    n: Annotated[int, typer.Option("-n", min=1, help="Largest number of columns to show.")] = 10,
     output: Table = None,
     chart: Annotated[
         Path | None,

@@ -119,13 +119,13 @@ def suggest_views(
         list[str] | None,
         typer.Option(
             metavar="VIEW=COST",
-            help="Of a measurement, 1 where it is not named; may be repeated.",
+            help="Cost of measuring a view, 1 by default; may be repeated.",
             show_default=False,
         ),
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(help="Most that all of them may cost together.", show_default="none"),
+        typer.Option(help="Largest total cost of the measurements.", show_default="none"),
     ] = None,
     output: Table = None,
     id_column: options.IdColumn = None,
@@ -133,8 +133,8 @@ def suggest_views(
 ) -> None:
     """Say which missing views are worth measuring, of which samples, with a reason for each.
 
-    The gain is by how much the chance that a sample gets its right class is expected to rise. A
-    sample comes once: measure one view, fit again, and ask again.
+    The gain is the expected increase of the probability that the class of the sample is right.
+    Every sample is suggested once: measure one view, fit again, and ask again.
 
     `viewmend suggest views model.vm -n 40 --cost scan=3 -o measure.csv`
     """

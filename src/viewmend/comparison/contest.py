@@ -54,10 +54,10 @@ def compare_methods(
 ) -> MethodComparison:
     """Compare methods on your own data, by cross-validation over the labelled samples.
 
-    A part of the labels is hidden at a time; their samples stay in the fit as unlabelled ones, and
-    so do all samples without a label. Every method finds the same hidden labels. Each class keeps a
-    label in every fit, so that a class with a single label is never held out. Folds depend on
-    what the samples hold and on the seed, not on the order of the rows.
+    One part of the labels is held out at a time. Their samples stay in the fit as unlabelled ones,
+    and so do all samples without a label. Every method predicts the same held-out labels. Each
+    class keeps a label in every fit, so that a class with a single label is never held out. Folds
+    depend on the values of the samples and on the seed, not on the order of the rows.
 
     Parameters
     ----------
@@ -71,19 +71,19 @@ def compare_methods(
         Names of `viewmend.baselines.registry.METHODS`, which knows the simpler ones; or estimators
         with ``transduction_`` by names of your own, simplest first. By default `DEFAULT_METHODS`.
     groups : array (n_samples,) or str, optional
-        Which samples belong together, such as rows of one patient; their labels are hidden
+        Which samples belong together, such as rows of one patient; their labels are held out
         together, and intervals count groups. As in ``fit``.
     n_splits : int, default=5
         Parts of the labels, and so fits of every method.
     random_state : int, default=0
-        Of the folds, and of methods that draw random numbers.
+        Seed of the folds, and of methods that use random numbers.
     on_step : callable, optional
         Called as ``on_step(name, n_done, n_splits)`` before every fit.
 
     Returns
     -------
     MethodComparison
-        A method that fails is a row with the reason.
+        If a method fails, its row has the reason.
 
     Examples
     --------

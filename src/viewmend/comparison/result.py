@@ -79,8 +79,8 @@ class MethodComparison:
     def recommended(self) -> ComparedMethod | None:
         """The simplest method that is as good as the best, as far as the labels show.
 
-        Its accuracy may differ from that of the best by nothing, and by no more than 0.05, within
-        the interval of the paired difference. The best itself where no simpler one is so.
+        A simpler method is as good if the interval of the paired difference contains zero and ends
+        at 0.05 or below. If there is none, the best method itself.
         """
         if self.best is None:
             return None
@@ -120,11 +120,11 @@ class MethodComparison:
         )
 
     def summary(self) -> str:
-        """The table, how it came about, and what it says."""
+        """The table, how it was made, and the advice."""
         return "\n".join([self.table(), "", *self.remarks(), self.advice()])
 
     def remarks(self) -> list[str]:
-        """How the table came about, in sentences without an end."""
+        """How the table was made, as sentences without a full stop."""
         if self.best is None:
             return []
         found = self.best.estimate
@@ -195,7 +195,10 @@ def _by_how_much(best: ComparedMethod, row: ComparedMethod) -> str:
 def _compared(best: ComparedMethod, simpler: Sequence[ComparedMethod]) -> str:
     """The case for the best method and for simpler ones, which come simplest first."""
     if not simpler:
-        return f"No method finds more held-out labels than {best.name}, and none is simpler."
+        return (
+            f"No method predicts more held-out labels correctly than {best.name}, and none is "
+            f"simpler."
+        )
     as_good = [row for row in simpler if _is_as_good(row, best)]
     if as_good:
         return (
@@ -205,8 +208,8 @@ def _compared(best: ComparedMethod, simpler: Sequence[ComparedMethod]) -> str:
     doubtful = [row for row in simpler if _lead(best, row).low <= 0]
     if doubtful:
         return (
-            f"{best.name} is the best, but the labels do not tell it from {doubtful[0].name}, "
-            f"which is simpler: {_by_how_much(best, doubtful[0])}. More labels would tell."
+            f"{best.name} is the best, but cannot be told apart from {doubtful[0].name}, "
+            f"which is simpler: {_by_how_much(best, doubtful[0])}. More labels would decide."
         )
     closest = max(simpler, key=lambda row: int(row.is_right.sum()))
     return (

@@ -14,7 +14,7 @@ from viewmend.core.common.accuracy import COVERAGE, AccuracyEstimate
 __all__ = ["ComparedMethod", "PairedDifference", "paired_difference"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ComparedMethod:
     """One row of a comparison.
 
@@ -23,8 +23,8 @@ class ComparedMethod:
     name : str
         Name of the method, as tables print it.
     is_right : array (n_held_out,) of bool
-        Whether each held-out label was found; the same labels in the same order for every method.
-        Empty where the method failed.
+        Whether each held-out label was predicted correctly; the same labels in the same order for
+        every method. Empty where the method failed.
     truth : array (n_held_out,) of int
         Which class each of them is.
     seconds : float or None
@@ -42,6 +42,12 @@ class ComparedMethod:
     seconds: float | None
     failure: str | None = None
     n_groups: int | None = None
+
+    def __repr__(self) -> str:
+        if self.failure:
+            return f"<{self.name}: failed, {self.failure}>"
+        low, high = self.estimate.interval
+        return f"<{self.name}: accuracy {self.estimate.accuracy:.2f} ({low:.2f} to {high:.2f})>"
 
     @property
     def estimate(self) -> AccuracyEstimate:
@@ -133,7 +139,7 @@ def _wilson(share: float, n: float) -> tuple[float, float]:
 def paired_difference(
     first: np.ndarray, second: np.ndarray, weight: float = 1.0
 ) -> PairedDifference:
-    """Difference of two accuracies over the same samples, by those that one alone finds.
+    """Difference of two accuracies on the same labels, by those that only one method predicts.
 
     The interval is that of Bonett and Price (British Journal of Mathematical and Statistical
     Psychology, 2012): Wald's, with one sample more of each kind, so that methods that agree

@@ -20,7 +20,7 @@ class ColumnNamesMixin:
 
     @property
     def feature_names_in_(self) -> np.ndarray:
-        """Names of all columns, (n_features_in_,), where one table came in and all have names."""
+        """Names of all columns, (n_features_in_,), if ``X`` was one table and all have names."""
         names = columns_of_fit(self)
         views = self.view_names_ if names else ()
         stacked = len(views) == 1 or self.view_sizes is not None

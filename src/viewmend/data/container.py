@@ -146,7 +146,7 @@ class MultiViewData:
 
     def __repr__(self) -> str:
         seen = ", ".join(
-            f"{name}: {columns} columns, {share:.0%} seen"
+            f"{name}: {columns} columns, {share:.0%} observed"
             for name, columns, share in zip(
                 self.names, self.n_features, self.observed.mean(axis=0), strict=True
             )
@@ -165,7 +165,7 @@ class MultiViewData:
         columns = {
             "view": self.names,
             "columns": self.n_features,
-            "seen": self.observed.mean(axis=0),
+            "observed": self.observed.mean(axis=0),
         }
         return card("MultiViewData", facts, columns)
 
@@ -179,7 +179,7 @@ class MultiViewData:
 
     @property
     def data(self) -> MultiViewData:
-        """Itself; in version 0.1 views lay apart from identifiers and labels."""
+        """The object itself; in version 0.1, views were separate from identifiers and labels."""
         return self
 
     @property

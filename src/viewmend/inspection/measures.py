@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -120,7 +121,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Samples seen through exactly these views.
+    """Samples that have exactly these views.
 
     Attributes
     ----------
@@ -134,9 +135,9 @@ class Pattern:
     n_samples: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Inspection:
-    """Measurements of incomplete multi-view data, and what they give cause to say.
+    """Measurements of multi-view data, and the findings that follow from them.
 
     Attributes
     ----------
@@ -145,7 +146,7 @@ class Inspection:
     views : tuple of ViewSummary
         What was measured of every view.
     samples_by_views : tuple of int (n_views + 1,)
-        Entry ``k`` counts the samples seen through ``k`` views.
+        Entry ``k`` is the number of samples that have ``k`` views.
     patterns : tuple of Pattern
         Sets of views that occur together, the most frequent first.
     unseen_samples : array of int
@@ -157,7 +158,7 @@ class Inspection:
     label_order : Order or None
         How often labelled samples that follow each other in the file share their class.
     repeated_views : tuple of pairs of str
-        Names of two views that say the same of the samples.
+        Names of two views with the same content, up to scale and rotation.
     findings : tuple of Finding
         The most severe first.
     """
@@ -187,6 +188,14 @@ class Inspection:
     def label_rate(self) -> float:
         """Share of the samples that are labelled."""
         return self.n_labelled / self.n_samples
+
+    def __repr__(self) -> str:
+        counts = Counter(finding.severity for finding in self.findings)
+        found = ", ".join(f"{n} {severity}" for severity, n in counts.items()) or "none"
+        return (
+            f"<Inspection of {self.n_samples} samples, {self.n_labelled} of them labelled, in "
+            f"{len(self.views)} view(s); findings: {found}>"
+        )
 
 
 def measure(

@@ -82,7 +82,7 @@ class Explanation:
     view_names: tuple[str, ...]
 
     def summary(self, most: int = 3) -> str:
-        """Some lines for every sample, with at most ``most`` of the labels that support it most."""
+        """Some lines for every sample, with ``most`` labels at most: those that count most."""
         return "\n".join(self.lines(most))
 
     def lines(self, most: int = 3) -> list[str]:
@@ -105,11 +105,12 @@ class Explanation:
             for name, share in zip(self.view_names, self.view_shares[i], strict=True)
         ]
         reasons = [
-            f"{name} {odds:+.1f}" for name, odds in zip(self.reasons, self.log_odds[i], strict=True)
+            f"{name} {odds:+z.1f}"
+            for name, odds in zip(self.reasons, self.log_odds[i], strict=True)
         ]
         return [
             f"sample {self.names[i]}: class {self.labels[i]}, confidence {self.confidence[i]:.0%}",
-            f"  labels behind it: {', '.join(labels) or 'none'}",
+            f"  labels that count most: {', '.join(labels) or 'none'}",
             f"  edges through: {', '.join([*views, f'borrowed {self.borrowed[i]:.0%}'])}",
             f"  log odds against {self.rivals[i]}: {', '.join(reasons)}",
         ]

@@ -61,7 +61,7 @@ class NewExplanationMixin:
         X : views of new samples, in any form that ``fit`` takes but Dask collections
             Each sample costs about as much as the labels of one class in ``fit``.
         mask : array (n_new, n_views) of bool, optional
-            False where a new sample is missing from a view, in place of NaN rows.
+            False where a new sample does not have a view; replaces rows of NaN.
 
         Returns
         -------

@@ -53,8 +53,8 @@ class PredictionSetsMixin:
         interpolated. So the coverage is near ``1 - alpha``, above or below, on average over fits
         and for samples like the labelled ones. It is not a guarantee for small samples, as split
         conformal prediction gives it for the fits that hold labels out: the model is more accurate
-        than these, which use two thirds of the labels. Part of its higher confidence is taken for
-        that.
+        than these, which use two thirds of the labels. Only a part of its higher
+        confidence is counted.
 
         Parameters
         ----------

@@ -94,10 +94,10 @@ class ViewWorth:
 
     def __str__(self) -> str:
         samples = _counted(self.n_pairs, "sample")
-        told = f"{self.view}: {samples}, {self.gain:.1f} right answers more to expect"
+        told = f"{self.view}: {samples}, {self.gain:.1f} more correct predictions expected"
         if self.n_labels is None:
-            return f"{told}, more than labels of all samples"
-        return f"{told}, as many as {_counted(self.n_labels, 'label')} would bring at least"
+            return f"{told}, more than from labels of all samples"
+        return f"{told}, as many as from {_counted(self.n_labels, 'label')} or fewer"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,7 +178,8 @@ def doubt_words(shares: np.ndarray, classes: np.ndarray) -> str:
 def view_words(shares: np.ndarray, gain: float, classes: np.ndarray) -> str:
     """What a measurement is expected to do for a sample of these ``shares`` (n_classes,)."""
     now = shares.max()
-    return f"{doubt_words(shares, classes)}; right with {now:.0%} now, {now + gain:.0%} with it"
+    told = f"right with probability {now:.0%} now, {now + gain:.0%} if measured"
+    return f"{doubt_words(shares, classes)}; {told}"
 
 
 def label_worth(

@@ -169,10 +169,10 @@ class ViewColumnsMixin:
     ) -> ViewExplanation:
         """Columns of a view that the class scores of its regression come from.
 
-        Samples get the value that another sample has in one column, and what that does to their
-        scores is compared with what it does to swap all columns. Nothing is refitted; labels and
-        classes of the samples do not matter. It tells what the regression of this view listens
-        to, and not what the graph or other views add to an answer.
+        In one column, every sample gets the value of another sample. The change of the scores is
+        compared with that of swapping all columns. Nothing is refitted, and labels and classes of
+        the samples do not matter. This explains the regression on this view only, not the graph
+        or the other views.
 
         Parameters
         ----------
@@ -181,10 +181,10 @@ class ViewColumnsMixin:
         X : views of new samples, in any form that ``fit`` takes but Dask collections, optional
             Samples to swap values of; None for the samples of ``fit``.
         mask : array (n_new, n_views) of bool, optional
-            False where a new sample is missing from a view, in place of NaN rows.
+            False where a new sample does not have a view; replaces rows of NaN.
         n_samples : int, default=128
-            Samples at most whose values are swapped, chosen by what the view holds of them. The
-            time grows with their number, and with that of the columns.
+            Largest number of samples whose values are swapped; they are chosen by their content.
+            The time grows with this number and with the number of columns.
 
         Returns
         -------

@@ -120,7 +120,7 @@ def plot_overlap(observed: ArrayLike, view_names: Sequence[str], ax: Axes | None
     shares = common / len(seen)
     texts = np.array([[f"{n}\n{n / len(seen):.0%}" for n in row] for row in common.tolist()])
     draw_tiles(ax, shares, texts, (view_names, view_names))
-    ax.set_xlabel("samples seen through both views")
+    ax.set_xlabel("samples that have both views")
     return ax
 
 

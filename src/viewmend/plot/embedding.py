@@ -245,7 +245,7 @@ def plot_graph_embedding(
     ax.scatter(x, y, s=7, color=colors[codes[~hidden]], **looks)
     if missing is not None:
         _draw_rings(ax, points[hidden], colors[codes[hidden]])
-        ax.set_xlabel("dots: view seen, rings: view missing")
+        ax.set_xlabel("dots: view observed, rings: view missing")
     ax.set_title(title)
     return ax
 

@@ -46,9 +46,9 @@ def _to_measure(case: Case, found: Any) -> str:
     if len(found) == 0:
         return paragraph("No missing view is worth measuring.")
     words = (
-        "These missing views are worth measuring. For each view: how many more right answers to "
-        "expect, and how many labels would bring as many. For each sample, the gain is by how much "
-        "the chance of its right class rises."
+        "These missing views are worth measuring. For each view, the table has how many more "
+        "predictions are expected to be correct, and how many labels would bring as many. The gain "
+        "of a sample is the expected increase of the probability that its class is right."
     )
     first = [
         [
@@ -92,7 +92,7 @@ def _worths(case: Case, found: Any) -> str:
     columns = (
         "view",
         "samples",
-        "more right answers",
+        "more correct predictions",
         "worth so many labels",
         "first of them",
     )

@@ -113,10 +113,10 @@ def _filled(case: Case, inspection: Inspection) -> Iterator[str]:
         n_empty = len(view.empty_columns)
         n_cells = view.n_missing_cells - n_empty * view.n_observed
         if n_cells:
-            yield f"View {view.name}: {n_cells:,} missing cells were filled {how}."
+            yield f"View {view.name}: {n_cells:,} missing cell(s) were filled {how}."
         if n_empty:
             yield (
-                f"View {view.name}: {n_empty} columns without any value were ignored "
+                f"View {view.name}: {n_empty} column(s) without any value were ignored "
                 f"({short(list(view.empty_columns))})."
             )
 

@@ -68,11 +68,11 @@ def _suspect_labels(case: Case, found: Any) -> str:
     )
     if found.n_suspects:
         words += (
-            f"About {found.n_suspects:,} labels ({found.noise_rate:.1%}) are estimated to be "
-            "really wrong, which is too many rather than too few where classes overlap."
+            f"The estimated number of wrong labels is {found.n_suspects:,} "
+            f"({found.noise_rate:.1%}). Where classes overlap, this is too high."
         )
     else:
-        words += "None of the labels is estimated to be really wrong."
+        words += "The estimated number of wrong labels is 0."
     columns = ("sample", "given", "suggested", "score")
     table = table_html("Most suspect labels", columns, rows)
     title = "Look at the first of them; the score is from 0 to 1, the most suspect on top"
@@ -122,7 +122,7 @@ def _uncertain(case: Case) -> str:
     rows = rows[np.argsort(case.confidence[rows], kind="stable")][:N_UNCERTAIN]
     shares = case.model.label_distributions_
     columns = ["sample", "predicted", "confidence", "runner-up", "its share"]
-    columns += ["views seen"] if case.observed is not None else []
+    columns += ["views observed"] if case.observed is not None else []
     columns += ["true class"] if case.judged.any() else []
     true = dict(zip(np.flatnonzero(case.judged).tolist(), case.true.tolist(), strict=True))
     lines = []

@@ -29,7 +29,7 @@ def findings_html(case: Case) -> str:
         return paragraph(f"No check of {known} found anything that may hurt the result.")
     return joined(
         _listed(grave) or paragraph("No check found anything that is likely to hurt the result."),
-        folded(f"Remarks of less weight ({len(light)})", _listed(light), False) if light else "",
+        folded(f"Minor remarks ({len(light)})", _listed(light), False) if light else "",
     )
 
 

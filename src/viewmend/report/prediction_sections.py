@@ -131,10 +131,10 @@ def _set_sizes(case: Case, sets: np.ndarray) -> str:
         for name, those in kinds.items()
     ]
     words = (
-        f"In place of one class, the model can name a set of classes for every sample, such that "
-        f"{1 - ALPHA:.0%} of the sets hold the right one, for samples like the labelled ones. Of "
-        f"the {len(sizes):,} {who}, those with one class are clear. Those with none fit no class "
-        "as well as others do."
+        f"Instead of one class, the model can give a set of classes for every sample, such that "
+        f"{1 - ALPHA:.0%} of the sets contain the right one, for samples like the labelled ones. "
+        f"Of the {len(sizes):,} {who}, those with one class are clear. Those with none fit no "
+        "class as well as other samples do."
     )
     title = f"Sizes of the sets at {1 - ALPHA:.0%}"
     return joined(paragraph(words), table_html(title, ("classes", "samples", "share"), rows))

@@ -53,10 +53,10 @@ def _estimate(case: Case) -> str:
             f"{estimate.majority:.0%}, a random class {estimate.chance:.0%}. {verdict}"
         ),
         paragraph(
-            "The model itself has learned from all labels, so it is if anything better. The "
+            "The model itself has learned from all labels, so it is usually a little better. The "
             "estimate holds for samples like the labelled ones: if these were chosen by class or "
             "by convenience, it may not hold for the rest. If several rows are of one patient or "
-            "one site, it is too high, unless the fit was told so by groups."
+            "one site, it is too high, unless they were passed to the fit as groups."
         ),
     )
 

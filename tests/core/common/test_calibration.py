@@ -210,7 +210,7 @@ def test_samples_that_are_all_right_allow_the_least_confidence():
     confidences = np.linspace(0.6, 0.99, 45)
     # 0.95^45 < 0.1 < 0.95^44.
     assert all_right(confidences).threshold_for(0.95) == 0.6
-    with pytest.raises(ValueError, match=r"surest 45 held-out labels .* got 44 held out, 44 of"):
+    with pytest.raises(ValueError, match=r"the 45 most confident .* got 44 held out, 44 of"):
         all_right(confidences[1:]).threshold_for(0.95)
     assert all_right(confidences[1:]).threshold_for(0.95, certainty=0.8) == confidences[1]
 

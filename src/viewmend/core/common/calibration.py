@@ -137,10 +137,10 @@ class Calibration:
         n_accepted = fewest - 1 + falls_short[0] if len(falls_short) else len(hits)
         if n_accepted < fewest:
             msg = (
-                f"accuracy={accuracy} cannot be promised with certainty={certainty}: the surest "
-                f"{fewest} held-out labels must all be found right, got {len(hits)} held out, "
-                f"{hits[:fewest].max(initial=0)} of the surest right; label more samples, or lower "
-                f"accuracy or certainty"
+                f"accuracy={accuracy} cannot be promised with certainty={certainty}: the {fewest} "
+                f"most confident held-out predictions must all be correct, got {len(hits)} held "
+                f"out, {hits[:fewest].max(initial=0)} of the most confident correct; label more "
+                f"samples, or lower accuracy or certainty"
             )
             raise ValueError(msg)
         return float(confidence[n_accepted - 1])
