@@ -43,4 +43,4 @@ print(cells.obs.head(4))
 accuracy = (cells.obs["mended"].astype(str).to_numpy() == kinds[task.y_true]).mean()
 print(f"{accuracy:.1%} are right")
 assert accuracy > 0.9
-assert np.array_equal(cells.obsm["mended_shares"], model.label_distributions_)
+assert np.array_equal(cells.obsm["mended_probabilities"], model.label_distributions_)

@@ -52,7 +52,7 @@ answer = result_frame(model, data.ids)
 answer.to_csv("classes.csv")
 print(answer.head(3).round(3))
 truth = np.array(["a", "b", "c"])[[task.y_true[int(name[1:])] for name in data.ids]]
-accuracy = (answer["prediction"].astype(str) == truth).mean()
+accuracy = (answer["class"].astype(str) == truth).mean()
 assert accuracy > 0.9
 
 # %%

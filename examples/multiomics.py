@@ -208,7 +208,7 @@ fig.colorbar(picture, label="share of the true type")
 # ## Back to `obs`
 #
 # Types, confidences and the probabilities of all types are written into the MuData, which you save
-# as usual. Other tools find them in `obs["cell_type"]` and `obsm["cell_type_shares"]`.
+# as usual. Other tools find them in `obs["cell_type"]` and `obsm["cell_type_probabilities"]`.
 
 write_back(study, final, key="cell_type")
 study.write("blood_with_types.h5mu")

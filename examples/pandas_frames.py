@@ -43,7 +43,7 @@ model = MendClassifier().fit(data)
 answer = result_frame(model, data.ids)
 print(answer.head(4).round(3))
 truth = pd.Series(stages[task.y_true], index=names)
-accuracy = (answer["prediction"].astype(str) == truth[answer.index]).mean()
+accuracy = (answer["class"].astype(str) == truth[answer.index]).mean()
 assert accuracy > 0.9
 
 # %%
@@ -51,5 +51,5 @@ assert accuracy > 0.9
 # missing.
 
 new = from_frames({"scan": scan.iloc[:5, ::-1]}, like=data)
-print(result_frame(model, new=new)[["prediction", "confidence"]].round(3))
+print(result_frame(model, new=new)[["class", "confidence"]].round(3))
 assert list(new.ids) == list(scan.index[:5])

@@ -50,6 +50,6 @@ same = from_frames(
 again = MendClassifier().fit(same.data, same.y)
 assert np.array_equal(model.label_distributions_, again.label_distributions_)
 truth = np.array(["A", "B", "C"])[task.y_true[answer["clip"].to_numpy()]]
-accuracy = (answer["prediction"].to_numpy().astype(str) == truth).mean()
+accuracy = (answer["class"].to_numpy().astype(str) == truth).mean()
 print(f"{accuracy:.1%} are right")
 assert accuracy > 0.9

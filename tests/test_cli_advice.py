@@ -324,7 +324,7 @@ def test_samples_of_no_class_are_marked_and_have_none(work, tables):
     assert found["n_unknown"] < 36
     assert told(*asked, folder, "-o", work / "s.csv")["n_unknown"] is None
     assert "unknown" not in pd.read_csv(work / "s.csv")
-    assert "unknown_rate must be" in refused(
+    assert "--unknown-rate must be" in refused(
         *asked, folder, "-o", work / "s.csv", "--unknown-rate", 2
     )
 

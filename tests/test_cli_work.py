@@ -98,7 +98,7 @@ def test_fit_writes_what_the_library_says(work, by_hand):
     assert list(table) == ["class", "labelled", "confidence", *(f"p_{name}" for name in NAMES)]
     assert table.index.name == "patient"
     assert table.index.tolist() == expected.index.tolist()
-    assert table["class"].tolist() == expected["prediction"].tolist()
+    assert table["class"].tolist() == expected["class"].tolist()
     assert_allclose(table.iloc[:, 2:], expected.iloc[:, 1:], rtol=1e-5)
     assert_array_equal(table["labelled"] == 1, [label is not None for label in aligned.y])
 

@@ -156,7 +156,7 @@ def test_joined_frames_keep_their_names():
     )
     told = result_frame(fitted, new=new)
     assert told.index.tolist() == IDS
-    assert_array_equal(told["prediction"].to_numpy(), fitted.predict(new))
+    assert_array_equal(told["class"].to_numpy(), fitted.predict(new))
 
 
 def test_numbered_columns_in_another_order(plain):

@@ -163,12 +163,10 @@ def test_a_fit_on_shuffled_frames_says_the_same_as_one_on_arrays(blobs):
     model = MendClassifier().fit(aligned)
     results = result_frame(model, aligned.ids).loc[names]
     direct = MendClassifier().fit(task.data, task.y)
-    assert results["prediction"].tolist() == [f"class {c}" for c in direct.transduction_]
-    shares = results[["share_class 0", "share_class 1", "share_class 2"]].to_numpy()
+    assert results["class"].tolist() == [f"class {c}" for c in direct.transduction_]
+    shares = results[["p_class 0", "p_class 1", "p_class 2"]].to_numpy()
     assert_allclose(shares, direct.label_distributions_, atol=1e-6)
-    assert_array_equal(
-        results["confidence"], shares[np.arange(80), results["prediction"].cat.codes]
-    )
+    assert_array_equal(results["confidence"], shares[np.arange(80), results["class"].cat.codes])
 
 
 def test_results_of_new_samples_are_the_predictions_with_views_left_out(blobs):
@@ -180,7 +178,7 @@ def test_results_of_new_samples_are_the_predictions_with_views_left_out(blobs):
     expected = model.predict_proba({"right": frames["right"].iloc[:7].to_numpy()})
     assert results.index.tolist() == frames["right"].index[:7].tolist()
     assert_allclose(results.iloc[:, 2:], expected)
-    assert results["prediction"].tolist() == model.classes_[expected.argmax(axis=1)].tolist()
+    assert results["class"].tolist() == model.classes_[expected.argmax(axis=1)].tolist()
 
 
 def test_results_of_new_samples_need_a_method_that_predicts_them(blobs):

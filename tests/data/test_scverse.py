@@ -159,7 +159,7 @@ def test_results_are_written_to_the_observations_they_are_of(cells, fitted):
     direct = MendClassifier(n_rounds=1).fit(task.data, task.y)
     obs = mdata.obs.loc[names]
     assert obs["viewmend"].tolist() == kinds[direct.transduction_].tolist()
-    shares = pd.DataFrame(mdata.obsm["viewmend_shares"], index=mdata.obs_names).loc[names]
+    shares = pd.DataFrame(mdata.obsm["viewmend_probabilities"], index=mdata.obs_names).loc[names]
     assert_allclose(shares, direct.label_distributions_, atol=1e-6)
     told = shares.to_numpy()[np.arange(60), direct.transduction_]
     assert_array_equal(obs["viewmend_confidence"], told)
@@ -175,9 +175,9 @@ def test_observations_that_the_model_was_not_given_stay_empty(cells, fitted):
     write_back(mdata, model, new=new, key="new")
     filled = mdata.obs["new"].notna()
     assert mdata.obs_names[filled].tolist() == sorted(new.ids, key=mdata.obs_names.get_loc)
-    expected = result_frame(model, new=new)["prediction"].astype(object)
+    expected = result_frame(model, new=new)["class"].astype(object)
     assert mdata.obs["new"][filled].astype(object).to_dict() == expected.to_dict()
-    assert_array_equal(np.isnan(mdata.obsm["new_shares"]).all(axis=1), ~filled)
+    assert_array_equal(np.isnan(mdata.obsm["new_probabilities"]).all(axis=1), ~filled)
 
 
 def test_results_of_other_observations_are_refused(cells, fitted):
@@ -202,7 +202,7 @@ def test_a_file_with_results_says_the_same_when_it_is_read_again(cells, fitted, 
     for name, view in zip(before.names, before.views, strict=True):
         assert_array_equal(views[name], view)
     assert again.obs["viewmend"].tolist() == mdata.obs["viewmend"].tolist()
-    assert_array_equal(again.obsm["viewmend_shares"], mdata.obsm["viewmend_shares"])
+    assert_array_equal(again.obsm["viewmend_probabilities"], mdata.obsm["viewmend_probabilities"])
     assert again.uns["viewmend"]["classes"].tolist() == ["B", "NK", "T"]
     assert again.uns["viewmend"]["parameters"]["n_rounds"] == "1"
 

@@ -90,7 +90,7 @@ def test_everything_that_decides_follows(fits):
     assert (codes != np.argmax(shares, axis=1)).any()
     told = model.classes_[codes]
     assert_array_equal(model.predict(new), told)
-    assert_array_equal(result_frame(model, new=check_views(new))["prediction"], told)
+    assert_array_equal(result_frame(model, new=check_views(new))["class"], told)
     decision = model.decide(new, threshold=0.6)
     assert_array_equal(decision.labels, told)
     assert_array_equal(decision.confidence, shares[np.arange(40), codes])

@@ -128,10 +128,9 @@ def prediction_table(
     Identifiers are headed ``id_column``, or "row" where rows are just counted. Samples that are
     ``withheld`` (n_samples,) have an empty class.
     """
-    table = frame.rename(columns=lambda name: name.replace("share_", "p_", 1))
-    told = table.pop("prediction").astype(object)
-    table.insert(0, "class", told if withheld is None else told.mask(withheld))
-    return table.rename_axis(index=id_column or "row")
+    told = frame["class"].astype(object)
+    told = told if withheld is None else told.mask(withheld)
+    return frame.assign(**{"class": told}).rename_axis(index=id_column or "row")
 
 
 def write_sample_table(table: pd.DataFrame, path: Path) -> None:

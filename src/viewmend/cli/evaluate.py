@@ -81,7 +81,7 @@ def _judge(classes: np.ndarray, aligned: MultiViewData, answers: Answers) -> dic
         )
         raise InvalidLabelsError(msg)
     frame = answers.frame.iloc[rows]
-    told = frame["prediction"].to_numpy()
+    told = frame["class"].to_numpy()
     return {
         "n_judged": len(rows),
         "n_of_fit": int((answers.fit_rows[rows] >= 0).sum()),

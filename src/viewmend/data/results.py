@@ -39,8 +39,9 @@ def result_frame(
     Returns
     -------
     DataFrame (n_samples, 2 + n_classes)
-        ``prediction``, a categorical over all classes of ``fit``; ``confidence``, the probability
-        of the predicted class; and ``share_<class>``, the probability of every class.
+        ``class``, the predicted one, a categorical over all classes of ``fit``; ``confidence``, its
+        probability; and ``p_<class>``, the probability of every class. The command line writes the
+        same columns.
     """
     import pandas as pd
 
@@ -64,10 +65,10 @@ def result_frame(
             f"the ids of the views that the model was fitted on"
         )
         raise InvalidViewsError(msg)
-    prediction = pd.Categorical(classes, categories=model.classes_)
+    predicted = pd.Categorical(classes, categories=model.classes_)
     columns = {
-        "prediction": prediction,
-        "confidence": shares[np.arange(len(shares)), prediction.codes],
+        "class": predicted,
+        "confidence": shares[np.arange(len(shares)), predicted.codes],
     }
-    columns |= {f"share_{label}": shares[:, c] for c, label in enumerate(model.classes_)}
+    columns |= {f"p_{label}": shares[:, c] for c, label in enumerate(model.classes_)}
     return pd.DataFrame(columns, index=index)

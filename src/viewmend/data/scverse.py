@@ -114,8 +114,8 @@ def write_back(
     """Write the results of a fitted model into the container of the observations, in place.
 
     ``obs[key]`` is the class, a categorical, and ``obs[key + "_confidence"]`` its probability.
-    ``obsm[key + "_shares"]`` are the probabilities of all classes (n_obs, n_classes), in the order
-    of ``uns[key]["classes"]``. ``uns[key]`` also has the model, its parameters, and the views with
+    ``obsm[key + "_probabilities"]`` (n_obs, n_classes) has those of all classes, in the order of
+    ``uns[key]["classes"]``. ``uns[key]`` also has the model, its parameters, and the views with
     their weights. Everything can be saved as .h5mu or .h5ad. Observations that the model did not
     get are empty.
 
@@ -142,9 +142,9 @@ def write_back(
         )
         raise InvalidViewsError(msg)
     results = results.reindex(names).set_axis(container.obs_names, axis=0)
-    container.obs[key] = _storable_classes(results["prediction"])
+    container.obs[key] = _storable_classes(results["class"])
     container.obs[f"{key}_confidence"] = results["confidence"]
-    container.obsm[f"{key}_shares"] = results.iloc[:, 2:].to_numpy(dtype=np.float64)
+    container.obsm[f"{key}_probabilities"] = results.iloc[:, 2:].to_numpy(dtype=np.float64)
     container.uns[key] = _summary(model)
 
 
