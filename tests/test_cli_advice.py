@@ -156,7 +156,7 @@ def test_costs_turn_the_choice_and_samples_without_one_are_left_out(work, by_han
     prices = costs[names].fillna(1).to_numpy()
     expected = model.suggest_labels(8, costs=prices, exclude=names == best[1])
     assert chosen == names[expected.samples].tolist()
-    assert "1 samples have no cost" in summary["notes"][0]
+    assert "1 sample cannot be suggested" in summary["notes"][0]
 
 
 def test_a_column_of_costs_is_no_feature(work, tables):

@@ -28,6 +28,15 @@ def printable(text: object) -> str:
     return _UNPRINTABLE.sub(lambda sign: sign[0].encode("unicode_escape").decode(), str(text))
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words that agree.
+
+    >>> counted(1, "column"), counted(2, "column")
+    ('1 column', '2 columns')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def json_printable(text: str) -> str:
     """JSON whose texts hold no character that a terminal obeys, and mean the same."""
     return _UNPRINTABLE.sub(

@@ -169,7 +169,7 @@ def test_rows_seen_are_the_rows_that_are_not_nan():
 
 
 def test_repr_tells_names_columns_and_shares():
-    seen = "a: 2 columns, 100% observed, b: 1 columns, 50% observed"
+    seen = "a: 2 columns, 100% observed, b: 1 column, 50% observed"
     data = make_data()[[0, 1]]
     assert repr(data) == f"MultiViewData(counted: 2 samples, 1 labelled; {seen})"
     bare = MultiViewData(data.views, data.observed, data.names)

@@ -367,6 +367,7 @@ def test_obsm_of_an_anndata_are_its_views(plain):
     assert_array_equal(model.transduction_, KINDS[plain.transduction_])
     # What the model says of the samples must not become one more view of them.
     write_back(adata, model)
+    adata.obsm["viewmend_shares"] = adata.obsm["viewmend_probabilities"]  # as 0.1 called them
     again = mend().fit(adata, "kind")
     assert again.view_names_ == ("image", "text")
     assert_array_equal(again.predict(adata), model.predict(adata))

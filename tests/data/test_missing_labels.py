@@ -92,7 +92,7 @@ def test_files_with_a_mark_among_the_labels(tmp_path):
     labels = ["a", "b", "?", "a", " ", "NA"]
     table = pd.DataFrame({"id": range(6), "x": np.arange(1.0, 7.0), "label": labels})
     table.to_csv(tmp_path / "v.csv", index=False)
-    with pytest.raises(InvalidLabelsError, match=r"'\?' \(1 samples\)"):
+    with pytest.raises(InvalidLabelsError, match=r"'\?' \(1 sample\)"):
         MendClassifier().fit(read_views(tmp_path))
     # NA was an empty cell to the reader; that it is named does no harm.
     told = read_views(tmp_path, Request(unlabelled=("?", "NA")))

@@ -93,7 +93,7 @@ def test_a_sample_without_label_cannot_be_scored(tmp_path):
     (tmp_path / "pets").mkdir()
     frame = pd.DataFrame({"id": ["a", "b"], "x": [1.0, 2.0], "label": ["cat", None]})
     frame.to_csv(tmp_path / "pets" / "photo.csv", index=False)
-    with pytest.raises(InvalidLabelsError, match="1 samples of 'pets' have no label"):
+    with pytest.raises(InvalidLabelsError, match="'pets' has 1 sample without a label"):
         load("pets", tmp_path)
 
 

@@ -31,6 +31,7 @@ from viewmend.bench.summaries import (
 from viewmend.bench.tables.paired import CELLS, OVERALL, P_VALUE, RUNS
 from viewmend.bench.tables.table import HEADS, Entry, Line, Table, heads_of, to_html
 from viewmend.report.html import facts_html, folded, joined, page_html, paragraph, write_page
+from viewmend.text import counted
 
 RUN = ("protocol", *HEADS, "method", "setting", "run")
 # What columns are called on the page.
@@ -146,16 +147,12 @@ def best_methods(records: Sequence[Record], metric: str) -> str:
         return ""
     first, *others = sorted(means, key=lambda name: -means[name])
     n_data = len({condition.data for condition in by_condition})
-    where = f"{_counted(len(by_condition), 'condition')} on {_counted(n_data, 'data set')}"
+    where = f"{counted(len(by_condition), 'condition')} on {counted(n_data, 'data set')}"
     rest = f"; {others[0]} follows with {means[others[0]]:.1f}%" if others else ""
     return (
         f"Under the protocol {only_protocol(records)!r}, {first} has the highest mean "
         f"{metric_named(metric).words}, {means[first]:.1f}%, over {where}{rest}."
     )
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _overview(records: Sequence[Record]) -> str:

@@ -15,6 +15,7 @@ from viewmend.data.io.border import reading
 from viewmend.data.io.contents import Contents, find_labels, read_contents
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.parameters import short
+from viewmend.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,8 @@ def label_costs(
         )
         raise InvalidParameterError(msg)
     if without.any():
-        msg = f"{without.sum()} samples have no cost in {place} and are not suggested"
+        samples = counted(int(without.sum()), "sample")
+        msg = f"{samples} cannot be suggested, without a cost in {place}"
         warnings.warn(msg, DataWarning, stacklevel=2)
     return LabelCosts(np.where(without, 1.0, costs), without)
 

@@ -12,6 +12,9 @@ from viewmend.exceptions import InvalidViewsError
 # Name of the matrix of an AnnData itself, beside those of its ``obsm``.
 MAIN_MATRIX = "X"
 
+# Endings of what `viewmend.data.write_back` writes to ``obsm``; the second was that of 0.1.
+WRITTEN_BACK = ("probabilities", "shares")
+
 
 def anndata_views(adata: Any) -> GivenViews:
     """Every matrix of numbers in ``obsm`` is a view; without any, ``X`` is the only one.
@@ -95,7 +98,7 @@ def _is_matrix_of_numbers(entry: Any) -> bool:
 
 
 def _is_written_back(adata: Any, key: str) -> bool:
-    """Whether an entry of ``obsm`` holds shares of classes that a model found."""
-    name, is_shares, _ = key.rpartition("_shares")
-    summary = adata.uns.get(name) if is_shares else None
+    """Whether an entry of ``obsm`` holds probabilities of classes that a model found."""
+    name, _, ending = key.rpartition("_")
+    summary = adata.uns.get(name) if ending in WRITTEN_BACK else None
     return isinstance(summary, dict) and "classes" in summary and "model" in summary

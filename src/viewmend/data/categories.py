@@ -25,6 +25,7 @@ import numpy as np
 
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.parameters import short
+from viewmend.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -286,15 +287,16 @@ def _as_numbers(table: pd.DataFrame, categories: Mapping[Any, Categories]) -> pd
 def _tell(view: str, useless: Sequence[Hashable], encoded: Mapping[Any, Categories]) -> None:
     if useless:
         msg = (
-            f"{len(useless)} columns of view {view!r} were left out ({short(list(useless))}): they "
-            "are empty, or nearly all of their values differ, as identifiers and free text do"
+            f"left out {counted(len(useless), 'column')} of view {view!r} "
+            f"({short(list(useless))}): empty, or with values that nearly all differ, as those of "
+            f"identifiers and free text do"
         )
         warnings.warn(msg, DataWarning, stacklevel=4)
     if encoded:
         counts = {column: len(found.names(column)) for column, found in encoded.items()}
         msg = (
-            f"{len(encoded)} columns of text of view {view!r} became columns of 0 and 1, one per "
-            f"category ({short(counts)}); leave out those that are no features"
+            f"{counted(len(encoded), 'column')} of text of view {view!r} became columns of 0 and "
+            f"1, one per category ({short(counts)}); leave out those that are no features"
         )
         if names := [column for column, found in encoded.items() if found.rare]:
             # Learned, the names of patients would give their classes away.

@@ -13,6 +13,7 @@ from viewmend.data.categories import Categories
 from viewmend.data.labels import as_label_array, find_unlabelled
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.html_repr import card
+from viewmend.text import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,7 @@ class MultiViewData:
 
     def __repr__(self) -> str:
         seen = ", ".join(
-            f"{name}: {columns} columns, {share:.0%} observed"
+            f"{name}: {counted(columns, 'column')}, {share:.0%} observed"
             for name, columns, share in zip(
                 self.names, self.n_features, self.observed.mean(axis=0), strict=True
             )

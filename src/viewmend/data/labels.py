@@ -15,6 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.parameters import short
+from viewmend.text import counted
 
 # Integer code of samples without label.
 UNLABELLED = -1
@@ -106,7 +107,7 @@ def check_labels(y: object, n_samples: int) -> Labels:
     counts = dict(zip(labels.classes.tolist(), labels.counts().tolist(), strict=True))
     for label in written_like(counts, DOUBTFUL_WORDS):
         msg = (
-            f"{label!r} ({counts[label]} samples) is treated as a class; if it means "
+            f"{label!r} ({counted(counts[label], 'sample')}) is treated as a class; if it means "
             f"that there is no label, replace it by None (--unlabelled on the command line)"
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
@@ -210,7 +211,7 @@ def _refuse_marks(classes: np.ndarray, counts: np.ndarray) -> None:
     sizes = dict(zip(classes.tolist(), counts.tolist(), strict=True))
     marks = written_like(sizes, MISSING_MARKS)
     if marks:
-        told = ", ".join(f"{mark!r} ({sizes[mark]} samples)" for mark in marks)
+        told = ", ".join(f"{mark!r} ({counted(sizes[mark], 'sample')})" for mark in marks)
         msg = (
             f"labels must name classes, but {told} looks like a mark for samples without label; "
             f"if it is one, replace it by None (--unlabelled on the command line); if it is a "

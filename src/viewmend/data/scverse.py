@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewmend.data.annotated import MAIN_MATRIX
+from viewmend.data.annotated import MAIN_MATRIX, WRITTEN_BACK
 from viewmend.data.arrays import as_table
 from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import view_title, width
@@ -144,7 +144,7 @@ def write_back(
     results = results.reindex(names).set_axis(container.obs_names, axis=0)
     container.obs[key] = _storable_classes(results["class"])
     container.obs[f"{key}_confidence"] = results["confidence"]
-    container.obsm[f"{key}_probabilities"] = results.iloc[:, 2:].to_numpy(dtype=np.float64)
+    container.obsm[f"{key}_{WRITTEN_BACK[0]}"] = results.iloc[:, 2:].to_numpy(dtype=np.float64)
     container.uns[key] = _summary(model)
 
 

@@ -17,6 +17,7 @@ from viewmend.data.labels import check_labels
 from viewmend.datasets.uci_digits import load_uci_digits
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
 from viewmend.moved import old_names
+from viewmend.text import counted
 
 __all__ = [
     "DATA_VARIABLE",
@@ -182,8 +183,8 @@ def _sorted_by_class(name: str, data: MultiViewData) -> MultiViewData:
     n_unknown = data.n_samples - data.n_labelled
     if n_unknown:
         msg = (
-            f"{n_unknown} samples of {name!r} have no label, and a benchmark must know all to "
-            "score what was hidden; remove these samples or complete the labels"
+            f"{name!r} has {counted(n_unknown, 'sample')} without a label, and a benchmark must "
+            "know all to score what was hidden; remove these samples or complete the labels"
         )
         raise InvalidLabelsError(msg)
     codes = check_labels(data.y, data.n_samples).codes

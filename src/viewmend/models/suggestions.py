@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from viewmend.text import counted
+
 __all__ = ["LabelSuggestions", "ViewSuggestions", "ViewWorth"]
 
 # Labels of a summary that are listed.
@@ -62,7 +64,7 @@ class LabelSuggestions:
         more = ", ..." if len(self.samples) > 5 else ""
         listed = f": {first}{more}" if len(self) else ""
         return (
-            f"<LabelSuggestions of {_counted(len(self), 'sample')} by {self.strategy!r}{listed}; "
+            f"<LabelSuggestions of {counted(len(self), 'sample')} by {self.strategy!r}{listed}; "
             f"print its summary()>"
         )
 
@@ -93,11 +95,11 @@ class ViewWorth:
     n_labels: int | None
 
     def __str__(self) -> str:
-        samples = _counted(self.n_pairs, "sample")
+        samples = counted(self.n_pairs, "sample")
         told = f"{self.view}: {samples}, {self.gain:.1f} more correct predictions expected"
         if self.n_labels is None:
             return f"{told}, more than from labels of all samples"
-        return f"{told}, as many as from {_counted(self.n_labels, 'label')} or fewer"
+        return f"{told}, as many as from {counted(self.n_labels, 'label')} or fewer"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,13 +147,13 @@ class ViewSuggestions:
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{worth.n_pairs} of {worth.view}" for worth in self.by_view)
-        pairs = _counted(len(self), "pair")
+        pairs = counted(len(self), "pair")
         return f"<ViewSuggestions of {pairs}: {parts or 'none'}; print its summary()>"
 
 
 def reach_words(count: float) -> str:
     """How many samples a label would inform, in words."""
-    some = _counted(round(count), "sample")
+    some = counted(round(count), "sample")
     about = "hardly any sample" if count < 0.5 else f"about {some}"
     return f"similar to {about} that no label reaches yet"
 
@@ -159,10 +161,6 @@ def reach_words(count: float) -> str:
 def change_words(count: float) -> str:
     """How many answers a label is expected to change, in words."""
     return f"its label is expected to change {count:.1f} answers"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def doubt_words(shares: np.ndarray, classes: np.ndarray) -> str:

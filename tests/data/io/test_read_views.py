@@ -133,15 +133,15 @@ def test_empty_columns_and_row_numbers_are_left_out_and_told_of(tmp_path):
         source = read_view_tables(folder_of(tmp_path, labs=labs), Request("patient", "stage"))
     assert source.columns() == {"labs": ["hb", "crp"], "scan": ["v1"]}
     told = " ".join(str(note.message) for note in notes)
-    assert "1 columns of labs.csv have no name" in told
-    assert "1 columns of view 'labs' are empty and were left out (['empty'])" in told
-    assert "1 columns of view 'labs' were left out (['remark']): they are empty, or nearly" in told
+    assert "left out 1 column of labs.csv without a name" in told
+    assert "left out 1 empty column of view 'labs' (['empty'])" in told
+    assert "left out 1 column of view 'labs' (['remark']): empty, or with values" in told
 
 
 def test_a_table_of_remarks_alone_is_no_view(tmp_path):
     folder = folder_of(tmp_path)
     pd.DataFrame({"patient": ["P-01"], "remark": ["ok"]}).to_csv(folder / "notes.csv", index=False)
-    with pytest.warns(DataWarning, match="1 columns of view 'notes' were left out"):
+    with pytest.warns(DataWarning, match="left out 1 column of view 'notes'"):
         source = read_view_tables(folder, Request(labels="stage"))
     assert list(source.tables) == ["labs", "scan"]
 

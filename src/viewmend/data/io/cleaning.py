@@ -10,7 +10,7 @@ from viewmend.data.categories import NumericTable, refuse
 from viewmend.data.joining import in_layout
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.parameters import short
-from viewmend.text import has_halves
+from viewmend.text import counted, has_halves
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,9 +54,10 @@ def drop_empty_columns(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataF
     for name, table in tables.items():
         empty = table.isna().all().to_numpy()
         if empty.any():
-            msg = f"{empty.sum()} columns of view {name!r} are empty and were left out"
             named = short(table.columns[empty].tolist())
-            warnings.warn(f"{msg} ({named})", DataWarning, stacklevel=3)
+            columns = counted(int(empty.sum()), "empty column")
+            msg = f"left out {columns} of view {name!r} ({named})"
+            warnings.warn(msg, DataWarning, stacklevel=3)
         filled[name] = table.loc[:, ~empty]
     return filled
 

@@ -15,7 +15,7 @@ from viewmend.data.joining import identifiers
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.extras import how_to_install
 from viewmend.parameters import short
-from viewmend.text import from_csv_cell
+from viewmend.text import counted, from_csv_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,8 +108,8 @@ def _without_nameless(frame: pd.DataFrame, id_column: str, file: Path) -> pd.Dat
     nameless = [name for name in frame if NAMELESS.fullmatch(str(name)) and name != id_column]
     if nameless:
         msg = (
-            f"{len(nameless)} columns of {file.name} have no name, as row numbers that a program "
-            "wrote beside the data, and were left out; name them in the header to keep them"
+            f"left out {counted(len(nameless), 'column')} of {file.name} without a name, as row "
+            "numbers have that a program wrote beside the data; name it in the header to keep it"
         )
         warnings.warn(msg, DataWarning, stacklevel=4)
     return frame.drop(columns=nameless)
