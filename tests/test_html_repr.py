@@ -89,7 +89,7 @@ def test_fitted_model_shows_coverage_weights_and_status_above_the_diagram():
         "samples": "60",
         "classes": "3: 0, 1, 2",
         "status": "done",
-        "rounds": str(model.n_iter_),
+        "iterations": str(model.n_iter_),
         "accuracy": str(model.estimated_accuracy_),
     }
     expected = 100 * np.column_stack([DATA.observed.mean(axis=0), model.view_weights_])
@@ -124,7 +124,7 @@ def test_search_shows_what_it_chose():
     search = LabelSearchCV(clone(QUICK), {"spreading": [0.9]}).fit(DATA, TASK.y)
     shown = facts(own_part(search))
     assert shown["chosen"] == str(search.best_params_)
-    assert shown["rounds"] == str(search.best_estimator_.n_iter_)
+    assert shown["iterations"] == str(search.best_estimator_.n_iter_)
 
 
 def test_estimators_show_only_what_they_know():

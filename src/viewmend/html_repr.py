@@ -111,7 +111,7 @@ def _facts(model: Any, fitted: Any) -> dict[str, object]:
         "samples": None if samples is None else len(samples),
         "classes": None if classes is None else _class_names(classes),
         "status": getattr(fitted, "status_", None),
-        "rounds": getattr(fitted, "n_iter_", None),
+        "iterations": getattr(fitted, "n_iter_", None),
         "accuracy": getattr(fitted, "estimated_accuracy_", None),
         "unreachable": f"{unreachable} samples" if unreachable else None,
         "chosen": getattr(model, "best_params_", None),

@@ -68,7 +68,7 @@ def _parameters(case: Case) -> str:
     """Which model this is, and what was set differently from the defaults."""
     model = case.model
     facts = [("model", type(model).__name__)]
-    for name, attribute in (("status", "status_"), ("rounds", "n_iter_")):
+    for name, attribute in (("status", "status_"), ("iterations", "n_iter_")):
         if hasattr(model, attribute):
             facts.append((name, str(getattr(model, attribute))))
     changed = _changed_parameters(model)
@@ -121,7 +121,7 @@ def _rounds(model: FittedClassifier) -> str:
         )
     tol = getattr(model, "tol", None)
     n_rounds = getattr(model, "n_iter_", len(history))
-    caption = f"How the fit settled in {n_rounds} rounds: bars or lines near 0 mean that it has."
+    caption = f"How the fit settled in {n_rounds} iterations: bars or lines near 0 mean that it has."
     pictures = [picture(lambda ax: plot_convergence(history, ax, tol), caption, "convergence")]
     if hasattr(model, "view_weights_"):
         told = [text for kind, text in TRACES.items() if isinstance(history[0], kind)]
