@@ -120,8 +120,8 @@ def _rounds(model: FittedClassifier) -> str:
             f"{type(model).__name__} is solved in one go: there are no rounds to show."
         )
     tol = getattr(model, "tol", None)
-    n_rounds = getattr(model, "n_iter_", len(history))
-    caption = f"How the fit settled in {n_rounds} iterations: bars or lines near 0 mean that it has."
+    taken = getattr(model, "n_iter_", len(history))
+    caption = f"How the fit settled in {taken} iterations: bars or lines near 0 mean that it has."
     pictures = [picture(lambda ax: plot_convergence(history, ax, tol), caption, "convergence")]
     if hasattr(model, "view_weights_"):
         told = [text for kind, text in TRACES.items() if isinstance(history[0], kind)]
