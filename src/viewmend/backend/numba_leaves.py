@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from viewmend.backend.compiling import jit
+from viewmend.backend.compiling import inlined, jit
 from viewmend.backend.numba_cpu import SUMS
 from viewmend.backend.numba_neighbours import GROUP, insert, is_nearer
 
@@ -30,17 +30,25 @@ def _gaps_to(x, columns, gaps):  # type: ignore[no-untyped-def]
             gaps[j] += gap * gap
 
 
+@inlined
+def _any_within(gaps, limit):  # type: ignore[no-untyped-def]
+    """Whether any gap is at most the limit, as a number, as in `keep_nearest`.
+
+    Of equal ones the lower row is kept.
+    """
+    found = np.int32(0)
+    for j in range(gaps.size):
+        found |= np.int32(gaps[j] <= limit)
+    return found
+
+
 @jit()
 def _merge_gaps(gaps, rows, excluded, distances, indices):  # type: ignore[no-untyped-def]
     """Merge some rows at these distances into the nearest of one query, all but one of them."""
     worst = distances[distances.size - 1]
     for start in range(0, rows.size, GROUP):
         stop = min(start + GROUP, rows.size)
-        # As in `keep_nearest`; but equal distances count, of which the lower row is kept.
-        lowest = np.float32(np.inf)
-        for j in range(start, stop):
-            lowest = min(lowest, gaps[j])
-        if lowest > worst:
+        if not _any_within(gaps[start:stop], worst):
             continue
         for j in range(start, stop):
             if rows[j] != excluded and is_nearer(gaps[j], rows[j], distances, indices):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from viewmend.backend.compiling import jit
+from viewmend.backend.compiling import inlined, jit
 from viewmend.backend.numba_cpu import SUMS
 
 __all__ = [
@@ -43,14 +43,14 @@ def _partial_distance(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
-@jit()
+@inlined
 def _squared_distance(x, y, limit):  # type: ignore[no-untyped-def]
     """``|x - y|^2``, or any number above ``limit`` if it is above."""
-    total = 0.0
-    for start in range(0, x.size, STRIDE):
-        total += _partial_distance(x[start : start + STRIDE], y[start : start + STRIDE])
+    total = _partial_distance(x[:STRIDE], y[:STRIDE])
+    for start in range(STRIDE, x.size, STRIDE):
         if total > limit:
             break
+        total += _partial_distance(x[start : start + STRIDE], y[start : start + STRIDE])
     return total
 
 
@@ -201,26 +201,25 @@ def _partial_rough(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
-@jit()
+@inlined
 def _rough_distance(x, y, limit):  # type: ignore[no-untyped-def]
     """``|x - y|^2`` in float32, or any number above ``limit`` if it is above."""
-    total = np.float32(0)
-    for start in range(0, x.size, LONG_STRIDE):
-        stop = start + LONG_STRIDE
-        total += _partial_rough(x[start:stop], y[start:stop])
+    total = _partial_rough(x[:LONG_STRIDE], y[:LONG_STRIDE])
+    for start in range(LONG_STRIDE, x.size, LONG_STRIDE):
         if total > limit:
             break
+        total += _partial_rough(x[start : start + LONG_STRIDE], y[start : start + LONG_STRIDE])
     return total
 
 
-@jit()
+@inlined
 def is_nearer(distance, index, distances, indices):  # type: ignore[no-untyped-def]
     """Whether a pair comes before the last of a list."""
     worst = distances[distances.size - 1]
     return distance < worst or (distance == worst and index < indices[indices.size - 1])
 
 
-@jit()
+@inlined
 def _try(x, y, j, distances, indices, fresh):  # type: ignore[no-untyped-def]
     """Put row ``j``, which is ``y``, among the nearest of ``x`` if it belongs there."""
     distance = _rough_distance(x, y, distances[distances.size - 1])
