@@ -39,9 +39,13 @@ def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return compiled
 
 
-# For small functions of arrays in the loops of others: a call counts the references to its arrays,
-# on all threads at the same place, which takes ten times as long as a distance of a few columns.
-inlined = jit(inline="always")
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a small function of arrays as a part of the loops that call it.
+
+    A call counts the references to its arrays, which all threads do at the same place: it can take
+    ten times as long as a distance of a few columns.
+    """
+    return jit(inline="always")(function)
 
 
 class _Cache(_FunctionCache):  # type: ignore[misc]
