@@ -21,7 +21,7 @@ from viewmend.core.common.scaling import NORMALIZERS
 from viewmend.data.cells import DEFAULT, MISSING_CELLS, learn_fills
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
-from viewmend.distributed.inputs import is_lazy
+from viewmend.distributed.lazy import is_lazy
 from viewmend.distributed.mixin import LazyGraphsMixin
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.agfti_geometry import (

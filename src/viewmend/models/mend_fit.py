@@ -40,7 +40,7 @@ from viewmend.core.mend.stage import Mended, MendSettings
 from viewmend.data.cells import learn_fills
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
-from viewmend.distributed.inputs import is_lazy
+from viewmend.distributed.lazy import is_lazy
 from viewmend.models.apart import warn_of_unreachable
 from viewmend.models.base import TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT
