@@ -101,9 +101,16 @@ def _of_table(X: Any) -> GivenViews:
 
 
 def _of_container(data: MultiViewData) -> GivenViews:
-    blanked = [with_blank_rows(view, ~data.observed[:, v]) for v, view in enumerate(data.views)]
+    tables = {
+        name: as_table(view, view_title(name))
+        for name, view in zip(data.names, data.views, strict=True)
+    }
+    missing = ~data.observed.T
     return GivenViews(
-        dict(zip(data.names, blanked, strict=True)),
+        {
+            name: with_blank_rows(table, rows)
+            for (name, table), rows in zip(tables.items(), missing, strict=True)
+        },
         columns_of_data(data),
         data.ids,
         has_names=data.names != tuple(map(default_name, range(data.n_views))),
