@@ -111,7 +111,8 @@ def fingerprint(
     # Of one row: the order counts.
     (labels,) = row_hashes(given.labels.codes[None, :])
     return {
-        "views": given.survey.content,
+        # In their order, which parameters of the rounds have too.
+        "views": list(map(int, given.survey.content)),
         "labels": int(labels),
         "chunks": list(given.chunks.sizes),
         "parameters": values,

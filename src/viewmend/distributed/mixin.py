@@ -14,9 +14,11 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_is_fitted
 
+from viewmend.callbacks.protocol import Callback
 from viewmend.data.cells import CellFill
 from viewmend.data.given_views import GivenViews
 from viewmend.data.matching import check_widths, views_of_fit
+from viewmend.distributed.callbacks import BlockCheckpoint
 from viewmend.distributed.inputs import lazy_like_fit
 from viewmend.distributed.lazy import is_lazy, is_table, lazy_views
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
@@ -53,7 +55,17 @@ class DaskMixin:
     cell_fills_: tuple[CellFill, ...]
     fitted_state_: StateOfFit
     fit: Callable[..., Self]
+    callbacks: tuple[Callback, ...]
     set_callbacks: Callable[..., Any]
+
+    def check_callbacks_in_memory(self) -> None:
+        """Raise an `InvalidParameterError` if a callback keeps blocks, which are not in memory."""
+        if any(isinstance(callback, BlockCheckpoint) for callback in self.callbacks):
+            msg = (
+                "BlockCheckpoint keeps rounds of fits on Dask collections, but the views are in "
+                "memory; use viewmend.callbacks.Checkpoint"
+            )
+            raise InvalidParameterError(msg)
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> Any:
         """Classes of new samples; parameters as in ``predict_proba``.

@@ -323,6 +323,7 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
 
     def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None, groups: Any) -> None:
         if not is_lazy(X):
+            self.check_callbacks_in_memory()
             super()._fit_views(X, y, mask, groups)
             return
         self._fit_blocks(X, y, mask)
