@@ -136,6 +136,17 @@ def test_a_view_that_no_sample_of_the_graph_has_is_named(rows):
         few.fit(views, TASK.y)
 
 
+def test_identifiers_beside_lazy_views_are_kept(tmp_path):
+    names = np.array([f"patient {i}" for i in range(400)])
+    views = tuple(lazy(TASK.data.views, 100))
+    data = MultiViewData(views, TASK.data.observed, ("a", "b", "c"), ids=names)
+    model = MendClassifier(n_rounds=1, calibration=None).fit(data, TASK.y)
+    np.testing.assert_array_equal(model.sample_ids_, names)
+    save(model, tmp_path / "model.vm")
+    np.testing.assert_array_equal(load(tmp_path / "model.vm").sample_ids_, names)
+    assert len(model.for_prediction().sample_ids_) == 0
+
+
 def test_samples_outside_the_graph_are_regressed_on():
     """Regressions learn from all rows: with few of them in the graph they know as much."""
     few, all_ = (

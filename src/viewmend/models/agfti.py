@@ -358,6 +358,7 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
         self.cell_fills_ = learn_fills(given.sample.data, self.missing_cells)
         seen = ViewLayout(layout.names, layout.n_features, fit.observed, layout.columns)
         self._remember_layout(seen, labels)
+        self._remember_ids(X.ids if isinstance(X, MultiViewData) else None)
         self._store_graphs(fit.result, fit.induction.anchors)
         soft = np.where(fit.reachable[:, None], fit.result.F, 0)
         state = make_state(self.class_prior, labels, soft, fit.induction)

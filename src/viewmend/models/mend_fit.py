@@ -182,6 +182,7 @@ class MendFitting(TwoStepClassifier):
         self.cell_fills_ = learn_fills(given.sample.data, self.missing_cells)
         seen = ViewLayout(layout.names, layout.n_features, fit.observed, layout.columns)
         self._remember_layout(seen, labels)
+        self._remember_ids(views[0].ids if isinstance(views[0], MultiViewData) else None)
         found = fit.mended, fit.samples, fit.geometry, rows, fit.P.astype(np.float64), fit.reached
         self._store_found(Found(*found), labels, settings)
         self.zero_row_evidence_ = np.zeros((len(layout.names), labels.n_classes))
