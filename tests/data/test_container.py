@@ -221,3 +221,16 @@ def test_labels_that_must_be_there_are_missed_by_name():
 
 def test_a_check_keeps_what_lies_beside_the_views():
     assert_rows(check_views(make_data()), np.arange(N_SAMPLES))
+
+
+def test_views_that_are_no_arrays_yet_are_read():
+    """Whoever makes the object itself may put anything in it that has rows of numbers."""
+    data = make_data()
+    views = data.views[0].astype(object), np.ma.masked_invalid(data.views[1])
+    checked = check_views(replace(data, views=views))
+    np.testing.assert_array_equal(checked.stacked(), data.stacked())
+    torch = pytest.importorskip("torch")
+    checked = check_views(replace(data, views=tuple(map(torch.from_numpy, data.views))))
+    np.testing.assert_array_equal(checked.stacked(), data.stacked())
+    backwards = torch._neg_view(-torch.from_numpy(data.views[0]))
+    np.testing.assert_array_equal(check_views([backwards]).views[0], data.views[0])

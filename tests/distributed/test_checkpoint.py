@@ -5,7 +5,7 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from viewmend import AGFTIClassifier
+from viewmend import AGFTIClassifier, MendClassifier
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed import BlockCheckpoint, CheckpointError
 from viewmend.distributed.blocks import pack, packed_arrays, unpack, unpacked_arrays
@@ -121,9 +121,18 @@ def test_another_fit_is_refused(tmp_path):
             estimator.fit(X, y)
 
 
-def test_rounds_are_kept_now_and_then_or_not_at_all(tmp_path):
-    with pytest.raises(InvalidParameterError, match="every must be at least 1, got 0"):
-        BlockCheckpoint(tmp_path, every=0)
+@pytest.mark.parametrize("every", [0, 1.5, "often"])
+def test_every_is_a_number_of_rounds(every, tmp_path):
+    with pytest.raises(InvalidParameterError, match="every must be an integer >= 1"):
+        BlockCheckpoint(tmp_path, every=every)
+
+
+@pytest.mark.parametrize("model", [AGFTIClassifier(**SETTINGS), MendClassifier()])
+def test_fits_in_memory_keep_no_blocks(model, tmp_path):
+    model.set_callbacks(BlockCheckpoint(tmp_path / "rounds"))
+    with pytest.raises(InvalidParameterError, match=r"use viewmend\.callbacks\.Checkpoint"):
+        model.fit(TASK.data, TASK.y)
+    assert not (tmp_path / "rounds").exists()
 
 
 def test_a_lost_file_is_named(tmp_path):

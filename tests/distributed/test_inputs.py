@@ -4,9 +4,11 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from viewmend import AGFTIClassifier
+from viewmend.data import MultiViewData
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed import BlockCheckpoint, is_lazy, open_views
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
@@ -24,6 +26,9 @@ def one_process():
 
 def lazy(views, rows=50):
     return [da.from_array(view, chunks=(rows, -1)) for view in views]
+
+
+LAZY = lazy(TASK.data.views)
 
 
 def test_only_dask_collections_are_lazy():
@@ -183,6 +188,77 @@ def _write(view, path):
         path.mkdir()
         frame[:50].to_parquet(path / "part.0.parquet")
         frame[50:].to_parquet(path / "part.1.parquet")
+
+
+def test_lazy_data_is_shown_without_reading_it():
+    def never(block):
+        msg = "this must not be read"
+        raise AssertionError(msg)
+
+    views = [view.map_blocks(never, dtype=float, meta=np.empty((0, 0))) for view in LAZY]
+    seen = [~da.isnan(view).all(axis=1) for view in views]
+    data = MultiViewData(tuple(views), da.stack(seen, axis=1), ("text", "image"))
+    assert repr(data) == "MultiViewData(120 samples; text: 8 columns, image: 8 columns)"
+    assert "image" in data._repr_html_()
+
+
+def test_files_that_are_not_there_or_no_views_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no file or folder .*absent.parquet"):
+        open_views({"a": tmp_path / "absent.parquet"})
+    with pytest.raises(InvalidViewsError, match="at least one view"):
+        open_views({})
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    (tmp_path / "a.parquet").write_text("no table")
+    with pytest.raises(InvalidViewsError, match=r"a.parquet cannot be read as a Parquet table"):
+        open_views({"a": tmp_path / "a.parquet"})
+
+
+def test_columns_of_files_that_are_no_numbers_are_named(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    frame = pd.DataFrame(TASK.data.views[0]).add_prefix("column ")
+    frame.assign(patient="p").to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InvalidViewsError, match=r"not numbers: patient; .*frame.set_index"):
+        open_views({"a": tmp_path / "a.parquet"})
+
+
+def test_a_group_of_arrays_is_no_view(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    zarr.open_group(str(tmp_path / "a.zarr"), mode="w")
+    with pytest.raises(InvalidViewsError, match=r"a.zarr cannot be read as a Zarr array"):
+        open_views({"a": tmp_path / "a.zarr"})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda view: view[:, 0], r"view 1 must be 2-D .* got 1-D of shape \(120,\)"),
+        (lambda view: view[:, :, None], "view 1 must be 2-D .* got 3-D"),
+        (lambda view: view[:, :0], r"view 1 has 0 feature\(s\)"),
+    ],
+)
+def test_views_of_another_form_are_refused(change, words):
+    first, second = LAZY
+    with pytest.raises(InvalidViewsError, match=words):
+        AGFTIClassifier(**FAST).fit([first, change(second)], TASK.y)
+
+
+def test_view_sizes_are_checked_as_in_memory():
+    table = da.concatenate(LAZY, axis=1)
+    for X, sizes in ((LAZY, (8, 8)), (table, (8, 9)), (table, (17, -1))):
+        with pytest.raises(InvalidViewsError, match="view_sizes"):
+            AGFTIClassifier(**FAST, view_sizes=sizes).fit(X, TASK.y)
+
+
+@pytest.mark.parametrize("form", ["csr_array", "csc_matrix"])
+def test_blocks_may_be_sparse(form):
+    sparse = getattr(scipy.sparse, form)
+    views = [view.map_blocks(lambda block: sparse(np.nan_to_num(block))) for view in LAZY]
+    model = AGFTIClassifier(**FAST).fit(views, TASK.y, mask=TASK.data.observed)
+    expected = AGFTIClassifier(**FAST).fit(TASK.data, TASK.y)
+    np.testing.assert_allclose(model.label_distributions_, expected.label_distributions_, atol=1e-9)
+    new, mask = expected.predict_proba(TASK.data), TASK.data.observed
+    np.testing.assert_allclose(model.predict_proba(views, mask), new, atol=1e-9)
 
 
 def test_files_of_another_kind_are_refused(tmp_path):

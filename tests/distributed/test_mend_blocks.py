@@ -121,6 +121,32 @@ def test_a_graph_of_some_samples_is_nearly_as_good(in_memory, on_some):
     assert not on_some.off_graph_.any()
 
 
+@pytest.mark.parametrize("rows", [None, 100])
+def test_a_view_that_no_sample_of_the_graph_has_is_named(rows):
+    """Labelled samples come first; here a view is there for two others alone."""
+    first, second, _ = (np.nan_to_num(view, nan=1.0) for view in TASK.data.views)
+    others = np.flatnonzero(~TASK.labelled)[:2]
+    rare = np.full_like(second, np.nan)
+    rare[others] = second[others]
+    views = [first, rare]
+    if rows is not None:
+        views = [da.from_array(view, chunks=(rows, -1)) for view in views]
+    few = MendClassifier(**SETTINGS, graph_samples=int(TASK.labelled.sum()))
+    with pytest.raises(InvalidViewsError, match=r"view 1 is missing from all .* graph_samples"):
+        few.fit(views, TASK.y)
+
+
+def test_identifiers_beside_lazy_views_are_kept(tmp_path):
+    names = np.array([f"patient {i}" for i in range(400)])
+    views = tuple(lazy(TASK.data.views, 100))
+    data = MultiViewData(views, TASK.data.observed, ("a", "b", "c"), ids=names)
+    model = MendClassifier(n_rounds=1, calibration=None).fit(data, TASK.y)
+    np.testing.assert_array_equal(model.sample_ids_, names)
+    save(model, tmp_path / "model.vm")
+    np.testing.assert_array_equal(load(tmp_path / "model.vm").sample_ids_, names)
+    assert len(model.for_prediction().sample_ids_) == 0
+
+
 def test_samples_outside_the_graph_are_regressed_on():
     """Regressions learn from all rows: with few of them in the graph they know as much."""
     few, all_ = (

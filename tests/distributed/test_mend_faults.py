@@ -2,6 +2,7 @@
 
 import io
 import signal
+from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -93,11 +94,35 @@ def test_another_fit_is_refused(one_process, tmp_path):
         ("parameters", {"spreading": 0.9}, views(), TASK.y),
         ("parameters", {"graph_samples": 110}, views(), TASK.y),
         ("views", {}, [views()[0] + 1, views()[1]], TASK.y),
+        # Weights of graphs would go to those of the other view.
+        ("views", {}, views()[::-1], TASK.y),
     ]
     for what, changes, X, y in cases:
         other = MendClassifier(**SETTINGS | changes).set_callbacks(BlockCheckpoint(tmp_path))
         with pytest.raises(CheckpointError, match=f"another fit: {what} differ"):
             other.fit(X, y)
+
+
+def test_a_folder_has_one_fit_at_a_time(one_process, tmp_path, expected):
+    refused = []
+
+    def fit_again(record, _stage):
+        if record.iteration == 2:
+            other = MendClassifier(**SETTINGS).set_callbacks(BlockCheckpoint(tmp_path, every=1))
+            with pytest.raises(CheckpointError, match="another fit is using the checkpoint"):
+                other.fit(views(), TASK.y)
+            refused.append(record.iteration)
+
+    checkpoint = BlockCheckpoint(tmp_path, every=1)
+    model = MendClassifier(**SETTINGS).set_callbacks(checkpoint, fit_again).fit(views(), TASK.y)
+    assert refused == [2]
+    np.testing.assert_array_equal(model.label_distributions_, expected.label_distributions_)
+    # It is free again, also after a fit that failed.
+    again = MendClassifier(**SETTINGS).set_callbacks(checkpoint, Crash(5))
+    with pytest.raises(KeyboardInterrupt):
+        again.fit(views(), TASK.y)
+    again.set_callbacks(checkpoint).fit(views(), TASK.y)
+    np.testing.assert_array_equal(again.label_distributions_, expected.label_distributions_)
 
 
 @pytest.mark.parametrize("name", ["block-000001.npz", "client.npz"])
@@ -170,6 +195,36 @@ def test_a_fit_that_cannot_go_on_says_so(client_of_threads):
     with pytest.raises(LostFitError, match=r"(?s)lost in stage '\w+' of round 4 .*checkpoint"):
         model.fit(views(), TASK.y)
     assert not hasattr(model, "transduction_")
+
+
+def test_lost_workers_are_no_bad_chunk(client_of_threads):
+    """To find a chunk that is to blame, all chunks would be read once more."""
+    reads = []
+
+    def lost(block, block_info=None):
+        reads.append(block_info[0]["chunk-location"])
+        raise distributed.KilledWorker("a task", SimpleNamespace(address="its address"), 4)
+
+    first, second = views()
+    second = second.map_blocks(lost, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(LostFitError, match=r"(?s)lost in stage 'surveyed'.*smaller chunks"):
+        MendClassifier(**SETTINGS).fit([first, second], TASK.y)
+    assert len(reads) <= 3
+
+
+def test_a_cluster_that_is_closed_during_a_fit_is_told(tmp_path):
+    cluster = distributed.LocalCluster(
+        n_workers=1, processes=False, dashboard_address=":0", local_directory=str(tmp_path)
+    )
+
+    def close(record, _stage):
+        if record.iteration == 2:
+            cluster.close()
+
+    with distributed.Client(cluster):
+        model = MendClassifier(**SETTINGS).set_callbacks(close)
+        with pytest.raises(LostFitError, match=r"(?s)lost in stage .* of round"):
+            model.fit(views(), TASK.y)
 
 
 def test_blocks_that_do_not_fit_wait_on_disk_and_stages_are_told(client_of_threads, expected):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import viewmend
-from viewmend import AGFTIClassifier
+from viewmend import AGFTIClassifier, MendClassifier
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed import open_views
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
@@ -78,6 +78,29 @@ def test_one_array_is_split_as_in_fit(model):
     stacked = da.from_array(TASK.data.stacked(), chunks=(60, 2))
     found = model.predict_proba(stacked)
     np.testing.assert_allclose(found, model.predict_proba(list(TASK.data.views)), atol=1e-12)
+
+
+@pytest.mark.parametrize("lazily", [False, True])
+def test_one_array_is_split_by_view_sizes(lazily):
+    table = np.concatenate(TASK.data.views, axis=1)
+    chunks = da.from_array(table, chunks=(40, 3))
+    model = MendClassifier(n_rounds=1, calibration=None, view_sizes=(4, 3))
+    model.fit(chunks if lazily else table, LABELS)
+    np.testing.assert_allclose(
+        model.predict_proba(chunks).compute(), model.predict_proba(table), atol=1e-6
+    )
+    assert (model.predict(chunks).compute() == model.predict(table)).all()
+    assert model.view_sizes == (4, 3)
+    with pytest.raises(InvalidViewsError, match="X has 6 features, but predict is expecting 7"):
+        model.predict(chunks[:, :6])
+    with pytest.raises(InvalidViewsError, match=r"view_sizes=.* splits one 2-D array"):
+        model.predict(lazy(TASK.data.views))
+
+
+def test_views_of_another_width_are_refused_at_once(model):
+    first, second = lazy(TASK.data.views)
+    with pytest.raises(InvalidViewsError, match="view 'b' has 2 columns but had 3 in fit"):
+        model.predict({"a": first, "b": second[:, :2]})
 
 
 def test_a_mask_in_chunks_hides_rows(model):

@@ -5,6 +5,7 @@ import pytest
 
 from viewmend import AGFTIClassifier, MendClassifier
 from viewmend.baselines.amuse import AMUSEClassifier
+from viewmend.data import from_frames
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed.session import fitting_on
 from viewmend.exceptions import InvalidParameterError
@@ -61,6 +62,21 @@ def test_mend_is_fitted_over_a_cluster(address):
     with fitting_on(address) as fit:
         model = fit(MendClassifier(n_rounds=2), TASK.data, TASK.y)
     np.testing.assert_allclose(model.label_distributions_, expected.label_distributions_, atol=1e-4)
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_names_of_samples_and_columns_are_those_of_the_data(where, address):
+    pd = pytest.importorskip("pandas")
+    ids = [f"patient {i}" for i in range(90)]
+    frames = [pd.DataFrame(view, index=ids).add_prefix("column ") for view in TASK.data.views]
+    data = from_frames({"a": frames[0], "b": frames[1]})
+    with fitting_on(address if where == "there" else None) as fit:
+        model = fit(MendClassifier(n_rounds=1, calibration=None), data, TASK.y)
+    assert model.sample_ids_.tolist() == ids
+    new = {name: frame[:5] for name, frame in zip("ab", frames, strict=True)}
+    expected = model.predict_proba(new)
+    backwards = {name: frame[frame.columns[::-1]] for name, frame in new.items()}
+    np.testing.assert_array_equal(model.predict_proba(backwards), expected)
 
 
 def test_the_command_line_fits_over_a_cluster(address, tmp_path):

@@ -146,29 +146,37 @@ class MultiViewData:
         )
 
     def __repr__(self) -> str:
+        shares = [f", {share:.0%} observed" for share in self._shares_observed()]
+        shares = shares or [""] * self.n_views
         seen = ", ".join(
-            f"{name}: {counted(columns, 'column')}, {share:.0%} observed"
-            for name, columns, share in zip(
-                self.names, self.n_features, self.observed.mean(axis=0), strict=True
-            )
+            f"{name}: {counted(columns, 'column')}{share}"
+            for name, columns, share in zip(self.names, self.n_features, shares, strict=True)
         )
         title = f"{self.name}: " if self.name else ""
         labelled = "" if self.y is None else f", {self.n_labelled} labelled"
         return f"MultiViewData({title}{self.n_samples} samples{labelled}; {seen})"
 
     def _repr_html_(self) -> str:
-        complete = self.observed.all(axis=1)
         facts = {
             "samples": self.n_samples,
-            "complete": f"{complete.sum()} samples have all {self.n_views} views",
+            "complete": None,
             "labelled": None if self.y is None else f"{self.n_labelled} samples",
         }
-        columns = {
-            "view": self.names,
-            "columns": self.n_features,
-            "observed": self.observed.mean(axis=0),
-        }
+        columns: dict[str, Any] = {"view": self.names, "columns": self.n_features}
+        shares = self._shares_observed()
+        if len(shares):
+            n_complete = self.observed.all(axis=1).sum()
+            facts["complete"] = f"{n_complete} samples have all {self.n_views} views"
+            columns["observed"] = shares
         return card("MultiViewData", facts, columns)
+
+    def _shares_observed(self) -> np.ndarray:
+        """Share of the samples that every view observed, (n_views,).
+
+        Empty where all views would have to be read first, as those of Dask.
+        """
+        in_memory = isinstance(self.observed, np.ndarray)
+        return self.observed.mean(axis=0) if in_memory else np.empty(0)
 
     def rows_seen(self, v: int) -> np.ndarray:
         """Observed rows of view ``v``, (n_observed_v, n_features_v)."""

@@ -164,6 +164,13 @@ def in_order_of_views(
     given = names_in(values)
     if given is None:
         return values
+    return np.asarray(values)[:, places_of_views(given, names, what, error)]
+
+
+def places_of_views(
+    given: np.ndarray, names: Sequence[str], what: str, error: type[ValueError]
+) -> list[int]:
+    """Where the views are among the columns (n_columns,) that were given, which must be theirs."""
     if sorted(given) != sorted(names):
         msg = (
             f"{what} must have a column for each of the views {short(list(names))}, but has "
@@ -171,4 +178,4 @@ def in_order_of_views(
             f"position"
         )
         raise error(msg)
-    return np.asarray(values)[:, [given.tolist().index(name) for name in names]]
+    return [given.tolist().index(name) for name in names]

@@ -64,12 +64,7 @@ def as_matrix(raw: object, title: str, dtype: DTypeLike | None = None) -> np.nda
         )
         raise InvalidViewsError(msg)
     array = as_dense(raw, title)
-    if width(array, title) == 0:
-        msg = (
-            f"{title} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required; "
-            f"leave the view out"
-        )
-        raise InvalidViewsError(msg)
+    filled_width(array, title)
     if dtype is None:
         dtype = np.float32 if array.dtype == np.float32 else np.float64
     return np.ascontiguousarray(_as_floats(array, title, dtype))
@@ -85,6 +80,18 @@ def width(array: Any, title: str) -> int:
         )
         raise InvalidViewsError(msg)
     return shape[1]
+
+
+def filled_width(array: Any, title: str) -> int:
+    """`width`, which must not be zero."""
+    n_columns = width(array, title)
+    if n_columns == 0:
+        msg = (
+            f"{title} has 0 feature(s) (shape={tuple(array.shape)}) while a minimum of 1 is "
+            f"required; leave the view out"
+        )
+        raise InvalidViewsError(msg)
+    return n_columns
 
 
 def as_dense(raw: Any, title: str) -> np.ndarray:
@@ -119,7 +126,7 @@ def _library(thing: object) -> str:
 
 def _as_numbers_of_numpy(tensor: Any) -> Any:
     """A tensor on the host; NumPy has no bfloat16, and every other number type fits into double."""
-    host = tensor.detach().cpu().to_dense()
+    host = tensor.detach().cpu().to_dense().resolve_neg()
     return host if host.is_complex() else host.double()
 
 

@@ -75,12 +75,7 @@ def all_views(there: Mapping[str, Any], fit: ViewsOfFit) -> dict[str, Any]:
     views = {}
     for name, columns in zip(fit.names, fit.n_features, strict=True):
         views[name] = there[name] if name in there else np.full((n_samples, columns), np.nan)
-        if views[name].shape[1] != columns:
-            msg = (
-                f"{view_title(name)} has {views[name].shape[1]} columns but had {columns} in fit; "
-                f"pass the columns of fit in the same order"
-            )
-            raise InvalidViewsError(msg)
+    check_widths({name: view.shape[1] for name, view in views.items()}, fit)
     return views
 
 
@@ -96,15 +91,31 @@ def table_in_order_of_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:
     return replace(given, arrays={TABLE: table}, columns=columns)
 
 
-def _split_as_in_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:
-    given = table_in_order_of_fit(given, fit)
-    matrix = as_table(given.arrays[TABLE], TABLE)
-    if matrix.shape[1] != sum(fit.n_features):
+def check_width_of_table(n_columns: int, fit: ViewsOfFit) -> None:
+    """Refuse one table of another number of columns than the views of fit have together."""
+    if n_columns != sum(fit.n_features):
         msg = (
-            f"X has {matrix.shape[1]} features, but predict is expecting {sum(fit.n_features)} "
+            f"X has {n_columns} features, but predict is expecting {sum(fit.n_features)} "
             f"features as input, views of {fit.n_features} columns; pass the columns of fit"
         )
         raise InvalidViewsError(msg)
+
+
+def check_widths(n_columns: Mapping[str, int], fit: ViewsOfFit) -> None:
+    """Refuse views, by name, of other numbers of columns than in fit."""
+    for name, columns in zip(fit.names, fit.n_features, strict=True):
+        if n_columns.get(name, columns) != columns:
+            msg = (
+                f"{view_title(name)} has {n_columns[name]} columns but had {columns} in fit; "
+                f"pass the columns of fit in the same order"
+            )
+            raise InvalidViewsError(msg)
+
+
+def _split_as_in_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:
+    given = table_in_order_of_fit(given, fit)
+    matrix = as_table(given.arrays[TABLE], TABLE)
+    check_width_of_table(matrix.shape[1], fit)
     blocks = split(replace(given, arrays={TABLE: matrix}), fit.n_features)
     return _at_places(blocks, fit)
 

@@ -48,7 +48,7 @@ def opened(X: Any, view_sizes: Sequence[int] | None = None) -> GivenViews:
     given = _open(X)
     if given.one_table:
         return given
-    _check_no_sizes(X, given, view_sizes)
+    check_no_sizes(X, given.source, view_sizes)
     if not given.arrays:
         msg = f"no views: expected at least one array, got an empty {type(X).__name__}; pass a view"
         raise InvalidViewsError(msg)
@@ -101,9 +101,16 @@ def _of_table(X: Any) -> GivenViews:
 
 
 def _of_container(data: MultiViewData) -> GivenViews:
-    blanked = [with_blank_rows(view, ~data.observed[:, v]) for v, view in enumerate(data.views)]
+    tables = {
+        name: as_table(view, view_title(name))
+        for name, view in zip(data.names, data.views, strict=True)
+    }
+    missing = ~data.observed.T
     return GivenViews(
-        dict(zip(data.names, blanked, strict=True)),
+        {
+            name: with_blank_rows(table, rows)
+            for (name, table), rows in zip(tables.items(), missing, strict=True)
+        },
         columns_of_data(data),
         data.ids,
         has_names=data.names != tuple(map(default_name, range(data.n_views))),
@@ -143,11 +150,12 @@ def _common_index(arrays: Mapping[str, Any]) -> Any:
     return shared
 
 
-def _check_no_sizes(X: Any, given: GivenViews, view_sizes: Sequence[int] | None) -> None:
+def check_no_sizes(X: Any, source: MultiViewData | None, view_sizes: Sequence[int] | None) -> None:
+    """Refuse ``view_sizes`` of what is no table; ``source`` is ``X`` if that is a MultiViewData."""
     # What an imputer makes of a stacked array knows its views already.
     if view_sizes is None:
         return
-    if given.source is None or not np.array_equal(given.source.n_features, view_sizes):
+    if source is None or not np.array_equal(source.n_features, view_sizes):
         msg = (
             f"view_sizes={view_sizes!r} splits one 2-D array, but X is a {type(X).__name__} with "
             f"its own views; leave view_sizes out or pass one array"
@@ -158,19 +166,25 @@ def _check_no_sizes(X: Any, given: GivenViews, view_sizes: Sequence[int] | None)
 def split(given: GivenViews, view_sizes: Sequence[int] | None) -> GivenViews:
     """One table as blocks of ``view_sizes`` columns under their default names, all by default."""
     matrix, names = as_table(given.arrays[TABLE], TABLE), given.columns.get(TABLE)
-    sizes = (matrix.shape[1],) if view_sizes is None else view_sizes
+    sizes = checked_sizes(view_sizes, matrix.shape[1])
+    columns = {} if names is None else blocks(names, sizes)
+    return GivenViews(blocks(matrix, sizes), columns, given.rows)
+
+
+def checked_sizes(view_sizes: Sequence[int] | None, n_columns: int) -> Sequence[int]:
+    """Columns of the views of a table, which is a single view by default."""
+    sizes = (n_columns,) if view_sizes is None else view_sizes
     sizes = sizes.tolist() if isinstance(sizes, np.ndarray) else sizes
     if not _SIZES.accepts(sizes):
         msg = f"view_sizes must be {_SIZES.expected}, got {view_sizes!r}; list the columns per view"
         raise InvalidViewsError(msg)
-    if sum(sizes) != matrix.shape[1]:
+    if sum(sizes) != n_columns:
         msg = (
             f"view_sizes={tuple(sizes)} must sum to the number of columns, but sums to "
-            f"{sum(sizes)} and X has {matrix.shape[1]}; list the columns of every view"
+            f"{sum(sizes)} and X has {n_columns}; list the columns of every view"
         )
         raise InvalidViewsError(msg)
-    columns = {} if names is None else blocks(names, sizes)
-    return GivenViews(blocks(matrix, sizes), columns, given.rows)
+    return sizes
 
 
 def blocks(array: Any, sizes: Sequence[int]) -> dict[str, Any]:

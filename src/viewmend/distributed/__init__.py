@@ -6,7 +6,8 @@ Mend is that of `viewmend.core.mend`, over the blocks of `mend_blocks`.
 """
 
 from viewmend.distributed.callbacks import BlockCheckpoint, LogBlocks
-from viewmend.distributed.inputs import is_lazy, open_views
+from viewmend.distributed.files import open_views
+from viewmend.distributed.lazy import is_lazy
 from viewmend.distributed.mixin import DaskMixin
 from viewmend.exceptions import CheckpointError, LostFitError
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +27,13 @@ from viewmend.distributed.kept_files import (
     write_table,
 )
 from viewmend.exceptions import CheckpointError, InvalidParameterError
+from viewmend.parameters import Integer, short
+from viewmend.storage.locks import try_lock
 
 TABLE = "checkpoint.json"
 CLIENT = "client.npz"
+LOCK = "lock"
+_EVERY = Integer(1)
 
 
 class LogBlocks(LogRounds):
@@ -74,8 +79,9 @@ class BlockCheckpoint:
     their blocks, the client its own arrays, and a last file marks the round as complete, so you can
     kill anything at any time. A fit that finds the folder resumes after the last round in it, with
     the same result. A fit on other data, in other chunks, or with other parameters is refused, and
-    so is a folder with a missing or changed file. If a worker is lost, Dask computes its blocks
-    again from the last saved round.
+    so is a folder with a missing or changed file, or one that another fit is using. If a worker is
+    lost, Dask computes its blocks again from the last saved round. Fits on data in memory need
+    `viewmend.callbacks.Checkpoint` instead.
 
     Parameters
     ----------
@@ -88,16 +94,24 @@ class BlockCheckpoint:
     """
 
     def __init__(self, folder: str | os.PathLike[str], every: int = 5) -> None:
-        if every < 1:
+        if not _EVERY.accepts(every):
             msg = (
-                f"every must be at least 1, got {every}; leave BlockCheckpoint out to keep nothing"
+                f"every must be {_EVERY.expected}, got {short(every)}; leave BlockCheckpoint out "
+                f"to keep nothing"
             )
             raise InvalidParameterError(msg)
         self.folder = Path(folder).absolute()
         self.every = every
+        # Of the file that is locked during a fit, and the thread of that fit.
+        self._lock: tuple[int, int] | None = None
 
     def __call__(self, _round: Any, _state: Any) -> None:
         """Nothing: rounds are kept where the next can go on from what was kept."""
+
+    def on_fit_end(self, _fit: Any, _error: BaseException | None) -> None:
+        if self._lock is not None and self._lock[1] == threading.get_ident():
+            os.close(self._lock[0])
+            self._lock = None
 
     def read(self, fingerprint: dict[str, Any], n_blocks: int) -> KeptRounds | None:
         """The last rounds that were kept of this fit, or None; a CheckpointError if of another.
@@ -106,6 +120,7 @@ class BlockCheckpoint:
         """
         with broken_as_checkpoint_error(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._take_folder()
         if not (self.folder / TABLE).exists():
             return None
         with broken_as_checkpoint_error(self.folder / TABLE):
@@ -123,6 +138,23 @@ class BlockCheckpoint:
             paths = [*block_paths(folder, n_blocks), folder / CLIENT]
             *files, client = [(path, table["digests"][path.name]) for path in paths]
         return KeptRounds(files, read_arrays(*client), client[0], history)
+
+    def _take_folder(self) -> None:
+        """Lock the folder: the rounds of one fit would remove those of another."""
+        handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            free = try_lock(handle)
+        except OSError:
+            # Some file systems have no locks.
+            free = True
+        if not free:
+            os.close(handle)
+            msg = (
+                f"another fit is using the checkpoint in {self.folder}; wait until it has ended, "
+                f"or name another folder"
+            )
+            raise CheckpointError(msg)
+        self._lock = handle, threading.get_ident()
 
     def due(self, n_rounds: int) -> bool:
         """Whether the state after that many rounds is one to keep."""

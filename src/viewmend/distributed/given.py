@@ -18,7 +18,9 @@ from viewmend.core.common.content_order import row_hashes
 from viewmend.data.given_labels import labels_for
 from viewmend.data.groups import with_groups
 from viewmend.data.labels import Labels, check_class_prior, check_labels
-from viewmend.distributed.inputs import Chunks, as_chunks, is_lazy
+from viewmend.distributed.inputs import Chunks, as_chunks
+from viewmend.distributed.lazy import is_lazy
+from viewmend.distributed.row_indices import check_index_of
 from viewmend.distributed.rows import DaskRows
 from viewmend.distributed.sampling import Draw, Sample, Survey, gather_sample, survey_chunks
 from viewmend.exceptions import CheckpointError, InvalidParameterError
@@ -84,6 +86,8 @@ def gather_input(
     _check_parameters(parameters, callbacks, rules)
     most_rows = None if rules.most_rows is None else partial(rules.most_rows, parameters)
     chunks = as_chunks(X, mask, parameters.view_sizes, np.dtype(parameters.dtype), most_rows)
+    for what, told in (("y", y), ("groups", groups)):
+        check_index_of(told, chunks.index, what)
     y, groups = (dask.compute(told)[0] if is_lazy(told) else told for told in (y, groups))
     labels = with_groups(check_labels(labels_for(X, y), chunks.n_samples), X, groups)
     rules.check_prior(parameters.class_prior, labels)
@@ -107,7 +111,8 @@ def fingerprint(
     # Of one row: the order counts.
     (labels,) = row_hashes(given.labels.codes[None, :])
     return {
-        "views": given.survey.content,
+        # In their order, which parameters of the rounds have too.
+        "views": list(map(int, given.survey.content)),
         "labels": int(labels),
         "chunks": list(given.chunks.sizes),
         "parameters": values,

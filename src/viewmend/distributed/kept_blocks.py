@@ -105,10 +105,10 @@ def files_of_fit() -> Iterator[str]:
     finally:
         _remove(folder, _directory_without_worker())
         client = _active_client()
-        if client is not None:
+        if client is not None and client.status == "running":
             # Workers that are gone have taken their folders with them. Where the scheduler is gone
-            # too, there is another error to be told of.
-            with suppress(OSError, RuntimeError):
+            # too, there is another error to be told of; what that is here depends on how far it is.
+            with suppress(Exception):
                 client.run(_remove_from_worker, folder, on_error="ignore")
 
 

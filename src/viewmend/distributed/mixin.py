@@ -6,7 +6,7 @@ Predictions are lazy, and computed chunk by chunk.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,10 +14,13 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_is_fitted
 
+from viewmend.callbacks.protocol import Callback
 from viewmend.data.cells import CellFill
 from viewmend.data.given_views import GivenViews
-from viewmend.data.matching import views_of_fit
-from viewmend.distributed.inputs import is_lazy, lazy_like_fit, lazy_views
+from viewmend.data.matching import check_widths, views_of_fit
+from viewmend.distributed.callbacks import BlockCheckpoint
+from viewmend.distributed.inputs import lazy_like_fit
+from viewmend.distributed.lazy import is_lazy, is_table, lazy_views
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 from viewmend.protocols import StateOfFit
 
@@ -48,10 +51,21 @@ class DaskMixin:
     view_names_: tuple[str, ...]
     view_n_features_: tuple[int, ...]
     missing_cells: str
+    view_sizes: Sequence[int] | None
     cell_fills_: tuple[CellFill, ...]
     fitted_state_: StateOfFit
     fit: Callable[..., Self]
+    callbacks: tuple[Callback, ...]
     set_callbacks: Callable[..., Any]
+
+    def check_callbacks_in_memory(self) -> None:
+        """Raise an `InvalidParameterError` if a callback keeps blocks, which are not in memory."""
+        if any(isinstance(callback, BlockCheckpoint) for callback in self.callbacks):
+            msg = (
+                "BlockCheckpoint keeps rounds of fits on Dask collections, but the views are in "
+                "memory; use viewmend.callbacks.Checkpoint"
+            )
+            raise InvalidParameterError(msg)
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> Any:
         """Classes of new samples; parameters as in ``predict_proba``.
@@ -152,10 +166,11 @@ def _over_chunks(
     from dask.delayed import delayed
 
     fit = views_of_fit(model)
-    X, names = lazy_like_fit(X, fit)
-    views, mask = lazy_views(X, mask, model.view_n_features_)
-    rows = next(iter(view for view in views.values() if view is not None)).chunks[0]
-    light = delayed(model.for_prediction(), traverse=False)
+    X, names = lazy_like_fit(X, fit, model.view_sizes)
+    lazy = lazy_views(X, mask, model.view_n_features_ if is_table(X) else None)
+    views, mask, rows = lazy.arrays, lazy.mask, lazy.row_chunks
+    check_widths({n: view.shape[1] for n, view in views.items() if view is not None}, fit)
+    light = _light_of_chunks(model)
     # By name where the model can tell the views by their names, else by position.
     named = isinstance(X, Mapping) or set(views) == set(model.view_names_)
     parts = {
@@ -172,6 +187,16 @@ def _over_chunks(
     return da.concatenate(answers, allow_unknown_chunksizes=True)
 
 
+def _light_of_chunks(model: DaskMixin) -> Any:
+    """What predicts a chunk, sent once to every worker."""
+    from dask.delayed import delayed
+
+    light = model.for_prediction()
+    # A table is split before it comes in chunks.
+    light.view_sizes = None
+    return delayed(light, traverse=False)
+
+
 def _answered(
     light: DaskMixin,
     method: str,
@@ -181,7 +206,7 @@ def _answered(
     place: tuple[int, tuple[int, ...], Any],
 ) -> np.ndarray:
     index, columns, dtype = place
-    n_rows = len(next(array for array in chunk.values() if array is not None))
+    n_rows = next(array for array in chunk.values() if array is not None).shape[0]
     if n_rows == 0:
         return np.empty((0, *columns), dtype=dtype)
     try:

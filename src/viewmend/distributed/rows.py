@@ -32,6 +32,7 @@ LOST = (
     "KilledWorker",
     "FutureCancelledError",
     "CancelledError",
+    "ClosedClientError",
     "CommClosedError",
     "NoValidWorkerError",
 )
@@ -148,7 +149,8 @@ class DaskRows:
     def _started(self, stage: str, results: Sequence[list[Delayed]], total: Delayed) -> Pending:
         self.passes[stage] = self.passes.get(stage, 0) + 1
         flat = [block for column in results for block in column]
-        *held, total = dask.persist(*flat, total)
+        with self._lost_told(stage):
+            *held, total = dask.persist(*flat, total)
         ends = list(accumulate(len(column) for column in results))
         columns = tuple(
             list(held[start:stop]) for start, stop in zip([0, *ends], ends, strict=False)
@@ -158,9 +160,15 @@ class DaskRows:
     @contextmanager
     def _watched(self, stage: str, persisted: Sequence[Delayed]) -> Iterator[None]:
         """Tell of every block that is done, and what it means when workers are gone for good."""
-        try:
+        with self._lost_told(stage):
             if self.watch is not None:
                 _report(self.watch, stage, persisted)
+            yield
+
+    @contextmanager
+    def _lost_told(self, stage: str) -> Iterator[None]:
+        """Turn errors of workers, or of a whole cluster, that are gone into one that says so."""
+        try:
             yield
         except Exception as error:
             if type(error).__name__ not in LOST:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from viewmend.core.common.content_order import drawn_rows, sample_hashes
+from viewmend.core.common.content_order import drawn_rows, hashes_by_view
 from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import as_matrix, view_title
 from viewmend.data.magnitudes import check_seen, kept_dtype
 from viewmend.distributed.inputs import ChunkLayout, Chunks, Number, read_chunk
 from viewmend.distributed.rows import DaskRows
-from viewmend.exceptions import DataWarning, InvalidViewsError
+from viewmend.exceptions import DataWarning, InvalidViewsError, LostFitError
 
 # Notes of the chunks that are passed on as warnings.
 MOST_NOTES = 3
@@ -55,7 +55,7 @@ class Survey:
     """What is known of all rows after one pass."""
 
     observed: np.ndarray  # samples (n_views,) that every view observed
-    content: int  # hash of all that was observed, and of its order
+    content: np.ndarray  # hashes (n_views,) of all that was observed, and of its order
     drawn: Drawn  # the rows of a sample, if not all rows are one
     labelled_hashes: np.ndarray  # (n_labelled,): content of all labelled rows, in their order
     notes: list[str]  # what there is to warn of
@@ -84,7 +84,8 @@ def survey_chunks(chunks: Chunks, codes: np.ndarray, draw: Draw, runner: DaskRow
     merge = partial(merged, draw.size)
     try:
         survey: Survey = runner.sums(surveyed, *columns, shared=shared, combine=merge)
-    except InvalidViewsError:
+    except (InvalidViewsError, LostFitError):
+        # To read the chunks one by one would end the workers that are left.
         raise
     except Exception as error:
         raise _unreadable(chunks, error) from error
@@ -126,16 +127,16 @@ def surveyed(
     """`Survey` of one chunk."""
     layout, draw = shared
     data, notes = read_chunk(parts, number, layout)
-    hashes = sample_hashes(data.views, data.observed)
+    by_view = np.stack(hashes_by_view(data.views, data.observed))
+    hashes = by_view.sum(axis=0, dtype=np.uint64)
     rows = number[1] + np.arange(len(hashes))
     places = 2 * rows.astype(np.uint64) + np.uint64(1)
-    content = int((hashes * places).sum(dtype=np.uint64))
     labelled = codes >= 0
     everyone = Drawn(rows, hashes, codes, labelled & draw.labelled_first)
     ends = [_ends(part, seen) for part, seen in zip(parts, data.observed.T, strict=False)]
     return Survey(
         observed=data.observed.sum(axis=0),
-        content=content,
+        content=(by_view * places).sum(axis=1, dtype=np.uint64),
         drawn=everyone.thinned(draw.size),
         labelled_hashes=hashes[labelled],
         notes=notes,
@@ -166,7 +167,7 @@ def merged(size: int, parts: Sequence[Survey]) -> Survey:
     drawn = zip(*(part.drawn.arrays for part in parts), strict=True)
     return Survey(
         observed=np.sum([part.observed for part in parts], axis=0),
-        content=sum(part.content for part in parts) % 2**64,
+        content=np.asarray(np.sum([part.content for part in parts], axis=0, dtype=np.uint64)),
         drawn=Drawn(*map(np.concatenate, drawn)).thinned(size),
         labelled_hashes=np.concatenate([part.labelled_hashes for part in parts]),
         notes=[note for part in parts for note in part.notes],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from viewmend.data.cells import fill_cells, learn_fills
@@ -64,8 +65,8 @@ def _fit_in_blocks(model: object, data: MultiViewData, y: Any, groups: Any = Non
     data = fill_cells(data, fills)
     chunks = (min(BLOCK_ROWS, data.n_samples), -1)
     views = tuple(da.from_array(view, chunks=chunks) for view in data.views)
-    lazy = MultiViewData(views, data.observed, data.names)
-    model.fit(lazy, y, groups=groups)
+    # With identifiers and names of columns, which predictions and explanations go by.
+    model.fit(replace(data, views=views), y, groups=groups)
     # Of all samples, which no block has.
     model.cell_fills_ = fills
     return model.load_graphs() if isinstance(model, LazyGraphsMixin) else model

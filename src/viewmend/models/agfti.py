@@ -21,7 +21,7 @@ from viewmend.core.common.scaling import NORMALIZERS
 from viewmend.data.cells import DEFAULT, MISSING_CELLS, learn_fills
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels, check_class_prior
-from viewmend.distributed.inputs import is_lazy
+from viewmend.distributed.lazy import is_lazy
 from viewmend.distributed.mixin import LazyGraphsMixin
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.agfti_geometry import (
@@ -323,6 +323,7 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
 
     def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None, groups: Any) -> None:
         if not is_lazy(X):
+            self.check_callbacks_in_memory()
             super()._fit_views(X, y, mask, groups)
             return
         self._fit_blocks(X, y, mask)
@@ -357,6 +358,7 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
         self.cell_fills_ = learn_fills(given.sample.data, self.missing_cells)
         seen = ViewLayout(layout.names, layout.n_features, fit.observed, layout.columns)
         self._remember_layout(seen, labels)
+        self._remember_ids(X.ids if isinstance(X, MultiViewData) else None)
         self._store_graphs(fit.result, fit.induction.anchors)
         soft = np.where(fit.reachable[:, None], fit.result.F, 0)
         state = make_state(self.class_prior, labels, soft, fit.induction)

@@ -202,8 +202,7 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
         data = fill_cells(data, fills)
         self._remember_layout(ViewLayout.of(data), labels)
         self.cell_fills_ = fills
-        if data.ids is not None:
-            self.sample_ids_ = np.array([str(name) for name in data.ids])
+        self._remember_ids(data.ids)
         # Fits on a part of the labels must not find the others beside the views.
         return replace(data, y=None), labels
 
@@ -222,6 +221,10 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
         self.observed_ = layout.observed
         self.n_features_in_ = sum(layout.n_features)
         self._remember_columns(layout.columns)
+
+    def _remember_ids(self, ids: np.ndarray | None) -> None:
+        if ids is not None:
+            self.sample_ids_ = np.array([str(name) for name in ids])
 
     def _store_transduction(self, soft: np.ndarray, labels: Labels, reachable: np.ndarray) -> None:
         """Distributions and classes of the samples of fit; given labels are kept.

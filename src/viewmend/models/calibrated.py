@@ -20,7 +20,7 @@ from viewmend.core.common.calibration import (
     uncalibrated,
 )
 from viewmend.data.labels import Labels
-from viewmend.distributed.inputs import is_lazy
+from viewmend.distributed.lazy import is_lazy
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.base import scaled_shares
 from viewmend.models.cross_fit import HoldOut

@@ -18,7 +18,7 @@ from viewmend.data.given_labels import labels_for
 from viewmend.data.labels import Labels, as_label_array, find_unlabelled
 from viewmend.data.sparse import DENSE_COLUMNS
 from viewmend.data.validation import check_views
-from viewmend.distributed.inputs import is_lazy
+from viewmend.distributed.lazy import is_lazy
 from viewmend.exceptions import InvalidViewsError
 from viewmend.models.apart import comparable_samples
 from viewmend.models.devices import on_host

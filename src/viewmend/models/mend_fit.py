@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -40,7 +40,7 @@ from viewmend.core.mend.stage import Mended, MendSettings
 from viewmend.data.cells import learn_fills
 from viewmend.data.container import MultiViewData
 from viewmend.data.labels import Labels
-from viewmend.distributed.inputs import is_lazy
+from viewmend.distributed.lazy import is_lazy
 from viewmend.models.apart import warn_of_unreachable
 from viewmend.models.base import TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT
@@ -51,6 +51,7 @@ from viewmend.models.label_folds import label_folds, some_can_be_held_out
 from viewmend.models.mend_problem import (
     SMALLER,
     check_room,
+    check_views_in_graph,
     make_geometry_settings,
     make_labelling,
     make_settings,
@@ -96,6 +97,8 @@ class MendFitting(TwoStepClassifier):
     """The fit of a `MendClassifier`, apart from its parameters."""
 
     _input_device: str | None = None
+    # Of `viewmend.distributed.mixin.DaskMixin`.
+    check_callbacks_in_memory: Callable[[], None]
     fitted_state_: MendState
     zero_row_evidence_: np.ndarray | None
 
@@ -113,6 +116,7 @@ class MendFitting(TwoStepClassifier):
         settings = make_geometry_settings(self)
         order = canonical_order(data.views, data.observed, labels.codes)
         graph = rows_to_draw(data, labels.codes, order, self.graph_samples)
+        check_views_in_graph(data, order[graph])
         device = check_device(self.device, self._input_device)
         check_room(self, data, order[graph], settings, device)
         tell_components(data)
@@ -137,6 +141,7 @@ class MendFitting(TwoStepClassifier):
 
     def _fit_views(self, X: Any, y: Any, mask: ArrayLike | None, groups: Any) -> None:
         if not is_lazy(X):
+            self.check_callbacks_in_memory()
             with memory_errors_named("MendClassifier", SMALLER):
                 super()._fit_views(X, y, mask, groups)
             return
@@ -177,6 +182,7 @@ class MendFitting(TwoStepClassifier):
         self.cell_fills_ = learn_fills(given.sample.data, self.missing_cells)
         seen = ViewLayout(layout.names, layout.n_features, fit.observed, layout.columns)
         self._remember_layout(seen, labels)
+        self._remember_ids(views[0].ids if isinstance(views[0], MultiViewData) else None)
         found = fit.mended, fit.samples, fit.geometry, rows, fit.P.astype(np.float64), fit.reached
         self._store_found(Found(*found), labels, settings)
         self.zero_row_evidence_ = np.zeros((len(layout.names), labels.n_classes))

@@ -21,7 +21,7 @@ from viewmend.core.mend.stage import MendSettings
 from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import view_title
 from viewmend.data.labels import Labels, check_class_prior
-from viewmend.exceptions import DataWarning, InvalidParameterError
+from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
 from viewmend.memory import check_memory
 from viewmend.protocols import ClassPrior, Seed
 
@@ -108,6 +108,21 @@ def check_room(
         f"{min(settings.most_neighbours + 1, len(graph))} neighbours each"
     )
     check_memory(need, type(model).__name__, what, SMALLER, device)
+
+
+def check_views_in_graph(data: MultiViewData, graph: np.ndarray) -> None:
+    """Refuse samples of the graph, ``graph`` (n_graph,), of which none has some view.
+
+    Then there is nothing that the rows of this view could be compared with.
+    """
+    for name, seen in zip(data.names, data.observed[graph].T, strict=True):
+        if not seen.any():
+            msg = (
+                f"{view_title(name)} is missing from all {len(graph)} samples of the graph, of "
+                f"which at least one must have it; raise graph_samples, which takes labelled "
+                f"samples first, or leave the view out"
+            )
+            raise InvalidViewsError(msg)
 
 
 def memory_needed(data: MultiViewData, graph: np.ndarray, settings: GeometrySettings) -> float:

@@ -24,7 +24,7 @@ from viewmend.core.mend.induction import (
 )
 from viewmend.core.mend.joining import JoinedRows
 from viewmend.data.container import MultiViewData
-from viewmend.distributed.inputs import is_lazy
+from viewmend.distributed.lazy import is_lazy
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.apart import Comparable, comparable_new
 from viewmend.models.decisions import decide

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewmend.core.advice.conformal import class_sets, enough_by_class, fewest_labels, least_shares
 from viewmend.core.common.calibration import Calibration, tempered
-from viewmend.distributed.inputs import is_lazy
+from viewmend.distributed.lazy import is_lazy
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.fitted_state import MendState
 from viewmend.models.naming import check_samples_kept

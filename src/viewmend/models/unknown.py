@@ -21,7 +21,7 @@ from viewmend.core.advice.unknown import (
     unknown_scores,
 )
 from viewmend.data.container import MultiViewData
-from viewmend.distributed.inputs import is_lazy
+from viewmend.distributed.lazy import is_lazy
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.models.apart import comparable_new
 from viewmend.models.calibrated import Decision

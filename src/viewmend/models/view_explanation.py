@@ -14,7 +14,7 @@ from viewmend.backend.threads import limited_threads, serial_blas
 from viewmend.core.mend.column_effects import ColumnEffects, column_effects
 from viewmend.data.column_names import columns_of_fit
 from viewmend.data.container import MultiViewData
-from viewmend.distributed.inputs import is_lazy
+from viewmend.distributed.lazy import is_lazy
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.fitted_state import MendState
 from viewmend.parameters import Integer, short

@@ -1,5 +1,6 @@
 """Classes of new samples: the step that training samples took, taken by others."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from tests.core.small_mend import dense, geometry_of, in_memory
 
 from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.graphs.graph import Edges
+from viewmend.core.mend import induction
 from viewmend.core.mend.evidence import combine, evidence_shares
 from viewmend.core.mend.induction import (
     induce_classes,
@@ -220,6 +222,24 @@ def test_new_samples_do_not_meet_each_other():
     for i in np.flatnonzero(observed.all(axis=1))[:3]:
         alone = induce_classes(FULL, [view[[i]] for view in NEW], observed[[i]])
         np.testing.assert_allclose(alone[0], together[i], atol=1e-4)
+
+
+def test_memory_for_new_samples_does_not_grow_with_them(monkeypatch):
+    many = [np.tile(view, (60, 1)) for view in NEW]
+    observed = np.ones((len(many[0]), 3), dtype=bool)
+
+    def scores_and_peak():
+        tracemalloc.start()
+        scores = induce_classes(FULL, many, observed)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return scores, peak
+
+    whole, most = scores_and_peak()
+    monkeypatch.setattr(induction, "PIECE", 2**15)
+    in_pieces, least = scores_and_peak()
+    np.testing.assert_allclose(in_pieces, whole, atol=1e-4)
+    assert least < most / 4
 
 
 def test_scores_are_on_the_scale_of_fit():

@@ -130,6 +130,29 @@ def test_single_precision_features_agree():
     np.testing.assert_allclose(found.scores, exact.scores, atol=1e-5)
 
 
+@pytest.mark.parametrize("n_rows", [3, 5, 12])
+def test_few_rows_with_many_features_are_left_out_too(n_rows):
+    """Where features can fit any targets, only what is left out tells that they explain nothing."""
+    few, targets = RNG.normal(size=(n_rows, 30)), RNG.normal(size=(n_rows, 3))
+    scaled = few / np.linalg.norm(few, axis=1, keepdims=True)
+    ridge = 1e-5
+    expected = refit_without_each(scaled, targets, ridge)
+    for kind, tolerance in ((np.float64, 1e-8), (np.float32, 0.05)):
+        features = rotated(scaled)
+        features.Phi = features.Phi.astype(kind)
+        found = leave_one_out_ridge(features, targets, (ridge,))
+        np.testing.assert_allclose(found.scores, expected, atol=tolerance)
+        assert found.r2 < 0.2
+
+
+def test_equal_targets_of_single_precision_explain_nothing():
+    """As those of a view that only samples of one class have, or a single one."""
+    rough = Rotated(FEATURES.Phi.astype(np.float32), FEATURES.spectrum)
+    for shares in RNG.dirichlet(np.ones(3), size=8):
+        targets = np.tile(shares.astype(np.float32), (N_ROWS, 1))
+        assert leave_one_out_ridge(rough, targets).r2 == 1e-3
+
+
 def test_a_sample_that_decides_its_own_fit_stays_finite():
     """A feature that only one sample has: left out, nothing is known of it."""
     lonely = np.zeros((N_ROWS, 1))

@@ -51,11 +51,17 @@ def sample_hashes(views: Sequence[np.ndarray | csr_array], observed: np.ndarray)
     Parameters as in `canonical_order`.
     """
     # A sum forgets the order of the views.
-    total = np.zeros(len(observed), dtype=np.uint64)
-    for X_v, seen in zip(views, observed.T, strict=True):
-        # Of missing rows too, which is less work than a copy of the others.
-        total += np.where(seen, row_hashes(X_v), np.uint64(0))
+    total: np.ndarray = sum(hashes_by_view(views, observed), np.zeros(len(observed), np.uint64))
     return total
+
+
+def hashes_by_view(
+    views: Sequence[np.ndarray | csr_array], observed: np.ndarray
+) -> list[np.ndarray]:
+    """Hashes (n_samples,) of uint64 of the rows of every view, zero where it was not observed."""
+    # Of missing rows too, which is less work than a copy of the others.
+    pairs = zip(views, observed.T, strict=True)
+    return [np.where(seen, row_hashes(X_v), np.uint64(0)) for X_v, seen in pairs]
 
 
 def drawn_rows(hashes: np.ndarray, codes: np.ndarray, first: np.ndarray, size: int) -> np.ndarray:

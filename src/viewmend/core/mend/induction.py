@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from viewmend.backend.namespace import Array, array_namespace
+from viewmend.backend.namespace import Array, array_namespace, is_numpy
+from viewmend.backend.threads import row_blocks
 from viewmend.core.common.small_sums import beside
 from viewmend.core.graphs.graph import Edges, edges_of
 from viewmend.core.graphs.nearest import PointIndex, nearest_of_new
@@ -22,24 +23,19 @@ from viewmend.core.mend.evidence import (
     labelled_shares,
 )
 from viewmend.core.mend.explanation import view_degrees
-from viewmend.core.mend.geometry import (
-    ComparedRows,
-    MendGeometry,
-    MendView,
-    ToDevice,
-    left_there,
-)
+from viewmend.core.mend.geometry import ComparedRows, MendGeometry, MendView, ToDevice, left_there
 from viewmend.core.mend.homophily import Guide, guide_union, row_sums
 from viewmend.core.mend.joining import JoinedRows, guided, spread_to, stacked
 from viewmend.core.mend.kernel_features import linear_map, mean_kernel
 from viewmend.core.mend.label_reading import LabelReading, ViewReading
 from viewmend.core.mend.representations import Representation
-from viewmend.core.mend.samples import (
-    MendSamples,
-    scaled_columns,
-)
+from viewmend.core.mend.samples import MendSamples, scaled_columns
 from viewmend.core.mend.stage import MendSettings, Stage
 from viewmend.core.mend.view_gaussian import ViewGaussian
+
+# Numbers that new rows become, in all representations and as a kernel, at a time: 1 GiB of float32
+# in NumPy, and 8 GiB elsewhere.
+PIECE, LARGE_PIECE = 2**28, 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +270,24 @@ def induce_classes(
     with these edges. The samples of fit do not change. They are where ``to_device`` copies the new
     ones.
     """
-    new = represent_new(fit.views, views, observed, to_device)
+    size = PIECE if is_numpy(array_namespace(fit.F)) else LARGE_PIECE
+    pieces = row_blocks(len(observed), _numbers_of_row(fit), size)
+    scores = [
+        _induced(fit, represent_new(fit.views, [X_v[rows] for X_v in views], seen, to_device))
+        for rows, seen in ((rows, observed[rows]) for rows in pieces)
+    ]
+    return scores[0] if len(scores) == 1 else array_namespace(fit.F).concat(scores)
+
+
+def _numbers_of_row(fit: MendInduction) -> int:
+    """Numbers that a new row becomes while it is worked on, if it has all views."""
+    in_maps = sum(len(view.representations) * view.X.shape[1] for view in fit.views)
+    regressions = [view.regression for view in fit.views if view.regression is not None]
+    return in_maps + max((len(each.landmarks) for each in regressions), default=0)
+
+
+def _induced(fit: MendInduction, new: NewSamples) -> Array:
+    """Scores of new samples that are worked on at once."""
     joined = view_edges(fit, new)
     if fit.evidence is None:
         return spread_to_new(fit, joined)

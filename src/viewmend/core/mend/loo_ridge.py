@@ -23,9 +23,12 @@ from viewmend.core.mend.blocks import MendBlock, ViewRows
 # Ridges tried, per row and in units of the kernel, which is at most one.
 RIDGES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 # Leverages are cut here: at 1 a sample decides its own fit alone, and the formula divides by zero.
-MOST_LEVERAGE = 0.999
+# In views of few rows all are close to it; cut lower, the targets left out would be in the scores.
+MOST_LEVERAGE = 1 - 1e-6
 # A view that explains nothing keeps a little weight, because some samples have no other view.
 LEAST_R2 = 1e-3
+# Share of the squares of targets below which their variance is rounding.
+LEAST_SCATTER = 1e-6
 # Rows of a view, about, on which ridges are compared; the error of the chosen one is that of all.
 COMPARED_ROWS = 8192
 # Entries of the features that are worked on at a time: in NumPy, and elsewhere.
@@ -77,8 +80,7 @@ class Tried:
 
     def fit(self, targets: _Targets, error: float, ridges: Sequence[float]) -> RidgeFit:
         """Of the one ridge that is left, with the sum of its squared errors."""
-        # Targets that differ by rounding alone have no variance.
-        some = targets.scatter > 1e-12 * targets.n_known
+        some = targets.scatter > 0
         r2 = max(1 - error / targets.scatter, LEAST_R2) if some else LEAST_R2
         ridge = ridges[self.chosen.start]
         return RidgeFit(self.coefficients[:, 0], self.intercepts[0], r2, ridge)
@@ -351,12 +353,14 @@ class _Targets:
     def of_view(cls, v: int, sums: dict[str, np.ndarray]) -> _Targets:
         n_known = max(float(sums[f"n_known {v}"]), 1.0)
         mean = sums[f"targets {v}"] / n_known
-        features = sums[f"features {v}"]
+        features, squares = sums[f"features {v}"], float(sums[f"squares {v}"])
+        scatter = squares - n_known * float(mean @ mean)
         return cls(
             n_known,
             bool(sums[f"n_known {v}"] == sums[f"n_seen {v}"]),
             mean,
-            float(sums[f"squares {v}"] - n_known * mean @ mean),
+            # Targets, of float32, that differ by rounding alone have no variance.
+            scatter if scatter > LEAST_SCATTER * squares else 0.0,
             features / n_known,
             sums[f"products {v}"] - np.outer(features, mean),
         )

@@ -84,7 +84,7 @@ class MendProblem:
         ViewGaussian,
     )
     given_by_user: ClassVar[Mapping[str, str]] = {
-        "geometry": "the views, which samples miss them, or random_state",
+        "geometry": "the views, which samples miss them, random_state or device",
         "Y": "the labels",
         "prior": "the class prior",
         "trust": "the class prior",

@@ -29,6 +29,7 @@ REMEDIES = {
     ".mat": "save X and gnd with save(file, 'X', 'gnd', '-v7')",
     ".h5ad": "write it again with adata.write_h5ad(path)",
     ".h5mu": "write it again with mdata.write_h5mu(path)",
+    ".zarr": "write it with array.to_zarr(path), one array per path",
 }
 KINDS = {
     ".parquet": "a Parquet table",
@@ -36,6 +37,7 @@ KINDS = {
     ".mat": "a MATLAB file",
     ".h5ad": "an AnnData file",
     ".h5mu": "a MuData file",
+    ".zarr": "a Zarr array",
 }
 # No more of an error of others than this is repeated.
 LONGEST = 200
