@@ -321,7 +321,9 @@ class BlockCheckpointFiles:
         with tempfile.TemporaryDirectory(dir=folder) as place:
             rounds, own = Path(place) / "rounds", Path(place) / "fit.npz"
             shutil.copytree(folder / "rounds", rounds)
-            files = sorted(path for path in rounds.rglob("*") if path.is_file())
+            # The file that is locked during a fit holds nothing.
+            there = (path for path in rounds.rglob("*") if path.is_file())
+            files = sorted(path for path in there if path.stat().st_size)
             path = files[rng.integers(len(files))]
             DAMAGES[rng.integers(len(DAMAGES))](path, files, rng)
 

@@ -23,8 +23,10 @@ from viewmend.core.mend.blocks import MendBlock, ViewRows
 # Ridges tried, per row and in units of the kernel, which is at most one.
 RIDGES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 # Leverages are cut here: at 1 a sample decides its own fit alone, and the formula divides by zero.
-# In views of few rows all are close to it; cut lower, the targets left out would be in the scores.
-MOST_LEVERAGE = 1 - 1e-6
+# In views of few rows all are close to it. Scores then stay near the targets, which says nothing
+# new; without them they would say the opposite, as the mean of the others does. What such a view
+# explains is measured with the second number, which hardly cuts.
+MOST_LEVERAGE, NEARLY_ALL = 0.999, 1 - 1e-6
 # A view that explains nothing keeps a little weight, because some samples have no other view.
 LEAST_R2 = 1e-3
 # Share of the squares of targets below which their variance is rounding.
@@ -228,7 +230,7 @@ def score_rows(
         piece = _Piece.cut(block.views[v], part, T, classes)
         gaps = piece.gaps(chosen[v])
         Z[block.views[v].rows[part], v] = piece.targets + gaps[:, 0] / piece.slack(chosen[v])
-        return v, piece.squared_errors(gaps, chosen[v])[0]
+        return v, piece.squared_errors(gaps, chosen[v], NEARLY_ALL)[0]
 
     sums = {f"errors {v}": 0.0 * total(T[:0], axis=None) for v in range(len(chosen))}
     # In the order of the rows, whatever the threads.
@@ -273,17 +275,17 @@ class _Piece:
         gaps -= self.targets[:, None]
         return gaps
 
-    def squared_errors(self, gaps: Array, tried: Tried) -> Array:
+    def squared_errors(self, gaps: Array, tried: Tried, most: float = MOST_LEVERAGE) -> Array:
         """Sums (n_ridges,) over rows with a target of ``((f - t) / (1 - h))^2``."""
         xp = array_namespace(gaps)
-        factors = self.known / self.slack(tried)
+        factors = self.known / self.slack(tried, most)
         return total(xp.sum(gaps * gaps, axis=2) * factors**2)
 
-    def slack(self, tried: Tried) -> Array:
-        """``1 - h`` with every ridge, (n, n_ridges); 1 without a target."""
+    def slack(self, tried: Tried, most: float = MOST_LEVERAGE) -> Array:
+        """``1 - h`` with every ridge, (n, n_ridges), ``h`` cut at ``most``; 1 without a target."""
         xp = array_namespace(self.Phi)
         # A row without a target was left out anyway: its prediction needs no correction.
-        return 1 - xp.clip(self._leverages(tried), None, MOST_LEVERAGE) * self.known
+        return 1 - xp.clip(self._leverages(tried), None, most) * self.known
 
     def _leverages(self, tried: Tried) -> Array:
         if tried.axes is None:
