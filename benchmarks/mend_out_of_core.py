@@ -7,27 +7,31 @@
 Prints Markdown tables. Clusters are local, of two processes with ``--threads`` threads each.
 ``--out DIR`` also writes records as JSON, that of ``growth`` for the speed page, see
 `perf.mend_page`. The two fits of ``killed`` may be run one by one, ``--steps plain`` first, where
-``--classes FILE`` takes the classes from the one to the other.
+``--classes FILE`` takes the classes from the one to the other; those of ``growth`` do as well.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import dask.array as da
 import numpy as np
-from dask import delayed
-from out_of_core import MEBIBYTE, Passes, Peak, cluster, few_labels
+from out_of_core import (
+    MEBIBYTE,
+    N_CLASSES,
+    Blobs,
+    Passes,
+    Peak,
+    cluster,
+    few_labels,
+    written_views,
+)
 from perf.records import Record, line, machine, save, titles
 
 from distributed import Client
@@ -35,40 +39,7 @@ from viewmend import MendClassifier
 from viewmend.datasets import hide, load_npz
 from viewmend.distributed import open_views
 
-N_CLASSES, N_FEATURES, NOISE = 10, 64, 6.0
-
-
-def view_rows(v: int, classes: np.ndarray, start: int) -> np.ndarray:
-    """Rows of one view of ten blobs, three in ten of them missing but never from both views."""
-    centres = np.random.default_rng(v).normal(scale=3.0, size=(N_CLASSES, N_FEATURES))
-    rng = np.random.default_rng([v, start])
-    X = centres[classes] + rng.normal(scale=NOISE, size=(len(classes), N_FEATURES))
-    missing = np.random.default_rng([9, start]).random((len(classes), 2)) < 0.3
-    missing[:, 0] &= ~missing[:, 1]
-    X[missing[:, v]] = np.nan
-    return X.astype(np.float32)
-
-
-@contextmanager
-def written_views(n_samples: int, chunk: int) -> Iterator[tuple[dict[str, Path], np.ndarray]]:
-    """Two views in Zarr files, and the classes of their rows."""
-    folder = Path(tempfile.mkdtemp(prefix="viewmend-views-"))
-    y = np.random.default_rng(0).integers(N_CLASSES, size=n_samples, dtype=np.int8)
-    paths = {name: folder / f"{name}.zarr" for name in ("first", "second")}
-    try:
-        for v, path in enumerate(paths.values()):
-            blocks = [
-                da.from_delayed(
-                    delayed(view_rows)(v, y[start : start + chunk], start),
-                    (min(chunk, n_samples - start), N_FEATURES),
-                    dtype=np.float32,
-                )
-                for start in range(0, n_samples, chunk)
-            ]
-            da.concatenate(blocks).to_zarr(str(path))
-        yield paths, y
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+BLOBS = Blobs(n_features=64, noise=6.0)
 
 
 class KeptFiles:
@@ -88,16 +59,18 @@ def _bytes_of_files(dask_worker: Any) -> int:
 
 
 class Killer:
-    """Kills a worker, without a word, half way through a pass of the fourth round."""
+    """Kills a worker, without a word, half way through a pass of the last round."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, n_rounds: int) -> None:
         self.client, self.n_stages, self.killed = client, 0, False
+        # Two stages come before the rounds.
+        self.n_before = n_rounds + 1
 
     def __call__(self, record: Any, _stage: Any) -> None:
         self.n_stages = record.iteration
 
     def on_blocks(self, _stage: str, done: int, total: int) -> None:
-        if self.n_stages >= 5 and done >= total // 2 and not self.killed:
+        if self.n_stages >= self.n_before and done >= total // 2 and not self.killed:
             self.killed = True
             os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
 
@@ -154,11 +127,12 @@ def growth(args: argparse.Namespace) -> None:
     print(titles(["samples", "blocks", *(title for _, title in TITLES)]), flush=True)
     facts, rows = machine("dask"), []
     for n_samples in args.sizes:
-        with written_views(n_samples, args.chunk) as (paths, y), started(args) as client:
+        with written_views(n_samples, args.chunk, BLOBS) as (paths, y), started(args) as client:
             found = fit_measured(client, paths, y, args)
         figures = (f"{found[name]:.0f}" for name, _ in TITLES)
         print(line([n_samples, -(-n_samples // args.chunk), *figures]), flush=True)
         tell_passes(found)
+        np.save(args.classes, found["classes"])
         rows.append(recorded_row(n_samples, found))
         save(Record("mend", facts, recorded_settings(args), rows), args)
 
@@ -174,7 +148,7 @@ def recorded_row(n_samples: int, found: dict[str, Any]) -> dict[str, Any]:
         "family": "samples",
         "source": "generated",
         "n_samples": n_samples,
-        "columns": [N_FEATURES] * 2,
+        "columns": [BLOBS.n_features] * 2,
         "n_classes": N_CLASSES,
         "dtype": "float32",
         "fit": {
@@ -205,7 +179,7 @@ def killed(args: argparse.Namespace) -> None:
     """A fit in which a worker dies, against one in which none does."""
     row: dict[str, Any] = {"n_samples": args.samples}
     facts = machine("dask")
-    with written_views(args.samples, args.chunk) as (paths, y):
+    with written_views(args.samples, args.chunk, BLOBS) as (paths, y):
         for step in args.steps:
             row |= KILLED_STEPS[step](paths, y, args)
             save(Record("mend-killed", facts, recorded_settings(args), [row]), args)
@@ -228,7 +202,7 @@ def fit_with_a_death(
 ) -> dict[str, Any]:
     """The fit in which one dies; its classes are compared with those in the file."""
     with started(args) as client:
-        killer, model, begin = Killer(client), model_for(args), time.perf_counter()
+        killer, model, begin = Killer(client, args.rounds), model_for(args), time.perf_counter()
         model.set_callbacks(killer).fit(open_views(paths), few_labels(y))
         seconds = time.perf_counter() - begin
     assert killer.killed, "no worker was killed"
@@ -268,10 +242,10 @@ def main() -> None:
     two = commands.add_parser("killed", help=killed.__doc__)
     two.add_argument("--samples", type=int, default=2_000_000)
     two.add_argument("--steps", nargs="+", choices=KILLED_STEPS, default=list(KILLED_STEPS))
-    classes = Path(tempfile.gettempdir()) / "viewmend-classes.npy"
-    two.add_argument("--classes", type=Path, default=classes, help="file of those without a death")
     two.set_defaults(run=killed)
+    classes = Path(tempfile.gettempdir()) / "viewmend-classes.npy"
     for command in (one, two):
+        command.add_argument("--classes", type=Path, default=classes, help="file of those found")
         command.add_argument("--chunk", type=int, default=25_000, help="rows of a block")
         command.add_argument("--rounds", type=int, default=8)
         command.add_argument("--graph-samples", type=int, default=None)

@@ -20,6 +20,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,18 @@ from viewmend.distributed import open_views
 
 MEBIBYTE = 2**20
 COMPARED = ("label_distributions_", "view_weights_", "fused_graph_", "view_graphs_")
-N_CLASSES, N_FEATURES, NOISE = 10, 32, 4.0
+N_CLASSES = 10
+
+
+@dataclass(frozen=True)
+class Blobs:
+    """Generated views: samples around random centres, one per class."""
+
+    n_features: int
+    noise: float
+
+
+BLOBS = Blobs(n_features=32, noise=4.0)
 
 # Dask tells workers to give memory back at every turn, and half of their time then goes into
 # asking for it again. Arrays of less than 16 MiB stay with the process; larger ones, the blocks,
@@ -111,32 +123,40 @@ class Passes:
             self._last = now
 
 
-def view_rows(v: int, classes: np.ndarray, start: int) -> np.ndarray:
-    """Rows of one view of ten blobs, three in ten of them missing but never from both views."""
-    centres = np.random.default_rng(v).normal(scale=3.0, size=(N_CLASSES, N_FEATURES))
+def view_rows(v: int, classes: np.ndarray, start: int, blobs: Blobs) -> np.ndarray:
+    """Rows of one view of the blobs, three in ten of them missing but never from both views."""
+    shape = N_CLASSES, blobs.n_features
+    centres = np.random.default_rng(v).normal(scale=3.0, size=shape)
     rng = np.random.default_rng([v, start])
-    X = centres[classes] + rng.normal(scale=NOISE, size=(len(classes), N_FEATURES))
+    X = centres[classes] + rng.normal(scale=blobs.noise, size=(len(classes), blobs.n_features))
     missing = np.random.default_rng([9, start]).random((len(classes), 2)) < 0.3
     missing[:, 0] &= ~missing[:, 1]
     X[missing[:, v]] = np.nan
     return X.astype(np.float32)
 
 
-def write_views(folder: Path, n_samples: int, chunk: int) -> tuple[dict[str, Path], np.ndarray]:
+@contextmanager
+def written_views(
+    n_samples: int, chunk: int, blobs: Blobs
+) -> Iterator[tuple[dict[str, Path], np.ndarray]]:
     """Two views in Zarr files, and the classes of their rows."""
+    folder = Path(tempfile.mkdtemp(prefix="viewmend-views-"))
     y = np.random.default_rng(0).integers(N_CLASSES, size=n_samples, dtype=np.int8)
     paths = {name: folder / f"{name}.zarr" for name in ("first", "second")}
-    for v, path in enumerate(paths.values()):
-        blocks = [
-            da.from_delayed(
-                delayed(view_rows)(v, y[start : start + chunk], start),
-                (min(chunk, n_samples - start), N_FEATURES),
-                dtype=np.float32,
-            )
-            for start in range(0, n_samples, chunk)
-        ]
-        da.concatenate(blocks).to_zarr(str(path))
-    return paths, y
+    try:
+        for v, path in enumerate(paths.values()):
+            blocks = [
+                da.from_delayed(
+                    delayed(view_rows)(v, y[start : start + chunk], start, blobs),
+                    (min(chunk, n_samples - start), blobs.n_features),
+                    dtype=np.float32,
+                )
+                for start in range(0, n_samples, chunk)
+            ]
+            da.concatenate(blocks).to_zarr(str(path))
+        yield paths, y
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def few_labels(y: np.ndarray) -> np.ndarray:
@@ -184,13 +204,11 @@ def growth(args: argparse.Namespace) -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for n_samples in args.sizes:
-        folder = Path(tempfile.mkdtemp(prefix="viewmend-views-"))
-        try:
-            paths, y = write_views(folder, n_samples, args.chunk)
-            with cluster(args.workers, args.memory) as client:
-                found = fit_measured(client, paths, y, args.rounds)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with (
+            written_views(n_samples, args.chunk, BLOBS) as (paths, y),
+            cluster(args.workers, args.memory) as client,
+        ):
+            found = fit_measured(client, paths, y, args.rounds)
         per_round = found["seconds"] / n_samples * 1e6 / args.rounds
         print(
             f"| {n_samples} | {-(-n_samples // args.chunk)} | {found['seconds']:.0f} | "
@@ -206,9 +224,7 @@ def growth(args: argparse.Namespace) -> None:
 
 def overhead(args: argparse.Namespace) -> None:
     """A fit over Dask against one in memory, at a size that fits."""
-    folder = Path(tempfile.mkdtemp(prefix="viewmend-views-"))
-    try:
-        paths, y = write_views(folder, args.samples, args.chunk)
+    with written_views(args.samples, args.chunk, BLOBS) as (paths, y):
         views = [view.compute() for view in open_views(paths).views]
         model, begin, cpu = large_model(args.rounds), time.perf_counter(), time.process_time()
         model.fit(views, few_labels(y))
@@ -225,14 +241,12 @@ def overhead(args: argparse.Namespace) -> None:
                 f"{total:.1f} | {total / in_memory[1]:.2f} |",
                 flush=True,
             )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def equality(args: argparse.Namespace) -> None:
     """Largest difference of any fitted number from a fit in memory."""
     digits = load_uci_digits()
-    blobs = make_multiview_blobs(20_000, n_features=16, noise=NOISE, random_state=0)
+    blobs = make_multiview_blobs(20_000, n_features=16, noise=BLOBS.noise, random_state=0)
     tasks = {
         "UCI-Digit": (digits, 0.05, 64),
         "20 000 blobs": (blobs, 0.01, 32),
