@@ -36,6 +36,24 @@ def client(cluster):
         yield client
 
 
+@pytest.fixture
+def bounded_time():
+    """No test waits for ever for workers that do not come back; Windows has no such alarm."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def give_up(_signal, _frame):
+        msg = "a test on the cluster took more than fifteen minutes"
+        raise TimeoutError(msg)
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(900)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
 def n_workers_that_answer(client):
     pids = client.run(os.getpid, on_error="return").values()
     return sum(isinstance(pid, int) for pid in pids)

@@ -18,6 +18,7 @@ from viewmend.distributed.rows import DaskRows
 distributed = pytest.importorskip("distributed")
 
 pytestmark = [
+    pytest.mark.usefixtures("bounded_time"),
     pytest.mark.filterwarnings(
         "ignore:AGFTIClassifier stopped at max_iter:sklearn.exceptions.ConvergenceWarning"
     ),
@@ -71,24 +72,6 @@ def client_of_one_worker(folder):
 def client_of_threads(tmp_path):
     with client_of_one_worker(tmp_path) as client:
         yield client
-
-
-@pytest.fixture(autouse=True)
-def bounded_time():
-    """No test waits for ever for workers that do not come back; Windows has no such alarm."""
-    if not hasattr(signal, "SIGALRM"):
-        yield
-        return
-
-    def give_up(_signal, _frame):
-        msg = "a test on the cluster took more than fifteen minutes"
-        raise TimeoutError(msg)
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(900)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize(("imputation", "checkpoint"), [("graph", True)])

@@ -1,7 +1,6 @@
 """Stages of Mend over blocks: kept in a folder, and the same where workers are lost."""
 
 import io
-import signal
 from types import SimpleNamespace
 
 import dask
@@ -16,6 +15,7 @@ from viewmend.distributed import BlockCheckpoint, CheckpointError, LogBlocks, Lo
 distributed = pytest.importorskip("distributed")
 
 pytestmark = [
+    pytest.mark.usefixtures("bounded_time"),
     # Of processes that die, and of sockets that nobody closes then.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -155,24 +155,6 @@ def client_of_threads(tmp_path):
         distributed.Client(cluster) as client,
     ):
         yield client
-
-
-@pytest.fixture(autouse=True)
-def bounded_time():
-    """No test waits for ever for workers that do not come back; Windows has no such alarm."""
-    if not hasattr(signal, "SIGALRM"):
-        yield
-        return
-
-    def give_up(_signal, _frame):
-        msg = "a test on the cluster took more than fifteen minutes"
-        raise TimeoutError(msg)
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(900)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 class Leave:

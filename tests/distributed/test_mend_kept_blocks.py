@@ -1,7 +1,6 @@
 """Blocks of Mend in files of the workers: the same wherever they go, and gone at the end."""
 
 import pickle
-import signal
 
 import dask
 import dask.array as da
@@ -14,6 +13,8 @@ from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed import kept_blocks
 from viewmend.distributed.inputs import as_chunks
 from viewmend.distributed.kept_blocks import KeptBlock, keep, opened
+
+pytestmark = pytest.mark.usefixtures("bounded_time")
 
 BLOBS = make_multiview_blobs(240, noise=3.0, random_state=5)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.4, label_rate=0.1, random_state=5)
@@ -146,24 +147,6 @@ def test_chunks_too_large_for_a_worker_are_cut_into_equal_parts():
 
 
 # ------------------------------------------------------------------ workers
-
-
-@pytest.fixture(autouse=True)
-def bounded_time():
-    """No test waits for ever for workers that do not come back; Windows has no such alarm."""
-    if not hasattr(signal, "SIGALRM"):
-        yield
-        return
-
-    def give_up(_signal, _frame):
-        msg = "a test on the cluster took more than fifteen minutes"
-        raise TimeoutError(msg)
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(900)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 def keep_all():
