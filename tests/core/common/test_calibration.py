@@ -224,6 +224,24 @@ def test_samples_after_too_many_errors_are_not_decided():
     assert calibration.correct[decided].mean() > 0.9
 
 
+def test_nothing_is_promised_where_all_are_wrong():
+    p = np.linspace(0.99, 0.51, 200)
+    with pytest.raises(ValueError, match=r"got 200 held out, 0 of the most confident correct"):
+        Calibration(1.0, np.c_[p, 1 - p], np.ones(200, dtype=int)).threshold_for(0.5)
+
+
+@pytest.mark.parametrize("wrong_first", [False, True])
+def test_samples_of_equal_confidence_are_decided_together(wrong_first):
+    """All have 0.9, and half of them are wrong: the order in which they come says nothing."""
+    p, codes = np.full(200, 0.9), np.repeat([0, 1], 100)
+    codes = codes[::-1] if wrong_first else codes
+    with pytest.raises(ValueError, match="cannot be promised"):
+        Calibration(1.0, np.c_[p, 1 - p], codes).threshold_for(0.8)
+    surer = np.r_[np.full(50, 0.95), p]
+    calibration = Calibration(1.0, np.c_[surer, 1 - surer], np.r_[np.zeros(50, int), codes])
+    assert calibration.threshold_for(0.8) == 0.95
+
+
 def test_the_promise_is_kept_as_often_as_is_said():
     """Samples whose accuracy is the square of their confidence, so that the truth is known."""
     rng = np.random.default_rng(0)

@@ -106,8 +106,9 @@ class Calibration:
 
         Held-out samples are sorted by confidence, highest first. The result is the confidence of
         the last sample before the accuracy of all samples so far, by its lower confidence bound
-        (Clopper and Pearson 1934), falls below ``accuracy``. With probability ``certainty``, the
-        accuracy holds for samples that are like the labelled ones.
+        (Clopper and Pearson 1934), falls below ``accuracy``. Samples of equal confidence come
+        together, since no threshold parts them. With probability ``certainty``, the accuracy
+        holds for samples that are like the labelled ones.
 
         Parameters
         ----------
@@ -127,15 +128,14 @@ class Calibration:
         """
         _check_share("accuracy", accuracy)
         _check_share("certainty", certainty)
-        weight = self.weight
-        # With fewer samples even a perfect record has a lower bound below the accuracy wanted.
-        fewest = math.ceil(math.log(1 - certainty) / math.log(accuracy) / weight)
         confidence, hits = surest_first(self.confidence, self.correct)
-        counts = np.arange(1, len(hits) + 1)
-        bounds = beta.ppf(1 - certainty, weight * hits, weight * (counts - hits) + 1)
-        falls_short = np.flatnonzero(bounds[fewest - 1 :] < accuracy)
-        n_accepted = fewest - 1 + falls_short[0] if len(falls_short) else len(hits)
-        if n_accepted < fewest:
+        # With fewer samples even a perfect record has a lower bound below the accuracy wanted.
+        fewest = math.ceil(math.log(1 - certainty) / math.log(accuracy) / self.weight)
+        ends = _ends_of_equals(confidence)
+        ends = ends[ends >= fewest]
+        falls_short = self._least_accuracies(hits, ends, certainty) < accuracy
+        n_accepted = ends[: np.argmax(falls_short) if falls_short.any() else None]
+        if not len(n_accepted):
             msg = (
                 f"accuracy={accuracy} cannot be promised with certainty={certainty}: the {fewest} "
                 f"most confident held-out predictions must all be correct, got {len(hits)} held "
@@ -143,7 +143,16 @@ class Calibration:
                 f"samples, or lower accuracy or certainty"
             )
             raise ValueError(msg)
-        return float(confidence[n_accepted - 1])
+        return float(confidence[n_accepted[-1] - 1])
+
+    def _least_accuracies(
+        self, hits: np.ndarray, counts: np.ndarray, certainty: float
+    ) -> np.ndarray:
+        """Lower bounds of the accuracy of the first ``counts`` samples, ``hits`` right so far."""
+        right = self.weight * hits[counts - 1]
+        bounds = beta.ppf(1 - certainty, right, self.weight * counts - right + 1)
+        # The distribution has no quantiles where nothing is right.
+        return np.nan_to_num(bounds, nan=0.0)
 
     def __repr__(self) -> str:
         if self.n_samples == 0:
@@ -265,6 +274,11 @@ def surest_first(confidence: np.ndarray, correct: np.ndarray) -> tuple[np.ndarra
     """Confidences in falling order, and how many of the samples so far are right."""
     order = np.argsort(-confidence, kind="stable")
     return confidence[order], np.cumsum(correct[order])
+
+
+def _ends_of_equals(values: np.ndarray) -> np.ndarray:
+    """How many of the sorted values there are up to each last one of its kind."""
+    return np.append(np.flatnonzero(np.diff(values)) + 1, len(values))
 
 
 def _check_share(name: str, value: float) -> None:
