@@ -1,6 +1,8 @@
 """Stages of Mend over blocks: kept in a folder, and the same where workers are lost."""
 
 import io
+import os
+import signal
 from types import SimpleNamespace
 
 import dask
@@ -221,3 +223,48 @@ def test_blocks_that_do_not_fit_wait_on_disk_and_stages_are_told(client_of_threa
     text = stream.getvalue()
     assert "round   5  target_sums" in text
     assert text.count("explained") == SETTINGS["n_rounds"]
+
+
+class KillHolder:
+    """Kills a worker that has scores of the latest stage, when the next one has begun."""
+
+    def __init__(self, client, after):
+        self.client, self.after, self.n_stages, self.killed = client, after, 0, False
+
+    def __call__(self, record, stage):
+        self.n_stages = record.iteration
+        self.held = self.client.who_has(distributed.futures_of(stage.P))
+
+    def on_blocks(self, name, _done, _total):
+        if self.n_stages == self.after and name == "target_sums" and not self.killed:
+            self.killed, ((holder, *_), *_) = True, self.held.values()
+            os.kill(self.client.run(os.getpid)[holder], signal.SIGKILL)
+
+
+@pytest.mark.kills
+def test_a_worker_killed_in_a_fit_that_went_on_changes_nothing(client, expected, tmp_path):
+    """Its blocks follow from the files that the fit went on from, not from the latest ones."""
+    checkpoint, model = BlockCheckpoint(tmp_path / "stages", every=1), MendClassifier(**SETTINGS)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(checkpoint, Crash(2)).fit(views(), TASK.y)
+    killer = KillHolder(client, after=4)
+    model.set_callbacks(checkpoint, killer).fit(views(), TASK.y)
+    assert killer.killed
+    np.testing.assert_allclose(model.label_distributions_, expected.label_distributions_, atol=1e-9)
+
+
+def test_files_that_a_fit_goes_on_from_are_there_to_its_end(one_process, tmp_path):
+    checkpoint, model = BlockCheckpoint(tmp_path, every=1), MendClassifier(**SETTINGS)
+    seen = []
+
+    def look(_record, _stage):
+        seen.append(sorted(path.name for path in tmp_path.glob("round-*")))
+
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(checkpoint, Crash(2)).fit(views(), TASK.y)
+    model.set_callbacks(checkpoint, look).fit(views(), TASK.y)
+    # The last stage is not kept.
+    first, *later = (f"round-{number:05d}" for number in (2, 3, 4))
+    assert seen == [[first, later[0]], [first, later[1]], [first, later[1]]]
+    look(None, None)
+    assert seen[-1] == [later[1]]
