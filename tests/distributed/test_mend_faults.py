@@ -25,6 +25,7 @@ pytestmark = [
 
 BLOBS = make_multiview_blobs(240, noise=3.0, random_state=5)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.4, label_rate=0.1, random_state=5)
+PRIOR = np.array([0.3, 0.4, 0.3])
 # Stages are called neighbours, homophily, and three times evidence.
 SETTINGS = {"n_rounds": 3, "n_landmarks": 40, "graph_samples": 100, "calibration": None}
 
@@ -87,7 +88,8 @@ def test_more_rounds_can_be_added_and_fewer_are_refused(one_process, tmp_path, e
 
 
 def test_another_fit_is_refused(one_process, tmp_path):
-    model = MendClassifier(**SETTINGS).set_callbacks(BlockCheckpoint(tmp_path, every=1))
+    given = SETTINGS | {"class_prior": PRIOR}
+    model = MendClassifier(**given).set_callbacks(BlockCheckpoint(tmp_path, every=1))
     model.fit(views(), TASK.y)
     other_labels = np.where(np.arange(240) == np.flatnonzero(TASK.labelled)[0], -1, TASK.y)
     cases = [
@@ -95,14 +97,24 @@ def test_another_fit_is_refused(one_process, tmp_path):
         ("chunks", {}, views(60), TASK.y),
         ("parameters", {"spreading": 0.9}, views(), TASK.y),
         ("parameters", {"graph_samples": 110}, views(), TASK.y),
+        # In the tenth digit, which NumPy does not show.
+        ("parameters", {"class_prior": np.array([0.3 + 1e-10, 0.4 - 1e-10, 0.3])}, views(), TASK.y),
         ("views", {}, [views()[0] + 1, views()[1]], TASK.y),
         # Weights of graphs would go to those of the other view.
         ("views", {}, views()[::-1], TASK.y),
     ]
     for what, changes, X, y in cases:
-        other = MendClassifier(**SETTINGS | changes).set_callbacks(BlockCheckpoint(tmp_path))
+        other = MendClassifier(**given | changes).set_callbacks(BlockCheckpoint(tmp_path))
         with pytest.raises(CheckpointError, match=f"another fit: {what} differ"):
             other.fit(X, y)
+
+
+@pytest.mark.parametrize("seed", [None, np.random.default_rng(0)])
+def test_other_landmarks_are_refused_where_no_seed_tells_them(one_process, tmp_path, seed):
+    model = MendClassifier(**SETTINGS, random_state=seed)
+    model.set_callbacks(BlockCheckpoint(tmp_path, every=1)).fit(views(), TASK.y)
+    with pytest.raises(CheckpointError, match="another fit: random_state differ"):
+        model.fit(views(), TASK.y)
 
 
 def test_a_folder_has_one_fit_at_a_time(one_process, tmp_path, expected):

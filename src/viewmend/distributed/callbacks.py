@@ -137,7 +137,7 @@ class BlockCheckpoint:
             table = read_table(self.folder / TABLE)
             history = list(table["history"])
             kept, folder = table["fingerprint"], self.folder / table["folder"]
-            other = [name for name in fingerprint if kept[name] != fingerprint[name]]
+            other = [name for name in fingerprint if kept.get(name) != fingerprint[name]]
         if other:
             msg = (
                 f"the checkpoint in {self.folder} is of another fit: {', '.join(other)} differ; "
