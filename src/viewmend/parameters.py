@@ -57,6 +57,11 @@ def short(value: object) -> str:
         return f"{type(value).__name__} of thousands of digits"
 
 
+def in_full(value: object) -> str:
+    """Text that tells a value from others: of arrays all entries, with all digits."""
+    return repr(np.array(value, dtype=object).tolist())
+
+
 def _interval(low: object, high: object, low_open: bool, high_open: bool) -> str:
     """Bounds in English with a leading space, empty where there are none."""
     if low is not None and high is not None:

@@ -1,6 +1,8 @@
 """Stages of Mend over blocks: kept in a folder, and the same where workers are lost."""
 
 import io
+import os
+import signal
 from types import SimpleNamespace
 
 import dask
@@ -23,6 +25,7 @@ pytestmark = [
 
 BLOBS = make_multiview_blobs(240, noise=3.0, random_state=5)
 TASK = hide(BLOBS.views, BLOBS.y, missing_rate=0.4, label_rate=0.1, random_state=5)
+PRIOR = np.array([0.3, 0.4, 0.3])
 # Stages are called neighbours, homophily, and three times evidence.
 SETTINGS = {"n_rounds": 3, "n_landmarks": 40, "graph_samples": 100, "calibration": None}
 
@@ -85,7 +88,8 @@ def test_more_rounds_can_be_added_and_fewer_are_refused(one_process, tmp_path, e
 
 
 def test_another_fit_is_refused(one_process, tmp_path):
-    model = MendClassifier(**SETTINGS).set_callbacks(BlockCheckpoint(tmp_path, every=1))
+    given = SETTINGS | {"class_prior": PRIOR}
+    model = MendClassifier(**given).set_callbacks(BlockCheckpoint(tmp_path, every=1))
     model.fit(views(), TASK.y)
     other_labels = np.where(np.arange(240) == np.flatnonzero(TASK.labelled)[0], -1, TASK.y)
     cases = [
@@ -93,14 +97,24 @@ def test_another_fit_is_refused(one_process, tmp_path):
         ("chunks", {}, views(60), TASK.y),
         ("parameters", {"spreading": 0.9}, views(), TASK.y),
         ("parameters", {"graph_samples": 110}, views(), TASK.y),
+        # In the tenth digit, which NumPy does not show.
+        ("parameters", {"class_prior": np.array([0.3 + 1e-10, 0.4 - 1e-10, 0.3])}, views(), TASK.y),
         ("views", {}, [views()[0] + 1, views()[1]], TASK.y),
         # Weights of graphs would go to those of the other view.
         ("views", {}, views()[::-1], TASK.y),
     ]
     for what, changes, X, y in cases:
-        other = MendClassifier(**SETTINGS | changes).set_callbacks(BlockCheckpoint(tmp_path))
+        other = MendClassifier(**given | changes).set_callbacks(BlockCheckpoint(tmp_path))
         with pytest.raises(CheckpointError, match=f"another fit: {what} differ"):
             other.fit(X, y)
+
+
+@pytest.mark.parametrize("seed", [None, np.random.default_rng(0)])
+def test_other_landmarks_are_refused_where_no_seed_tells_them(one_process, tmp_path, seed):
+    model = MendClassifier(**SETTINGS, random_state=seed)
+    model.set_callbacks(BlockCheckpoint(tmp_path, every=1)).fit(views(), TASK.y)
+    with pytest.raises(CheckpointError, match="another fit: random_state differ"):
+        model.fit(views(), TASK.y)
 
 
 def test_a_folder_has_one_fit_at_a_time(one_process, tmp_path, expected):
@@ -221,3 +235,48 @@ def test_blocks_that_do_not_fit_wait_on_disk_and_stages_are_told(client_of_threa
     text = stream.getvalue()
     assert "round   5  target_sums" in text
     assert text.count("explained") == SETTINGS["n_rounds"]
+
+
+class KillHolder:
+    """Kills a worker that has scores of the latest stage, when the next one has begun."""
+
+    def __init__(self, client, after):
+        self.client, self.after, self.n_stages, self.killed = client, after, 0, False
+
+    def __call__(self, record, stage):
+        self.n_stages = record.iteration
+        self.held = self.client.who_has(distributed.futures_of(stage.P))
+
+    def on_blocks(self, name, _done, _total):
+        if self.n_stages == self.after and name == "target_sums" and not self.killed:
+            self.killed, ((holder, *_), *_) = True, self.held.values()
+            os.kill(self.client.run(os.getpid)[holder], signal.SIGKILL)
+
+
+@pytest.mark.kills
+def test_a_worker_killed_in_a_fit_that_went_on_changes_nothing(client, expected, tmp_path):
+    """Its blocks follow from the files that the fit went on from, not from the latest ones."""
+    checkpoint, model = BlockCheckpoint(tmp_path / "stages", every=1), MendClassifier(**SETTINGS)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(checkpoint, Crash(2)).fit(views(), TASK.y)
+    killer = KillHolder(client, after=4)
+    model.set_callbacks(checkpoint, killer).fit(views(), TASK.y)
+    assert killer.killed
+    np.testing.assert_allclose(model.label_distributions_, expected.label_distributions_, atol=1e-9)
+
+
+def test_files_that_a_fit_goes_on_from_are_there_to_its_end(one_process, tmp_path):
+    checkpoint, model = BlockCheckpoint(tmp_path, every=1), MendClassifier(**SETTINGS)
+    seen = []
+
+    def look(_record, _stage):
+        seen.append(sorted(path.name for path in tmp_path.glob("round-*")))
+
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(checkpoint, Crash(2)).fit(views(), TASK.y)
+    model.set_callbacks(checkpoint, look).fit(views(), TASK.y)
+    # The last stage is not kept.
+    first, *later = (f"round-{number:05d}" for number in (2, 3, 4))
+    assert seen == [[first, later[0]], [first, later[1]], [first, later[1]]]
+    look(None, None)
+    assert seen[-1] == [later[1]]

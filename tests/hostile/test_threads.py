@@ -1,5 +1,7 @@
 """Fits at once in one process, and the settings of linear algebra that they share."""
 
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -64,6 +66,24 @@ def test_an_error_gives_linear_algebra_its_threads_back(two_blas_threads):
     with pytest.raises(KeyboardInterrupt):
         parallel_map(interrupt, range(3))
     assert blas_threads() == two_blas_threads
+
+
+def test_after_an_error_in_one_thread_the_others_begin_nothing_more():
+    begun, failed = [], threading.Event()
+
+    def work(item):
+        begun.append(item)
+        if threading.current_thread() is not threading.main_thread():
+            failed.set()
+            raise ValueError(item)
+        # Long enough for the other thread to have failed, and to have ended.
+        failed.wait(2)
+        time.sleep(0.05)
+
+    with limited_threads(2), pytest.raises(ValueError, match=r"\d+"):
+        parallel_map(work, range(100))
+    assert failed.is_set()
+    assert len(begun) <= 3
 
 
 @pytest.mark.parametrize("method", ["Mend", "AGF-TI"])

@@ -127,8 +127,12 @@ def parallel_map(work: Callable[[Item], Output], items: Iterable[Item]) -> list[
     positions = iter(range(len(items)))
 
     def lane() -> None:
-        for i in positions:
-            results[i] = work(items[i])
+        try:
+            for i in positions:
+                results[i] = work(items[i])
+        finally:
+            # After an error the other lanes would go on to the end.
+            _use_up(positions)
 
     _load_numba()
     n_lanes = min(available_threads(), len(items))
@@ -237,9 +241,14 @@ def _end_lanes(lanes: Sequence[_Lane], positions: Iterator[int]) -> None:
     Lanes still write to arrays of the caller, and the settings of linear algebra must not change
     under them.
     """
-    deque(positions, maxlen=0)
+    _use_up(positions)
     for lane in lanes:
         lane.end()
+
+
+def _use_up(positions: Iterator[int]) -> None:
+    """Leave nothing for any lane to begin."""
+    deque(positions, maxlen=0)
 
 
 def _to_the_end(wait_for_it: Callable[[], None]) -> None:

@@ -104,19 +104,29 @@ class BlockCheckpoint:
         self.every = every
         # Of the file that is locked during a fit, and the thread of that fit.
         self._lock: tuple[int, int] | None = None
+        # Of the rounds that count, and of earlier ones that this fit needs to its end.
+        self._latest: Path | None = None
+        self._needed: Path | None = None
 
     def __call__(self, _round: Any, _state: Any) -> None:
         """Nothing: rounds are kept where the next can go on from what was kept."""
 
     def on_fit_end(self, _fit: Any, _error: BaseException | None) -> None:
         if self._lock is not None and self._lock[1] == threading.get_ident():
+            if self._needed is not None:
+                self._needed = None
+                self._remove_old()
             os.close(self._lock[0])
             self._lock = None
 
-    def read(self, fingerprint: dict[str, Any], n_blocks: int) -> KeptRounds | None:
+    def read(
+        self, fingerprint: dict[str, Any], n_blocks: int, to_the_end: bool = False
+    ) -> KeptRounds | None:
         """The last rounds that were kept of this fit, or None; a CheckpointError if of another.
 
-        The ``fingerprint`` is what a fit is told by, in what JSON knows.
+        The ``fingerprint`` is what a fit is told by, in what JSON knows. Their files are left
+        ``to_the_end`` of the fit if its blocks follow from them throughout: those of a worker that
+        is lost are computed again.
         """
         with broken_as_checkpoint_error(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -127,7 +137,7 @@ class BlockCheckpoint:
             table = read_table(self.folder / TABLE)
             history = list(table["history"])
             kept, folder = table["fingerprint"], self.folder / table["folder"]
-            other = [name for name in fingerprint if kept[name] != fingerprint[name]]
+            other = [name for name in fingerprint if kept.get(name) != fingerprint[name]]
         if other:
             msg = (
                 f"the checkpoint in {self.folder} is of another fit: {', '.join(other)} differ; "
@@ -137,6 +147,7 @@ class BlockCheckpoint:
         with broken_as_checkpoint_error(self.folder / TABLE):
             paths = [*block_paths(folder, n_blocks), folder / CLIENT]
             *files, client = [(path, table["digests"][path.name]) for path in paths]
+        self._latest, self._needed = folder, folder if to_the_end else None
         return KeptRounds(files, read_arrays(*client), client[0], history)
 
     def _take_folder(self) -> None:
@@ -168,7 +179,7 @@ class BlockCheckpoint:
         n_blocks: int,
         write: Callable[[list[Path]], list[str]],
     ) -> list[KeptFile]:
-        """Make a folder of a round, and remove that of the round before; gives its blocks.
+        """Make a folder of a round, and remove those of earlier rounds; gives its blocks.
 
         ``write`` is told the paths of the blocks and gives the digests of their files.
         """
@@ -181,8 +192,13 @@ class BlockCheckpoint:
         about = {"fingerprint": fingerprint, "history": history}
         # From here on these files are the ones that count.
         write_table(self.folder / TABLE, {"folder": folder.name, "digests": digests, **about})
+        self._latest = folder
+        self._remove_old()
+        return files
+
+    def _remove_old(self) -> None:
+        """Remove the rounds that no fit goes on from, and that this one does not need."""
         for old in self.folder.glob("round-*"):
-            if old != folder:
+            if old not in (self._latest, self._needed):
                 # What cannot be removed is in nobody's way.
                 shutil.rmtree(old, ignore_errors=True)
-        return files

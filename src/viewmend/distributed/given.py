@@ -24,7 +24,7 @@ from viewmend.distributed.row_indices import check_index_of
 from viewmend.distributed.rows import DaskRows
 from viewmend.distributed.sampling import Draw, Sample, Survey, gather_sample, survey_chunks
 from viewmend.exceptions import CheckpointError, InvalidParameterError
-from viewmend.parameters import HasParameters
+from viewmend.parameters import HasParameters, in_full
 from viewmend.protocols import ClassPrior
 
 
@@ -104,7 +104,7 @@ def fingerprint(
 ) -> dict[str, Any]:
     """What tells a fit from another one: all that its rounds depend on."""
     values = {
-        name: repr(value)
+        name: in_full(value)
         for name, value in parameters.get_params(deep=False).items()
         if name not in rules.after_rounds
     }

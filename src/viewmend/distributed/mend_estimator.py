@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Protocol
 
 import dask
 import numpy as np
 
 from viewmend.callbacks.protocol import Callback
+from viewmend.core.common.content_order import row_hashes
 from viewmend.core.common.rows import Column
 from viewmend.core.mend.geometry import MendGeometry
 from viewmend.core.mend.labelling import Labelling
@@ -31,7 +33,7 @@ from viewmend.distributed.mend_kept import StageKeeper, read_stages
 from viewmend.distributed.rows import DaskRows
 from viewmend.distributed.sampling import Draw
 from viewmend.exceptions import CheckpointError
-from viewmend.protocols import ClassPrior
+from viewmend.protocols import ClassPrior, Seed
 
 # Samples of the graph, unless the parameter ``graph_samples`` says another number.
 GRAPH_SAMPLES = 20_000
@@ -47,6 +49,7 @@ class MendParameters(BlockParameters, Protocol):
 
     graph_samples: int | None
     n_landmarks: int
+    random_state: Seed
 
 
 def check_prior(prior: ClassPrior, labels: Labels) -> None:
@@ -143,7 +146,7 @@ def _start(
     callbacks: Sequence[Callback],
 ) -> tuple[MendProgress | None, list[Any]]:
     """Stages to go on from, and the callbacks, of which a checkpoint keeps stages."""
-    told_by, n_all = fingerprint(parameters, given, RULES), n_stages(settings)
+    told_by, n_all = _fingerprint(parameters, given, samples), n_stages(settings)
     checkpoint = next((c for c in callbacks if isinstance(c, BlockCheckpoint)), None)
     start = None if checkpoint is None else read_stages(checkpoint, told_by, samples, given.runner)
     watchers = [
@@ -158,6 +161,17 @@ def _start(
             if hasattr(callback, "on_resume"):
                 callback.on_resume(start.history)
     return start, watchers
+
+
+def _fingerprint(
+    parameters: MendParameters, given: BlockInput, samples: MendSamples
+) -> dict[str, Any]:
+    """The same with the landmarks, where no seed tells which are drawn."""
+    told_by = fingerprint(parameters, given, RULES)
+    if isinstance(parameters.random_state, Integral):
+        return told_by
+    drawn = [row_hashes(view.landmarks[None, :])[0] for view in samples.views]
+    return told_by | {"random_state": list(map(int, drawn))}
 
 
 class _Numbered:

@@ -69,7 +69,7 @@ def read_stages(
     checkpoint: BlockCheckpoint, fingerprint: dict[str, Any], samples: MendSamples, runner: DaskRows
 ) -> MendProgress | None:
     """The last stage that was kept of this fit, to go on from; None where there is none."""
-    kept = checkpoint.read(fingerprint, len(samples.blocks))
+    kept = checkpoint.read(fingerprint, len(samples.blocks), to_the_end=True)
     if kept is None:
         return None
     with broken_as_checkpoint_error(kept.client):

@@ -29,7 +29,7 @@ from viewmend.data.validation import check_views
 from viewmend.exceptions import UnusableArgumentError
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.models.apart import FitSamples, comparable_samples
-from viewmend.parameters import Rule, check_parameters, fresh_fit, short
+from viewmend.parameters import Rule, check_parameters, fresh_fit, in_full, short
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -351,7 +351,7 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
     def _round_parameters(self) -> dict[str, str]:
         given = self.get_params(deep=False)
         names = sorted(set(given) - self._without_effect_on_rounds)
-        return {name: repr(np.array(given[name], dtype=object).tolist()) for name in names}
+        return {name: in_full(given[name]) for name in names}
 
     def _new_callbacks(self) -> list[Callback]:
         return ([LogRounds()] if self.verbose else []) + super()._new_callbacks()

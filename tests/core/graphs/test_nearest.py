@@ -8,6 +8,7 @@ from viewmend.backend import threads
 from viewmend.core.graphs import cells, nearest, newcomers, proposals
 from viewmend.core.graphs.nearest import (
     Neighbours,
+    PointIndex,
     nearest_of_new,
     nearest_points,
     nearest_rows,
@@ -16,6 +17,7 @@ from viewmend.core.graphs.nearest import (
     recall,
 )
 from viewmend.core.graphs.points import nearest_in_cells
+from viewmend.exceptions import InvalidViewsError
 
 
 def class_shares(n_points, n_classes, seed=0):
@@ -137,6 +139,19 @@ def test_queries_are_answered_one_by_one_as_all_at_once():
         nearest_points(points, 8, queries[7:8]),
         Neighbours(found.indices[7:8], found.squared_distances[7:8]),
     )
+
+
+@pytest.mark.parametrize("n_classes", [5, 30])
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+@pytest.mark.usefixtures("few_are_few")
+def test_points_that_are_not_finite_are_refused(odd, n_classes):
+    """Cut in halves, they would be written to places that belong to others."""
+    points = class_shares(4000, n_classes)
+    points[3::2, 1] = odd
+    with pytest.raises(InvalidViewsError, match="finite, got"):
+        nearest_points(points, 8)
+    with pytest.raises(InvalidViewsError, match="finite, got NaN or infinity in 1999 of 4000"):
+        PointIndex(points, 8).nearest(class_shares(10, n_classes))
 
 
 def test_leaves_hold_every_row_once_and_are_of_one_size():

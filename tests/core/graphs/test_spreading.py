@@ -138,6 +138,20 @@ def test_a_graph_without_edges_leaves_labels_as_they_are(move):
     np.testing.assert_allclose(to_numpy(spread_over([(1.0, empty)], move(Y), 0.99)), Y)
 
 
+@pytest.mark.parametrize("size", [1e-45, 1e-43, 1e-39, 1e-30])
+def test_edges_that_are_hardly_numbers_do_no_harm_to_others(move, size):
+    """As those of a graph whose homophily, to a power, is next to nothing."""
+    weights = np.zeros((310, 310))
+    weights[:300, :300] = W.toarray()
+    weights[300:, 300:] = size * (1 - np.eye(10))
+    labels = np.pad(Y, ((0, 10), (0, 0)))
+    labels[300:303] = np.eye(3)
+    F = to_numpy(spread_over([(1.0, move(to_graph(weights)))], move(labels), 0.99))
+    expected = solved(W.toarray(), Y, 0.99)
+    assert_rows_close(F[:300], expected, 0.01)
+    np.testing.assert_array_equal(F[300:303].argmax(axis=1), [0, 1, 2])
+
+
 def test_no_label_at_all_is_no_soft_label(move):
     start = move(np.ones((300, 3), dtype=np.float32))
     for before in (None, start):

@@ -222,3 +222,15 @@ def test_evidence_decides_where_no_label_reaches():
     first = np.array([2 * np.sqrt(0.5), 6 * np.sqrt(0.25), 0])
     second = PRIOR * np.sqrt(shares[1])
     np.testing.assert_allclose(found, [first / first.sum(), second / second.sum()])
+
+
+@pytest.mark.parametrize("power", [1.0, 3.0, 200.0, 1e4])
+def test_evidence_of_any_power_has_its_say(power):
+    """Ratios count, also where the shares themselves would be too small for single precision."""
+    P = np.array([[0.6, 0.3, 0.1], [0.1, 0.1, 0.8]], dtype=np.float32)
+    shares = np.array([[0.3, 0.5, 0.2], [0.4, 0.4, 0.2]], dtype=np.float32)
+    found = combine(P, shares, PRIOR, power)
+    logs = np.log(P.astype(float)) + power * np.log(shares.astype(float))
+    np.testing.assert_allclose(found, softmax(logs, axis=1), atol=1e-6)
+    # Where there is none, the scores of the graph are left.
+    np.testing.assert_array_equal(combine(P, 0 * shares, PRIOR, power), P)

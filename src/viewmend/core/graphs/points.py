@@ -16,6 +16,7 @@ from viewmend.core.graphs.cells import (
 )
 from viewmend.core.graphs.exact import Neighbours
 from viewmend.core.graphs.proposals import prepare_pivot, search_from
+from viewmend.exceptions import InvalidViewsError
 
 # Points per leaf at most, and leaves whose points are compared.
 LEAF = 32
@@ -31,7 +32,7 @@ def search_points(points: np.ndarray, k: int) -> Neighbours:
 
     Points with more columns, where leaves have too many neighbours, are searched as rows of a view.
     """
-    P = np.ascontiguousarray(points, dtype=np.float32)
+    P = _finite(points)
     if P.shape[1] > LEAF_COLUMNS:
         return search_from(prepare_pivot({"points": P}), {"points": P}, k)["points"]
     cells = cells_of_leaves(P, max(LEAF, k))
@@ -50,7 +51,7 @@ def search_points(points: np.ndarray, k: int) -> Neighbours:
 
 def point_cells(points: np.ndarray, k: int) -> Cells:
     """Cells of the points, for `search_among_points` with up to ``k`` neighbours."""
-    P = np.ascontiguousarray(points, dtype=np.float32)
+    P = _finite(points)
     narrow = P.shape[1] <= LEAF_COLUMNS
     return cells_of_leaves(P, max(LEAF, k)) if narrow else cells_around_centres(P)
 
@@ -118,6 +119,19 @@ def _layout(rows: np.ndarray, cells: Cells, near: np.ndarray) -> tuple[np.ndarra
 
     parallel_map(work, tasks(len(numbers)))
     return starts, places, columns, np.arange(len(rows), dtype=np.int32)
+
+
+def _finite(points: np.ndarray) -> np.ndarray:
+    """Points of float32 that can be cut: NaN is on neither side, and halves would have no end."""
+    P = np.ascontiguousarray(points, dtype=np.float32)
+    n_odd = len(P) - int(np.count_nonzero(np.isfinite(P).all(axis=1)))
+    if n_odd:
+        msg = (
+            f"points to compare must be finite, got NaN or infinity in {n_odd} of {len(P)}; "
+            f"rescale the views that they come from"
+        )
+        raise InvalidViewsError(msg)
+    return P
 
 
 def _no_neighbours(n_queries: int, k: int) -> tuple[np.ndarray, np.ndarray]:

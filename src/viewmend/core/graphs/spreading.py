@@ -21,6 +21,8 @@ ENOUGH = 3e-3
 # the least that float32 can tell.
 ENOUGH_OF_REST = 0.3
 LEAST = 1e-5
+# Degrees below the normal numbers of float32 have a few bits only, and no finite inverse.
+LEAST_DEGREE = float(np.finfo(np.float32).tiny)
 # Steps between two looks, steps before there are groups of samples, and the most steps.
 STEPS_UNASKED = 2
 ROUGH_STEPS = 4
@@ -126,8 +128,9 @@ class _System:
     def of(cls, parts: Sequence[tuple[float, Graph]], spreading: float) -> _System:
         degrees = sum(scale * graph.row_sums() for scale, graph in parts)
         xp = array_namespace(degrees)
-        # Without edges there is nothing to divide by, and the labels stay as they are.
-        degrees = xp.where(degrees > 0, degrees, xp.ones_like(degrees))
+        # Without edges there is nothing to divide by, and the labels stay as they are; so it is
+        # with edges that single precision hardly tells from none.
+        degrees = xp.where(degrees > LEAST_DEGREE, degrees, xp.ones_like(degrees))
         return cls(parts, xp.astype(degrees, xp.float32), spreading)
 
     def multiply(self, G: Array) -> Array:

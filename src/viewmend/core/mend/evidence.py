@@ -155,6 +155,10 @@ def combine(P: Array, evidence: Array, prior: np.ndarray, power: float) -> Array
     shares = normalise_rows(P)
     # No label reaches such a sample over the graph, so the evidence alone decides.
     shares = xp.where(xp.any(P != 0, axis=1, keepdims=True), shares, beside(prior, P))
+    if power > 1:
+        # Only ratios count: the largest share must not vanish in single precision.
+        largest = row_maxima(evidence)
+        evidence = evidence / xp.where(largest > 0, largest, xp.ones_like(largest))
     products = shares * evidence**power
     # Where one rules out all that the other allows, as a wrong label and its view do, that is zero.
     return normalise_rows(xp.where(xp.any(products != 0, axis=1, keepdims=True), products, shares))
