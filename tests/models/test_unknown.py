@@ -1,6 +1,7 @@
 """Samples that fit none of the known classes."""
 
 import io
+import warnings
 
 import numpy as np
 import pytest
@@ -188,6 +189,17 @@ def test_too_few_labels_for_the_rate_raise_no_alarm(model):
     plain = MendClassifier(**MODEL, calibration=None).fit(some(FITTED), TASK.y[FITTED])
     with pytest.raises(InvalidParameterError, match="fit with calibration='cross_fit'"):
         plain.unknown_score(NEW)
+
+
+def test_rounding_raises_no_need_of_labels():
+    """One false alarm in 161 takes 160 labels, though 161 times that rate is less than one."""
+    rate = 1 / 161
+    assert rate * 161 < 1
+    y = np.where(np.arange(400) < 160, TASK.y_true, -1)
+    fitted = MendClassifier(**MODEL).fit(TASK.data, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        fitted.decide(unknown_rate=rate)
 
 
 def test_no_number_of_labels_is_enough_for_the_smallest_rate(model):

@@ -125,7 +125,7 @@ class UnknownMixin:
             )
             raise InvalidParameterError(msg)
         n_labels = len(self._typical().labelled)
-        if rate * (n_labels + 1) < 1:
+        if n_labels < fewest_labels(rate):
             msg = (
                 f"unknown_rate={rate} cannot be promised with {n_labels} labels to compare with, "
                 f"which takes {fewest_labels(rate)} or more: no sample is taken for "
