@@ -81,6 +81,26 @@ def test_a_duplicated_sample_is_suggested_once(task, strategy):
     assert len(set(copies[found].tolist())) == 40
 
 
+def test_the_same_row_in_another_view_is_another_sample():
+    """Two views of the same columns: samples that have one of them each, with equal rows there."""
+    rng = np.random.default_rng(0)
+    centres = np.repeat(np.eye(3)[:, [0, 1, 2, 0]] * 6, 20, axis=0)
+    rows = centres + rng.normal(size=(60, 4))
+    mask = np.ones((61, 2), dtype=bool)
+    mask[59], mask[60] = [True, False], [False, True]
+    views = [np.vstack([view, rows[59]]) for view in (rows, rng.normal(size=(60, 4)))]
+    y = np.full(61, -1)
+    y[[0, 1, 20, 21, 40, 41]] = [0, 0, 1, 1, 2, 2]
+    y[59] = 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        model = MendClassifier(n_rounds=2).fit(views, y, mask)
+        first = MendClassifier().suggest_first_labels(views, 61, y, mask)
+    free = set(np.flatnonzero(y < 0).tolist())
+    assert set(model.suggest_labels(61).samples.tolist()) == free
+    assert set(first.samples.tolist()) == free
+
+
 def test_copies_of_labelled_samples_are_not_suggested(task):
     labelled = np.flatnonzero(~task.unlabelled)[:5]
     copies = np.concatenate([np.arange(len(task.y)), labelled])

@@ -275,11 +275,11 @@ def _label_reasons(
 
 def twins(views: Sequence[MendView | FittedView], n_samples: int) -> np.ndarray:
     """Numbers (n_samples,) that are equal for samples of the same content in all views."""
-    hashes = np.zeros(n_samples, dtype=np.uint64)
-    for view in views:
-        # As a sum over views, like the canonical order has it.
-        hashes[to_numpy(view.rows)] += row_hashes(to_numpy(view.X))
-    return np.unique(hashes, return_inverse=True)[1]
+    # View by view: the same row in another view is another sample.
+    hashes = np.zeros((n_samples, len(views)), dtype=np.uint64)
+    for v, view in enumerate(views):
+        hashes[to_numpy(view.rows), v] = row_hashes(to_numpy(view.X))
+    return np.unique(hashes, axis=0, return_inverse=True)[1].ravel()
 
 
 def _codes_of_fit(state: MendState) -> np.ndarray:
