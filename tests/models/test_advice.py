@@ -11,6 +11,7 @@ from viewmend import MendClassifier
 from viewmend.core.advice.labels import STRATEGIES
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
+from viewmend.models.advice import known_of_fit
 from viewmend.models.suggestions import reach_words
 
 
@@ -99,6 +100,30 @@ def test_the_same_row_in_another_view_is_another_sample():
     free = set(np.flatnonzero(y < 0).tolist())
     assert set(model.suggest_labels(61).samples.tolist()) == free
     assert set(first.samples.tolist()) == free
+
+
+@pytest.mark.parametrize("parameters", [{}, {"graph_samples": 60}, {"n_rounds": 0}])
+def test_expected_changes_are_of_the_answers_that_the_model_gives(parameters):
+    """Of samples that labels reach over the graph, and of others: a cluster far away has no label.
+
+    All answers are at the temperature one of the closed form.
+    """
+    apart = blobs(90)
+    views = [np.vstack([view, 1000 + view[:20]]) for view in apart.data.views]
+    mask = np.vstack([apart.data.observed, apart.data.observed[:20]])
+    y = np.concatenate([apart.y, np.full(20, -1)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        near = {"representations": ["standard"], "n_neighbors": 3}
+        settings = near | {"n_rounds": 2, "calibration": None} | parameters
+        model = MendClassifier(**settings).fit(views, y, mask)
+    rows = model.fitted_state_.order
+    known = known_of_fit(model, rows)
+    free = known.codes < 0
+    assert model.off_graph_[rows].any()
+    np.testing.assert_allclose(
+        known.answers.shares()[free], model.label_distributions_[rows][free], atol=1e-5
+    )
 
 
 def test_copies_of_labelled_samples_are_not_suggested(task):
