@@ -86,7 +86,7 @@ def test_labels_reach_a_sample_without_its_own():
     """Two pairs of samples, one label in each: nothing but its own label could reach it."""
     pair = np.array([[0.0, 1.0], [1.0, 0.0]])
     graph = csr_array(np.kron(np.eye(2), pair))
-    reach = label_reach(graph, np.array([0, -1, 1, -1]), np.array([0.5, 0.5]), 0.9)
+    reach = label_reach(graph, np.array([0, -1, 1, -1]), np.arange(2), np.array([0.5, 0.5]), 0.9)
     # From one sample to the other of a pair: 0.9 / (1 - 0.81), times the prior of its class.
     np.testing.assert_allclose(reach, [0, 0.5 * 0.9 / 0.19, 0, 0.5 * 0.9 / 0.19], atol=1e-5)
 
@@ -101,7 +101,7 @@ def test_labels_reach_labelled_samples_as_much_as_others_of_their_class():
     graph = csr_array(np.kron(np.eye(2), block))
     codes = np.full(80, -1)
     codes[:24], codes[40:46] = 0, 1
-    reach = label_reach(graph, codes, np.array([1 / 3, 2 / 3]), 0.9)
+    reach = label_reach(graph, codes, np.arange(30), np.array([1 / 3, 2 / 3]), 0.9)
     np.testing.assert_allclose(reach[:24], reach[39], rtol=0.05)
     np.testing.assert_allclose(reach[40:46], reach[79], rtol=0.05)
     assert reach[79] == pytest.approx(2 * reach[39], rel=1e-4)
