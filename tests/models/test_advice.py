@@ -12,7 +12,7 @@ from viewmend.core.advice.labels import STRATEGIES
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
 from viewmend.models.advice import known_of_fit
-from viewmend.models.suggestions import reach_words
+from viewmend.models.suggestions import change_words, reach_words
 
 
 def blobs(n_samples=150, noise=5.0, label_rate=0.08, seed=0):
@@ -279,6 +279,11 @@ def test_reasons_are_sentences_for_every_number(count, words):
     assert reach_words(count) == f"similar to {words} no label reaches yet"
 
 
+@pytest.mark.parametrize(("count", "words"), [(0.04, "hardly any answer"), (0.06, "0.1 answers")])
+def test_no_label_is_expected_to_change_zero_answers(count, words):
+    assert change_words(count) == f"its label is expected to change {words}"
+
+
 def test_first_labels_are_one_per_cluster():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(5), 30)
@@ -375,6 +380,7 @@ def test_samples_without_a_view_get_views_and_no_labels(task):
         (lambda m: m.suggest_labels(2, costs=[1.0]), "costs must be one per sample"),
         (lambda m: m.suggest_labels(2, costs=np.zeros(150)), "positive"),
         (lambda m: m.suggest_labels(2, costs=[1.0] * 149 + [-2]), "that of sample 149 is -2.0;"),
+        (lambda m: m.suggest_labels(2, costs=np.ma.masked_less(np.arange(150), 3)), "is nan;"),
         (lambda m: m.suggest_labels(2, costs="minutes"), "costs must be numbers, .* 'minutes'"),
         (lambda m: m.suggest_labels(2, costs={"a": 1}), "costs must be numbers, one per sample"),
         (lambda m: m.suggest_labels(2, exclude=True), "exclude must be rows below 150"),
