@@ -241,6 +241,9 @@ def test_methods_and_splits_that_cannot_be_used_are_refused():
     y[:4] = [0, 0, 1, 1]
     with pytest.raises(InvalidLabelsError, match=r"n_splits=5 must be at most .* got 4"):
         compare_methods(TASK.data, y, methods=QUICK)
+    # No estimator was asked to search, so that it cannot be used without.
+    with pytest.raises(InvalidLabelsError, match=r"two samples of some class in different groups$"):
+        compare_methods(TASK.data, TASK.y, methods=QUICK, groups=np.zeros(150))
 
 
 def test_every_fit_is_told():

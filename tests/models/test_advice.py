@@ -11,7 +11,8 @@ from viewmend import MendClassifier
 from viewmend.core.advice.labels import STRATEGIES
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
-from viewmend.models.suggestions import reach_words
+from viewmend.models.advice import known_of_fit
+from viewmend.models.suggestions import change_words, reach_words
 
 
 def blobs(n_samples=150, noise=5.0, label_rate=0.08, seed=0):
@@ -79,6 +80,50 @@ def test_a_duplicated_sample_is_suggested_once(task, strategy):
     copies = np.concatenate([np.arange(len(task.y)), np.full(15, first)])
     found = fitted(task.data[copies], task.y[copies]).suggest_labels(40, strategy).samples
     assert len(set(copies[found].tolist())) == 40
+
+
+def test_the_same_row_in_another_view_is_another_sample():
+    """Two views of the same columns: samples that have one of them each, with equal rows there."""
+    rng = np.random.default_rng(0)
+    centres = np.repeat(np.eye(3)[:, [0, 1, 2, 0]] * 6, 20, axis=0)
+    rows = centres + rng.normal(size=(60, 4))
+    mask = np.ones((61, 2), dtype=bool)
+    mask[59], mask[60] = [True, False], [False, True]
+    views = [np.vstack([view, rows[59]]) for view in (rows, rng.normal(size=(60, 4)))]
+    y = np.full(61, -1)
+    y[[0, 1, 20, 21, 40, 41]] = [0, 0, 1, 1, 2, 2]
+    y[59] = 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        model = MendClassifier(n_rounds=2).fit(views, y, mask)
+        first = MendClassifier().suggest_first_labels(views, 61, y, mask)
+    free = set(np.flatnonzero(y < 0).tolist())
+    assert set(model.suggest_labels(61).samples.tolist()) == free
+    assert set(first.samples.tolist()) == free
+
+
+@pytest.mark.parametrize("parameters", [{}, {"graph_samples": 60}, {"n_rounds": 0}])
+def test_expected_changes_are_of_the_answers_that_the_model_gives(parameters):
+    """Of samples that labels reach over the graph, and of others: a cluster far away has no label.
+
+    All answers are at the temperature one of the closed form.
+    """
+    apart = blobs(90)
+    views = [np.vstack([view, 1000 + view[:20]]) for view in apart.data.views]
+    mask = np.vstack([apart.data.observed, apart.data.observed[:20]])
+    y = np.concatenate([apart.y, np.full(20, -1)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        near = {"representations": ["standard"], "n_neighbors": 3}
+        settings = near | {"n_rounds": 2, "calibration": None} | parameters
+        model = MendClassifier(**settings).fit(views, y, mask)
+    rows = model.fitted_state_.order
+    known = known_of_fit(model, rows)
+    free = known.codes < 0
+    assert model.off_graph_[rows].any()
+    np.testing.assert_allclose(
+        known.answers.shares()[free], model.label_distributions_[rows][free], atol=1e-5
+    )
 
 
 def test_copies_of_labelled_samples_are_not_suggested(task):
@@ -234,6 +279,11 @@ def test_reasons_are_sentences_for_every_number(count, words):
     assert reach_words(count) == f"similar to {words} no label reaches yet"
 
 
+@pytest.mark.parametrize(("count", "words"), [(0.04, "hardly any answer"), (0.06, "0.1 answers")])
+def test_no_label_is_expected_to_change_zero_answers(count, words):
+    assert change_words(count) == f"its label is expected to change {words}"
+
+
 def test_first_labels_are_one_per_cluster():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(5), 30)
@@ -330,6 +380,7 @@ def test_samples_without_a_view_get_views_and_no_labels(task):
         (lambda m: m.suggest_labels(2, costs=[1.0]), "costs must be one per sample"),
         (lambda m: m.suggest_labels(2, costs=np.zeros(150)), "positive"),
         (lambda m: m.suggest_labels(2, costs=[1.0] * 149 + [-2]), "that of sample 149 is -2.0;"),
+        (lambda m: m.suggest_labels(2, costs=np.ma.masked_less(np.arange(150), 3)), "is nan;"),
         (lambda m: m.suggest_labels(2, costs="minutes"), "costs must be numbers, .* 'minutes'"),
         (lambda m: m.suggest_labels(2, costs={"a": 1}), "costs must be numbers, one per sample"),
         (lambda m: m.suggest_labels(2, exclude=True), "exclude must be rows below 150"),

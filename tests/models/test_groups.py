@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier, compare_methods, load, save
+from viewmend.core.advice.unknown import label_reach
 from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.core.common.calibration import Calibration
 from viewmend.datasets import make_multiview_blobs
@@ -127,6 +129,7 @@ def test_groups_of_one_sample_are_no_groups(by_rows):
     one, other = by_rows.estimated_accuracy_, alone.estimated_accuracy_
     assert other.n_groups == one.n_held_out == other.n_held_out
     assert other.interval == AccuracyEstimate(other.n_right, other.class_counts).interval
+    np.testing.assert_array_equal(alone.unknown_score(), by_rows.unknown_score())
 
 
 def test_the_order_of_the_rows_and_names_of_groups_do_not_matter(by_patients):
@@ -136,6 +139,8 @@ def test_the_order_of_the_rows_and_names_of_groups_do_not_matter(by_patients):
         moved = clone(MODEL).fit([view[rows] for view in VIEWS], Y[rows], groups=names[rows])
     assert moved.estimated_accuracy_ == by_patients.estimated_accuracy_
     assert moved.calibration_.temperature == by_patients.calibration_.temperature
+    told, again = by_patients.unknown_score(), moved.unknown_score()
+    np.testing.assert_allclose(again, told[rows], atol=1e-4)
 
 
 @given(st.integers(1, 30), st.integers(0, 30), st.integers(2, 9))
@@ -169,7 +174,11 @@ def test_labels_of_a_single_group_give_no_estimate():
 
 def test_a_saved_model_remembers_groups(by_patients, tmp_path):
     save(by_patients, tmp_path / "model.vm")
-    assert load(tmp_path / "model.vm").estimated_accuracy_ == by_patients.estimated_accuracy_
+    again = load(tmp_path / "model.vm")
+    assert again.estimated_accuracy_ == by_patients.estimated_accuracy_
+    scores = by_patients.unknown_score(VIEWS)
+    np.testing.assert_array_equal(again.unknown_score(VIEWS), scores)
+    np.testing.assert_array_equal(by_patients.for_prediction().unknown_score(VIEWS), scores)
 
 
 # ------------------------------------------------------------------ other places
@@ -252,6 +261,33 @@ def test_sets_of_classes_count_groups(by_rows):
     with pytest.warns(DataWarning, match="with 12 held-out groups of labels, which takes 15"):
         assert model.predict_set(alpha=1 / 16)[Y < 0].all()
     assert not by_rows.predict_set(alpha=1 / 16)[Y < 0].all()
+
+
+def test_rows_of_new_patients_are_of_known_classes(by_rows, by_patients):
+    """Rows of a patient are close to each other, which does not make those of others strange."""
+    rng = np.random.default_rng(1)
+    new = [np.repeat(rng.normal(size=(50, 5)), 2, axis=0) for _ in range(2)]
+    for rows, samples in ((Y < 0, None), (slice(None), new)):
+        alarms = [(m.unknown_score(samples)[rows] >= 0.95).mean() for m in (by_rows, by_patients)]
+        assert alarms[0] > 0.9
+        assert alarms[1] < 0.15
+    far = [100 * view for view in new]
+    assert by_patients.decide(far, unknown_rate=0.05).unknown.all()
+
+
+def test_false_alarms_are_promised_by_groups(by_patients):
+    """The 160 labels are of 40 patients."""
+    with pytest.warns(DataWarning, match="with 40 groups of labels to compare with"):
+        assert not by_patients.decide(unknown_rate=1 / 50).unknown.any()
+
+
+def test_a_label_reaches_no_sample_of_its_group():
+    """Two pairs that nothing joins: in each, the other label is of the same group."""
+    graph = csr_array(np.kron(np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0]])))
+    codes, prior = np.array([0, 0, 1, 1]), np.array([0.5, 0.5])
+    reach = label_reach(graph, codes, np.array([0, 0, 1, 1]), prior, 0.9)
+    np.testing.assert_allclose(reach, 0, atol=1e-9)
+    assert (label_reach(graph, codes, np.arange(4), prior, 0.9) > 0.1).all()
 
 
 def test_a_search_refuses_groups_that_the_final_fit_could_not_hold_out():

@@ -1,6 +1,7 @@
 """Samples that fit none of the known classes."""
 
 import io
+import warnings
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def test_labels_reach_a_sample_without_its_own():
     """Two pairs of samples, one label in each: nothing but its own label could reach it."""
     pair = np.array([[0.0, 1.0], [1.0, 0.0]])
     graph = csr_array(np.kron(np.eye(2), pair))
-    reach = label_reach(graph, np.array([0, -1, 1, -1]), np.array([0.5, 0.5]), 0.9)
+    reach = label_reach(graph, np.array([0, -1, 1, -1]), np.arange(2), np.array([0.5, 0.5]), 0.9)
     # From one sample to the other of a pair: 0.9 / (1 - 0.81), times the prior of its class.
     np.testing.assert_allclose(reach, [0, 0.5 * 0.9 / 0.19, 0, 0.5 * 0.9 / 0.19], atol=1e-5)
 
@@ -100,7 +101,7 @@ def test_labels_reach_labelled_samples_as_much_as_others_of_their_class():
     graph = csr_array(np.kron(np.eye(2), block))
     codes = np.full(80, -1)
     codes[:24], codes[40:46] = 0, 1
-    reach = label_reach(graph, codes, np.array([1 / 3, 2 / 3]), 0.9)
+    reach = label_reach(graph, codes, np.arange(30), np.array([1 / 3, 2 / 3]), 0.9)
     np.testing.assert_allclose(reach[:24], reach[39], rtol=0.05)
     np.testing.assert_allclose(reach[40:46], reach[79], rtol=0.05)
     assert reach[79] == pytest.approx(2 * reach[39], rel=1e-4)
@@ -188,6 +189,17 @@ def test_too_few_labels_for_the_rate_raise_no_alarm(model):
     plain = MendClassifier(**MODEL, calibration=None).fit(some(FITTED), TASK.y[FITTED])
     with pytest.raises(InvalidParameterError, match="fit with calibration='cross_fit'"):
         plain.unknown_score(NEW)
+
+
+def test_rounding_raises_no_need_of_labels():
+    """One false alarm in 161 takes 160 labels, though 161 times that rate is less than one."""
+    rate = 1 / 161
+    assert rate * 161 < 1
+    y = np.where(np.arange(400) < 160, TASK.y_true, -1)
+    fitted = MendClassifier(**MODEL).fit(TASK.data, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        fitted.decide(unknown_rate=rate)
 
 
 def test_no_number_of_labels_is_enough_for_the_smallest_rate(model):

@@ -29,6 +29,7 @@ from viewmend.models.advice_input import (
     label_costs,
     view_costs,
 )
+from viewmend.models.explanation import unjoined_shares
 from viewmend.models.first_labels import first_graph
 from viewmend.models.fitted_state import MendState
 from viewmend.models.naming import names_of_fit
@@ -95,7 +96,7 @@ class AdviceMixin:
         plan = choose(STRATEGIES, strategy, "strategy")
         rows, names = _rows_of_graph(self.fitted_state_), names_of_fit(self)
         prices = label_costs(costs, names)[rows]
-        known = self._known(rows)
+        known = known_of_fit(self, rows)
         likeness = Likeness(known.graph, twins(self.fitted_state_.induction.views, len(rows)))
         # A copy of a labelled sample tells nothing new either.
         allowed = likeness.unlike(known.codes >= 0) & ~excluded_samples(exclude, names)[rows]
@@ -199,23 +200,6 @@ class AdviceMixin:
         pairs = _Pairs(rows[found.rows], found.views, found.gains, prices[found.rows, found.views])
         return self._told_views(pairs, rows)
 
-    def _known(self, rows: np.ndarray) -> Known:
-        """What is known of the samples of the graph, in the order of their content."""
-        state, fit = self.fitted_state_, self.fitted_state_.induction
-        graph = self.graph_[rows][:, rows]
-        # The order of summation must not depend on that of the samples in fit.
-        graph.sort_indices()
-        evidence = np.broadcast_to(state.class_weights, fit.F.shape).astype(np.float64)
-        if fit.evidence is not None:
-            evidence = evidence * fit.evidence.P.astype(np.float64) ** fit.settings.evidence_power
-        return Known(
-            graph,
-            fit.settings.spreading,
-            state.label_codes[rows],
-            self.label_distributions_[rows],
-            Answers(fit.F.astype(np.float64), evidence),
-        )
-
     def _view_gains(self, rows: np.ndarray) -> np.ndarray:
         state = self.fitted_state_
         evidence = state.induction.evidence
@@ -254,6 +238,27 @@ class AdviceMixin:
         )
 
 
+def known_of_fit(model: Any, rows: np.ndarray) -> Known:
+    """What is known of the samples of the graph, ``rows`` (n_graph,) of fit by their content."""
+    state, fit = model.fitted_state_, model.fitted_state_.induction
+    graph = model.graph_[rows][:, rows]
+    # The order of summation must not depend on that of the samples in fit.
+    graph.sort_indices()
+    evidence = np.broadcast_to(state.class_weights, fit.F.shape).astype(np.float64)
+    # Without regressions, samples that no label reaches get the shares of the labels as they are.
+    prior = state.labelled_shares / state.class_weights
+    if fit.evidence is not None:
+        evidence = evidence * fit.evidence.P.astype(np.float64) ** fit.settings.evidence_power
+        prior = unjoined_shares(model)
+    return Known(
+        graph,
+        fit.settings.spreading,
+        state.label_codes[rows],
+        model.label_distributions_[rows],
+        Answers(fit.F.astype(np.float64), evidence, prior, to_numpy(fit.mass)),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class _Pairs:
     """Samples and views by number, with gains and costs, (n,) each."""
@@ -275,11 +280,11 @@ def _label_reasons(
 
 def twins(views: Sequence[MendView | FittedView], n_samples: int) -> np.ndarray:
     """Numbers (n_samples,) that are equal for samples of the same content in all views."""
-    hashes = np.zeros(n_samples, dtype=np.uint64)
-    for view in views:
-        # As a sum over views, like the canonical order has it.
-        hashes[to_numpy(view.rows)] += row_hashes(to_numpy(view.X))
-    return np.unique(hashes, return_inverse=True)[1]
+    # View by view: the same row in another view is another sample.
+    hashes = np.zeros((n_samples, len(views)), dtype=np.uint64)
+    for v, view in enumerate(views):
+        hashes[to_numpy(view.rows), v] = row_hashes(to_numpy(view.X))
+    return np.unique(hashes, axis=0, return_inverse=True)[1].ravel()
 
 
 def _codes_of_fit(state: MendState) -> np.ndarray:

@@ -87,6 +87,9 @@ def _in_order_of_views(costs: Mapping[str, Any], views: tuple[str, ...]) -> list
 
 def _numbers(costs: Any, expected: str) -> np.ndarray:
     try:
+        if isinstance(costs, np.ma.MaskedArray):
+            # What is masked is no cost, whatever is stored below the mask.
+            return np.ma.filled(costs.astype(np.float64), np.nan)
         return np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError) as error:
         msg = f"costs must be numbers, {expected}, got {short(costs)} ({error}); pass an array"

@@ -284,8 +284,8 @@ class TwoStepClassifier(WatchedMixin, MultiViewClassifier):
         groups : array (n_samples,) or str, optional
             Which samples belong together, such as rows of one patient, by names of any kind, or by
             the name of a column of ``obs``. Labels of one group are held out together, so that the
-            estimated accuracy and the probabilities are those of samples of other groups. It
-            changes nothing else. -1, None, NaN or empty text: a group by itself.
+            estimated accuracy, the probabilities and what counts as unknown are those of samples of
+            other groups. It changes no class. -1, None, NaN or empty text: a group by itself.
 
         Returns
         -------

@@ -160,11 +160,16 @@ def explain_mended(model: FittedMend, rows: np.ndarray) -> Explanation:
     # A sample that was set apart has no place: not even its own label supports its class.
     for array in (influence, parts, view_shares):
         array[apart] = 0
+    graph = Graphed(influence, votes, view_shares, unjoined_shares(model))
+    return explanation_of(model, _answered_in_fit(model, rows), graph, parts, reasons)
+
+
+def unjoined_shares(model: FittedMend) -> np.ndarray:
+    """What stands in for soft labels in the fit where the graph joins a sample to no label."""
+    state = model.fitted_state_
     fitted = Labels(model.classes_, state.label_codes[state.order])
     prior = known_prior(model.class_prior, fitted)
-    unjoined = fitted.shares() if prior is None else prior
-    graph = Graphed(influence, votes, view_shares, unjoined)
-    return explanation_of(model, _answered_in_fit(model, rows), graph, parts, reasons)
+    return fitted.shares() if prior is None else prior
 
 
 def scaled_votes(model: FittedMend, labelled: np.ndarray) -> np.ndarray:

@@ -68,6 +68,8 @@ class MendState(FittedState):
     order: np.ndarray
     # Samples of the induction with a label, (n_labelled,); None without calibration.
     labelled: np.ndarray | None = field(default=None, kw_only=True)
+    # Groups (n_labelled,) of these, whose samples tell of each other; None where there are none.
+    label_groups: np.ndarray | None = field(default=None, kw_only=True)
     # What prediction sets compare shares by; None where no label was held out.
     levels: SetLevels | None = field(default=None, kw_only=True)
 
@@ -84,7 +86,14 @@ class MendState(FittedState):
     @cached_property
     def typical(self) -> TypicalSamples | None:
         """Labelled samples held against each other, when first asked for; None without any."""
-        return None if self.labelled is None else typical_samples(self.induction, self.labelled)
+        if self.labelled is None:
+            return None
+        return typical_samples(self.induction, self.labelled, self.groups_of_labels())
+
+    def groups_of_labels(self) -> np.ndarray:
+        """Groups (n_labelled,) of the labelled samples; each is one by itself without any."""
+        n_labelled = 0 if self.labelled is None else len(self.labelled)
+        return np.arange(n_labelled) if self.label_groups is None else self.label_groups
 
     @property
     def set_temperatures(self) -> tuple[float, float]:

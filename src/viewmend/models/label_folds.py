@@ -34,8 +34,7 @@ def label_folds(
         kind = "label" if groups is None else "group with labels"
         msg = (
             f"every class has a single {kind}, so that none can be held out; label two samples of "
-            f"some class{'' if groups is None else ' in different groups'}, or use the estimator "
-            f"with its own parameters"
+            f"some class{'' if groups is None else ' in different groups'}"
         )
         raise InvalidLabelsError(msg)
     return folds

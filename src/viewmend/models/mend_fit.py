@@ -211,7 +211,9 @@ class MendFitting(TwoStepClassifier):
         kept = converted(for_new, to_host)
         state = MendState(codes, shares, weights, kept, found.rows)
         if self.calibration is not None:
-            state = replace(state, labelled=np.flatnonzero(codes[found.rows] >= 0))
+            labelled = np.flatnonzero(codes[found.rows] >= 0)
+            groups = None if labels.groups is None else labels.groups[found.rows[labelled]]
+            state = replace(state, labelled=labelled, label_groups=groups)
         keep_copy(torch_device(found.geometry.observed), state.induction, for_new)
         self._store_graph(found.mended, found.rows, len(labels.codes))
         self.off_graph_ = ~found.reached

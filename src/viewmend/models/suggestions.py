@@ -160,7 +160,8 @@ def reach_words(count: float) -> str:
 
 def change_words(count: float) -> str:
     """How many answers a label is expected to change, in words."""
-    return f"its label is expected to change {count:.1f} answers"
+    some = "hardly any answer" if count < 0.05 else f"{count:.1f} answers"
+    return f"its label is expected to change {some}"
 
 
 def doubt_words(shares: np.ndarray, classes: np.ndarray) -> str:

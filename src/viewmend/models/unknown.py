@@ -124,10 +124,11 @@ class UnknownMixin:
                 f"samples of known classes that may be taken for unknown, such as 0.05"
             )
             raise InvalidParameterError(msg)
-        n_labels = len(self._typical().labelled)
-        if rate * (n_labels + 1) < 1:
+        n_labels = len(np.unique(self._typical().groups))
+        if n_labels < fewest_labels(rate):
+            units = "labels" if self.fitted_state_.label_groups is None else "groups of labels"
             msg = (
-                f"unknown_rate={rate} cannot be promised with {n_labels} labels to compare with, "
+                f"unknown_rate={rate} cannot be promised with {n_labels} {units} to compare with, "
                 f"which takes {fewest_labels(rate)} or more: no sample is taken for "
                 f"unknown; label more samples, or raise unknown_rate"
             )
@@ -163,6 +164,7 @@ class UnknownMixin:
         if len(state.order):
             graph = self.graph_[state.order][:, state.order]
             codes = state.label_codes[state.order]
-            strange, those = strange_in_fit(state.induction, typical, graph, codes)
+            groups = state.groups_of_labels()
+            strange, those = strange_in_fit(state.induction, typical, graph, codes, groups)
             scores[state.order] = unknown_scores(strange, those)
         return scores

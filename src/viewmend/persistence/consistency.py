@@ -176,16 +176,18 @@ def _check_mend(model: MendClassifier) -> None:
     expect_shape("off_graph_", model.off_graph_, n, kinds="b")
     check_graph("graph_", model.graph_, n)
     if model.fitted_state_.labelled is not None:
-        _check_labelled(model.fitted_state_.labelled, n_fitted)
+        _check_labelled(model.fitted_state_.labelled, model.fitted_state_.label_groups, n_fitted)
     if model.fitted_state_.levels is not None:
         _check_levels(model.fitted_state_.levels, len(model.classes_))
 
 
-def _check_labelled(labelled: np.ndarray, n_fitted: int) -> None:
+def _check_labelled(labelled: np.ndarray, groups: np.ndarray | None, n_fitted: int) -> None:
     n_labelled = len(np.atleast_1d(labelled))
     expect(n_labelled >= 1, "labelled", "of one sample or more", n_labelled)
     expect_shape("labelled", labelled, n_labelled, kinds="i")
     expect_indices("labelled", labelled, 0, n_fitted)
+    if groups is not None:
+        expect_shape("label_groups", groups, n_labelled, kinds="i")
 
 
 def _check_levels(levels: SetLevels, n_classes: int) -> None:

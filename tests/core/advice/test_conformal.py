@@ -122,6 +122,17 @@ def test_too_few_labels_for_the_promise_leave_every_class_in():
     assert np.isneginf(least_shares(shares[:0], codes[:0], levels, 0.99, by_class=True)).all()
 
 
+@pytest.mark.parametrize("n_labels", [177, 182, 265])
+def test_rounding_takes_no_group_away(n_labels):
+    """One miss in a hundred takes 99 groups, whatever number of labels they have."""
+    shares, codes = drawn(n_labels, 3, np.random.default_rng(0))
+    levels = set_levels(shares, shares)
+    for n_groups, enough in ((99, True), (98, False)):
+        weight = n_groups / n_labels
+        least = least_shares(shares, codes, levels, 0.01, by_class=False, weight=weight)
+        assert np.isfinite(least).all() == enough
+
+
 @pytest.mark.parametrize("by_class", [False, True])
 def test_sets_shrink_as_more_misses_are_allowed(by_class):
     """From all classes for alpha near 0 to none but the largest shares near 1."""

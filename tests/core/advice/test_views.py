@@ -155,6 +155,15 @@ def test_a_budget_passes_over_what_it_cannot_pay():
     assert choose_views(gains, costs, None, 0.5).rows.tolist() == []
 
 
+def test_a_budget_that_cannot_pay_the_best_view_of_a_sample_pays_another():
+    gains, costs = np.array([[0.9, 0.2], [0.8, 0.1]]), np.array([[3.0, 1.0], [3.0, 1.0]])
+    found = choose_views(gains, costs, None, 4.0)
+    assert list(zip(found.rows, found.views, strict=True)) == [(0, 0), (1, 1)]
+    assert found.gains.tolist() == [0.9, 0.1]
+    # All that is left is spent, and no sample has two views.
+    assert len(choose_views(gains, costs, None, 9.0).rows) == 2
+
+
 def test_rounding_leaves_nothing_out_of_a_budget():
     for price in (0.1, 0.7, 1 / 3, 1e-12, 1e9):
         for n in range(1, 40):

@@ -15,8 +15,11 @@ STRONG_EDGE = 0.5
 class Ranking(Protocol):
     """Worth of the label of every sample, which may fall with each sample that is chosen."""
 
-    def gains(self) -> np.ndarray:
-        """What each label is worth, (n_samples,), none of them negative."""
+    def gains(self, left: np.ndarray) -> np.ndarray:
+        """What each label is worth, (n_samples,), none of them negative.
+
+        Of samples that are not ``left`` (n_samples,) of bool it need not be known.
+        """
 
     def told(self, row: int) -> float:
         """How many predictions the label of a sample would inform; NaN if that is not known."""
@@ -89,7 +92,7 @@ def choose_batch(
     while len(rows) < n and allowed.any():
         if not fresh.any():
             fresh = allowed.copy()
-        worth = ranking.gains()
+        worth = ranking.gains(fresh)
         row = int(np.argmax(np.where(fresh, worth / costs, -np.inf)))
         rows.append(row)
         gains.append(float(worth[row]))

@@ -30,6 +30,12 @@ def fewest_labels(alpha: float) -> int:
     return math.ceil(min(1 / float(alpha) - 1, LARGEST_COUNT))
 
 
+def label_count(n_labels: int, weight: float) -> float:
+    """What so many labels count, each of them the ``weight``."""
+    # Nine groups of 89 labels are nine, however the weight 9 / 89 is rounded.
+    return round(weight * n_labels, 9)
+
+
 def least_shares(
     shares: np.ndarray,
     codes: np.ndarray,
@@ -64,7 +70,7 @@ def least_shares(
         known = [(own[codes == c], shares[:, c], levels.misses[c]) for c in range(n_classes)]
     least = [
         float(np.interp(alpha, miss_rates(*part, levels), levels.fit))
-        if weight * len(part[0]) >= fewest_labels(alpha)
+        if label_count(len(part[0]), weight) >= fewest_labels(alpha)
         else -math.inf
         for part in known
     ]
@@ -137,4 +143,4 @@ def enough_by_class(codes: np.ndarray, n_classes: int, weight: float = 1.0) -> b
     This does not depend on what is promised: sets shrink as more misses are allowed. A label counts
     as much as the ``weight``.
     """
-    return bool(weight * np.bincount(codes, minlength=n_classes).min() >= PER_CLASS)
+    return label_count(int(np.bincount(codes, minlength=n_classes).min()), weight) >= PER_CLASS

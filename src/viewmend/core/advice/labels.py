@@ -28,7 +28,8 @@ COVERED = 3.0
 PER_POWER, MOST_POWER = 3.0, 2.0
 # Added to doubt, so that coverage still ranks samples that a model is quite sure of.
 LEAST_DOUBT = 0.01
-# Samples whose expected change is computed at least, of those that coverage and doubt put first.
+# Samples whose expected change is computed at a time, at least: those that coverage and doubt put
+# first among the ones that are left.
 SHORTLIST = 64
 # Relative residual of what their labels would spread.
 TOLERANCE = 1e-3
@@ -104,7 +105,7 @@ class FixedRanking:
 
     worth: np.ndarray
 
-    def gains(self) -> np.ndarray:
+    def gains(self, left: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """As they are."""
         return self.worth
 
@@ -123,7 +124,12 @@ class FieldRanking:
     field: GraphField
     weight: np.ndarray
 
-    def gains(self) -> np.ndarray:
+    def gains(self, left: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Of all samples, whichever are left."""
+        return self.worth
+
+    @property
+    def worth(self) -> np.ndarray:
         """Sigma-optimality: ``(1^T C e_i)^2 / (C_ii + 1)``, per sample of the graph."""
         reach = self.field.reach
         explained = reach * np.maximum(reach, 0) / (1 + self.field.variances)
@@ -189,42 +195,36 @@ class ExpectedChange:
 
     def ranking(self, known: Known, n: int) -> Ranking:
         """Exact for the samples that coverage and doubt together put first; zero for others."""
-        answers, shares = known.answers, _shares(known)
-        assert answers is not None, "comes with the shares"
-        guess = FieldRanking(known.field, LEAST_DOUBT + gini_doubts(shares)).gains()
-        guess[known.codes >= 0] = 0
-        # Samples that cannot be asked for, or cost too much, must not fill the list.
+        guess = FieldRanking(known.field, LEAST_DOUBT + gini_doubts(_shares(known))).worth
+        # Samples that cost too much must not fill the list.
         guess = guess if known.rates is None else guess * known.rates
-        size = min(max(SHORTLIST, n), len(guess))
-        rows = np.sort(np.argsort(-guess, kind="stable")[:size])
-        columns = unit_columns(rows, len(guess))
-        spread = spread_labels(known.graph, columns, known.spreading, TOLERANCE)
-        changes = expected_changes(answers, spread, shares[rows])
-        return ChangeRanking.of(rows, spread, changes)
+        return ChangeRanking(known, guess, max(SHORTLIST, n))
 
 
 @dataclass(eq=False)
 class ChangeRanking:
-    """Expected changes ``worth`` (n_samples,), zero but for some samples ``rows``.
+    """Expected changes ``worth`` (n_samples,), zero but for samples that were looked at.
 
-    What two labels change is shared as far as they spread alike: ``overlap`` (n_rows, n_rows) has
-    the squared cosines between what they spread.
+    These are the first by a ``guess`` (n_samples,), ``size`` of them, and as many more once none of
+    them is left. What two labels change is shared as far as they spread alike, by the squared
+    cosines between what they spread.
     """
 
-    worth: np.ndarray
-    rows: np.ndarray
-    overlap: np.ndarray
+    known: Known
+    guess: np.ndarray
+    size: int
 
-    @classmethod
-    def of(cls, rows: np.ndarray, spread: np.ndarray, changes: np.ndarray) -> ChangeRanking:
-        """For columns ``spread`` (n_samples, n_rows) of soft labels, and their changes."""
-        worth = np.zeros(len(spread))
-        worth[rows] = changes
-        columns = spread / np.linalg.norm(spread, axis=0)
-        return cls(worth, rows, (columns.T @ columns) ** 2)
+    def __post_init__(self) -> None:
+        n_samples = len(self.guess)
+        self.worth = np.zeros(n_samples)
+        self.rows = np.empty(0, dtype=np.int64)
+        # What labels of these rows spread, and of those that were chosen, as unit vectors.
+        self.columns, self.chosen = np.empty((n_samples, 0)), np.empty((n_samples, 0))
 
-    def gains(self) -> np.ndarray:
+    def gains(self, left: np.ndarray) -> np.ndarray:
         """Expected number of answers that change, by the class shares of each sample."""
+        if left.any() and not left[self.rows].any():
+            self._look_at(np.flatnonzero(left))
         return self.worth
 
     def told(self, row: int) -> float:
@@ -233,8 +233,27 @@ class ChangeRanking:
 
     def choose(self, row: int) -> None:
         """Samples that spread the same are worth less from now on."""
-        for place in np.flatnonzero(self.rows == row):
-            self.worth[self.rows] *= np.maximum(1 - self.overlap[place], 0)
+        column = self.columns[:, self.rows == row]
+        self.chosen = np.concatenate([self.chosen, column], axis=1)
+        self.worth[self.rows] *= _unshared(self.columns, column)
+
+    def _look_at(self, rows: np.ndarray) -> None:
+        """Compute the changes of the first of some samples."""
+        known, first = self.known, np.argsort(-self.guess[rows], kind="stable")[: self.size]
+        rows = np.sort(rows[first])
+        columns = unit_columns(rows, len(self.guess))
+        spread = spread_labels(known.graph, columns, known.spreading, TOLERANCE)
+        assert known.answers is not None, "comes with the shares"
+        changes = expected_changes(known.answers, spread, _shares(known)[rows])
+        columns = spread / np.linalg.norm(spread, axis=0)
+        self.worth[rows] = changes * _unshared(columns, self.chosen)
+        self.rows = np.concatenate([self.rows, rows])
+        self.columns = np.concatenate([self.columns, columns], axis=1)
+
+
+def _unshared(columns: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Part (n_columns,) of unit vectors, the columns, that none of the chosen ones has told."""
+    return np.asarray(np.maximum(1 - (columns.T @ chosen) ** 2, 0).prod(axis=1))
 
 
 def _shares(known: Known) -> np.ndarray:

@@ -4,7 +4,8 @@ Labelled samples, each compared with the others, show how far and how weakly cla
 known class may be. A sample is strange by the sum of both, each in units of its spread among the
 labelled samples. Of samples of the fit it counts too how much of the labels reaches them over the
 graph: a class without any label is a part of the graph that labels hardly reach, however close its
-samples are to each other.
+samples are to each other. Labelled samples that tell of each other, such as rows of one patient,
+are of one group, and are compared with other groups only: rows of a new patient are no closer.
 """
 
 from __future__ import annotations
@@ -49,16 +50,23 @@ class TypicalSamples:
     ----------
     labelled : array (n_labelled,) of int
         Which samples of the fit these are.
+    groups : array (n_labelled,) of int
+        Samples of one group are not compared with each other.
+    claimed : bool
+        Whether it counts too how strongly the regressions claim a sample. They leave out a sample
+        and not its group, which would claim it for its class.
     centres, spreads : array (n_views, n_representations)
         Of the logarithm of the squared distance to the nearest other.
     middle, width : array (n_terms,)
-        Mean and standard deviation of what makes a sample strange: how far it is, and, where there
-        are regressions, how little they claim it.
+        Mean and standard deviation of what makes a sample strange: how far it is, and how little
+        it is claimed.
     strangeness : array (n_labelled,)
         The sum of both, in these units.
     """
 
     labelled: np.ndarray
+    groups: np.ndarray
+    claimed: bool
     centres: np.ndarray
     spreads: np.ndarray
     middle: np.ndarray
@@ -66,16 +74,22 @@ class TypicalSamples:
     strangeness: np.ndarray
 
 
-def typical_samples(fit: MendInduction, labelled: np.ndarray) -> TypicalSamples:
-    """Compare labelled samples of a fit, (n_labelled,) of int, with each other."""
+def typical_samples(fit: MendInduction, labelled: np.ndarray, groups: np.ndarray) -> TypicalSamples:
+    """Compare labelled samples of a fit, (n_labelled,) of int, with those of other groups.
+
+    The ``groups`` are (n_labelled,) of int.
+    """
+    claimed = fit.evidence is not None and len(np.unique(groups)) == len(groups)
     steps = min(len(labelled), MOST_LABELS)
-    labelled = labelled[np.arange(steps) * len(labelled) // max(steps, 1)]
-    logs = _logs_in_fit(fit, labelled, labelled)
+    some = np.arange(steps) * len(labelled) // max(steps, 1)
+    labelled, groups = labelled[some], groups[some]
+    logs = _logs_in_fit(fit, labelled, labelled, groups)
     centres, spreads = _centres_and_spreads(logs)
-    terms = [_farness(logs, centres, spreads), *_claims_in_fit(fit, labelled)]
+    terms = [_farness(logs, centres, spreads)]
+    terms += [_unclaimed_in_fit(fit, labelled)] if claimed else []
     middle, width = _mean_and_width(terms)
     summed = strange_sum(terms, middle, width)
-    return TypicalSamples(labelled, centres, spreads, middle, width, summed)
+    return TypicalSamples(labelled, groups, claimed, centres, spreads, middle, width, summed)
 
 
 def strange_new(
@@ -96,13 +110,17 @@ def strange_new(
         for r, (name, queries) in enumerate(new.mapped[v].items()):
             logs[new.rows[v], v, r] = _log_nearest(view.mapped(name, points), queries)
     terms = [_farness(logs, typical.centres, typical.spreads)]
-    if fit.evidence is not None:
+    if typical.claimed:
         terms.append(_unclaimed(fit, scores_of_new(fit.views, new, len(fit.prior)), observed))
     return strange_sum(terms, typical.middle, typical.width)
 
 
 def strange_in_fit(
-    fit: MendInduction, typical: TypicalSamples, graph: csr_array, codes: np.ndarray
+    fit: MendInduction,
+    typical: TypicalSamples,
+    graph: csr_array,
+    codes: np.ndarray,
+    groups: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """How strange the samples of a fit are, (n_samples,), and those typical ones among them.
 
@@ -114,11 +132,14 @@ def strange_in_fit(
         That the labels last spread over.
     codes : array (n_samples,) of int
         Given classes, -1 without one.
+    groups : array (n_labelled,) of int
+        Of the samples that have one.
     """
     every = np.arange(len(codes))
-    logs = _logs_in_fit(fit, every, typical.labelled)
-    terms = [_farness(logs, typical.centres, typical.spreads), *_claims_in_fit(fit, every)]
-    reach = label_reach(graph, codes, fit.prior, fit.settings.spreading)
+    logs = _logs_in_fit(fit, every, typical.labelled, typical.groups)
+    terms = [_farness(logs, typical.centres, typical.spreads)]
+    terms += [_unclaimed_in_fit(fit, every)] if typical.claimed else []
+    reach = label_reach(graph, codes, groups, fit.prior, fit.settings.spreading)
     terms.append(-np.log(np.maximum(reach, LEAST)))
     middle, width = _mean_and_width([term[typical.labelled] for term in terms])
     width[-1] /= REACH_WEIGHT
@@ -127,20 +148,18 @@ def strange_in_fit(
 
 
 def label_reach(
-    graph: csr_array, codes: np.ndarray, prior: np.ndarray, spreading: float
+    graph: csr_array, codes: np.ndarray, groups: np.ndarray, prior: np.ndarray, spreading: float
 ) -> np.ndarray:
     """How much of the labels reaches each sample over the graph, without its own: (n_samples,).
 
     Labels weigh as much as the ``prior`` (n_classes,) of their class says. Those of a part are left
-    out where its samples are judged, and the others of the same class count for them.
+    out where its samples are judged, and the others of the same class count for them. Samples of
+    one of the ``groups`` (n_labelled,) are in one part.
     """
     labelled = np.flatnonzero(codes >= 0)
     of_class = codes[labelled]
     counts = np.bincount(of_class, minlength=len(prior))
-    # Dealt class by class, so that none is left out altogether if it has two labels.
-    order = np.argsort(of_class, kind="stable")
-    part = np.empty(len(labelled), dtype=np.int64)
-    part[order] = (np.arange(len(order)) - (np.cumsum(counts) - counts)[of_class[order]]) % N_PARTS
+    part = _parts(of_class, groups)
     Y = np.zeros((len(codes), N_PARTS + 1))
     # A column without the labels of each part, and last one with all of them.
     kept = part[:, None] != np.arange(N_PARTS + 1)
@@ -150,6 +169,17 @@ def label_reach(
     reach = F[:, N_PARTS].copy()
     reach[labelled] = F[labelled, part] * counts[of_class] / np.maximum(left, 1)
     return np.asarray(reach * inverse_roots(np.asarray(graph.sum(axis=1)).ravel()))
+
+
+def _parts(of_class: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Parts (n_labelled,) that labels are dealt into, those of a group together."""
+    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    # Dealt class by class, so that none is left out altogether if it has labels of two groups.
+    main = of_class[first]
+    order, counts = np.lexsort((first, main)), np.bincount(main)
+    part = np.empty(len(first), dtype=np.int64)
+    part[order] = (np.arange(len(order)) - (np.cumsum(counts) - counts)[main[order]]) % N_PARTS
+    return np.asarray(part[group])
 
 
 def unknown_scores(strangeness: np.ndarray, typical: np.ndarray) -> np.ndarray:
@@ -187,11 +217,9 @@ def _farness(logs: np.ndarray, centres: np.ndarray, spreads: np.ndarray) -> np.n
     return np.asarray(np.where(seen, gaps, 0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1))
 
 
-def _claims_in_fit(fit: MendInduction, places: np.ndarray) -> list[np.ndarray]:
-    """Of `_unclaimed`, each sample without itself; nothing where there are no regressions."""
-    if fit.evidence is None:
-        return []
-    return [_unclaimed(fit, view_scores(fit, places), fit.observed[places])]
+def _unclaimed_in_fit(fit: MendInduction, places: np.ndarray) -> np.ndarray:
+    """Of `_unclaimed`, each sample without itself."""
+    return _unclaimed(fit, view_scores(fit, places), fit.observed[places])
 
 
 def _unclaimed(fit: MendInduction, Z: np.ndarray, observed: np.ndarray) -> np.ndarray:
@@ -204,21 +232,33 @@ def _unclaimed(fit: MendInduction, Z: np.ndarray, observed: np.ndarray) -> np.nd
     return np.asarray(-np.einsum("iv,ivc->ic", shares, Z).max(axis=1))
 
 
-def _logs_in_fit(fit: MendInduction, places: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+def _logs_in_fit(
+    fit: MendInduction, places: np.ndarray, labelled: np.ndarray, groups: np.ndarray
+) -> np.ndarray:
     """Log squared distances (n_places, n_views, n_representations) of samples of a fit.
 
-    To the nearest labelled sample other than themselves; NaN in views that they miss.
+    To the nearest labelled sample, of another group if they are labelled themselves; NaN in views
+    that they miss. The ``groups`` (n_labelled,) are those of the labelled samples.
     """
     n_samples, n_maps = len(fit.observed), len(fit.views[0].representations)
+    group = np.full(n_samples, -1)
+    group[labelled] = np.unique(groups, return_inverse=True)[1]
+    # Those of a group come first, and together: their nearest rows may all be of the group.
+    parts = [part for part in (group[places] >= 0, group[places] < 0) if part.any()]
     logs = np.full((len(places), len(fit.views), n_maps), np.nan)
     for v, view in enumerate(fit.views):
-        rows, points = (_rows_of(view, some, n_samples) for some in (places, labelled))
-        seen, points = np.flatnonzero(rows >= 0), points[points >= 0]
-        own = np.full(len(view.rows), -1)
-        own[points] = np.arange(len(points))
-        for r, name in enumerate(view.representations):
-            queries = view.mapped(name, rows[seen])
-            logs[seen, v, r] = _log_nearest(view.mapped(name, points), queries, own[rows[seen]])
+        points = _rows_of(view, labelled, n_samples)
+        points = points[points >= 0]
+        of_points = group[view.rows[points]]
+        for part in parts:
+            rows = _rows_of(view, places[part], n_samples)
+            here, rows = np.flatnonzero(part)[rows >= 0], rows[rows >= 0]
+            for r, name in enumerate(view.representations):
+                logs[here, v, r] = _log_nearest(
+                    view.mapped(name, points),
+                    view.mapped(name, rows),
+                    (of_points, group[view.rows[rows]]),
+                )
     return logs
 
 
@@ -230,19 +270,23 @@ def _rows_of(view: FittedView, places: np.ndarray, n_samples: int) -> np.ndarray
 
 
 def _log_nearest(
-    points: np.ndarray, queries: np.ndarray, own: np.ndarray | None = None
+    points: np.ndarray, queries: np.ndarray, groups: tuple[np.ndarray, np.ndarray] | None = None
 ) -> np.ndarray:
-    """Log squared distance (n_queries,) to the nearest of the points other than the own one.
+    """Log squared distance (n_queries,) to the nearest of the points; NaN where there is none.
 
-    NaN where there is none.
+    If there are ``groups`` of points and of queries, to the nearest of another group. Queries have
+    -1 if they have none.
     """
-    near = nearest_rows(points, 2, queries=queries)
-    squares = np.full((len(queries), 2), np.nan)
+    k = 1
+    if groups is not None and (groups[1] >= 0).any():
+        k += int(np.bincount(groups[0]).max(initial=0))
+    near = nearest_rows(points, k, queries=queries)
+    squares = np.full((len(queries), k), np.nan)
     squares[:, : near.indices.shape[1]] = near.squared_distances
-    if own is not None and near.indices.shape[1]:
-        mine = near.indices == own[:, None]
+    if groups is not None:
+        mine = groups[0][near.indices] == groups[1][:, None]
         squares[:, : mine.shape[1]][mine] = np.nan
-    nearest = np.fmin(squares[:, 0], squares[:, 1])
+    nearest = np.fmin.reduce(squares, axis=1)
     return np.asarray(np.log(np.maximum(nearest, LEAST)))
 
 

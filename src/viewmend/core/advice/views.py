@@ -211,27 +211,29 @@ def choose_views(
     n : int or None
         Most pairs.
     budget : float or None
-        Most that they may cost together; a pair that costs more than is left is passed over.
+        Most that they may cost together; a pair that costs more than is left is passed over, so
+        that another view of its sample may be chosen.
     """
-    every = np.arange(len(gains))
     # Three costs of 0.1 are within 0.3, of which rounding must not leave too little.
     limit = np.inf if budget is None else (1 + ROUNDING) * budget
-    affordable = costs <= limit
-    rates = np.where(affordable, gains / costs, 0.0)
-    views = np.argmax(rates, axis=1)
-    rates = rates[every, views]
-    order = np.argsort(-rates, kind="stable")
-    order = order[rates[order] > 0]
-    if budget is not None:
-        order = _within_budget(order, costs[every, views], limit)
-    rows = order[:n]
-    return ChosenViews(rows, views[rows], gains[rows, views[rows]])
+    rates = np.where(costs <= limit, gains / costs, 0.0)
+    order = np.argsort(-rates, axis=None, kind="stable")
+    rows, views = np.unravel_index(order[rates.ravel()[order] > 0], rates.shape)
+    if budget is None:
+        # The first pair of every sample is its best.
+        taken = np.sort(np.unique(rows, return_index=True)[1])[:n]
+    else:
+        taken = _within_budget(rows, costs[rows, views], limit)[:n]
+    rows, views = rows[taken], views[taken]
+    return ChosenViews(rows, views, gains[rows, views])
 
 
-def _within_budget(order: np.ndarray, costs: np.ndarray, budget: float) -> np.ndarray:
-    kept, left = [], budget
-    for row in order:
-        if costs[row] <= left:
-            kept.append(row)
-            left -= costs[row]
-    return np.array(kept, dtype=np.int64)
+def _within_budget(rows: np.ndarray, costs: np.ndarray, budget: float) -> np.ndarray:
+    """Which of some pairs, best first, are paid for, at most one of each of the ``rows``."""
+    taken, left, done = [], budget, set()
+    for pair, (row, cost) in enumerate(zip(rows.tolist(), costs.tolist(), strict=True)):
+        if cost <= left and row not in done:
+            taken.append(pair)
+            done.add(row)
+            left -= cost
+    return np.array(taken, dtype=np.int64)
