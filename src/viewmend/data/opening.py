@@ -16,7 +16,8 @@ import scipy.sparse
 from viewmend.data.annotated import anndata_views, mudata_views
 from viewmend.data.column_names import columns_of_data
 from viewmend.data.container import MultiViewData
-from viewmend.data.given_views import GivenViews, index_of, named_columns
+from viewmend.data.given_views import GivenViews, named_columns
+from viewmend.data.indices import index_of, same_rows
 from viewmend.data.input_arrays import as_table, view_title, with_blank_rows
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import Each, Integer
@@ -140,7 +141,7 @@ def _common_index(arrays: Mapping[str, Any]) -> Any:
         ("", None)
     ]
     for name, index in others:
-        if not index.equals(shared):
+        if not same_rows(index, shared):
             msg = (
                 f"{view_title(name)} and {view_title(first)} are frames with different row "
                 f"indices, expected one index for all; viewmend.data.from_frames joins them by "

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.data.given_views import index_of
+from viewmend.data.indices import index_of
 from viewmend.data.input_arrays import view_title
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 

@@ -24,6 +24,7 @@ from viewmend.data.column_names import ColumnNamesMixin, columns_of_data
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_labels import labels_for
 from viewmend.data.groups import with_groups
+from viewmend.data.indices import as_text
 from viewmend.data.labels import Labels, check_labels, labelled_part
 from viewmend.data.validation import check_views
 from viewmend.exceptions import UnusableArgumentError
@@ -224,7 +225,7 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
 
     def _remember_ids(self, ids: np.ndarray | None) -> None:
         if ids is not None:
-            self.sample_ids_ = np.array([str(name) for name in ids])
+            self.sample_ids_ = as_text(ids).astype(np.str_)
 
     def _store_transduction(self, soft: np.ndarray, labels: Labels, reachable: np.ndarray) -> None:
         """Distributions and classes of the samples of fit; given labels are kept.
