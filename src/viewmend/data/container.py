@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from viewmend.data.categories import Categories
-from viewmend.data.indices import check_same_rows, index_of, objects
+from viewmend.data.indices import check_same_rows, index_of
 from viewmend.data.labels import as_label_array, find_unlabelled
+from viewmend.data.per_sample import one_each
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.html_repr import card
 from viewmend.parameters import short
@@ -246,11 +247,8 @@ def _plain_parts(data: MultiViewData) -> dict[str, Any]:
 
 
 def _plain(values: Any) -> Any:
-    """One value per sample as an array; a series would take rows by its index."""
-    if isinstance(values, (list, tuple)):
-        return objects(values)
-    of_pandas = hasattr(values, "to_numpy") and not hasattr(values, "compute")
-    return np.asarray(values) if of_pandas else values
+    """One value per sample as an array, unless it is of Dask; a series would go by its index."""
+    return values if values is None or hasattr(values, "compute") else one_each(values)
 
 
 def _check_lengths(parts: Mapping[str, Any], expected: int, each: str) -> None:
