@@ -164,7 +164,7 @@ def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
 
     It is an error if there is none.
     """
-    values = as_label_array(y, len(y))
+    values = as_label_array(y, 0 if y is None else len(y))
     rows = np.flatnonzero(~find_unlabelled(values))
     if len(rows) == 0:
         msg = (
@@ -176,6 +176,22 @@ def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
     classes, codes = classes_and_codes(known)
     _refuse_marks(classes, np.bincount(codes))
     return rows, known
+
+
+def check_of_classes(known: np.ndarray, classes: np.ndarray) -> None:
+    """Refuse labels (n_labelled,) that a model knows as the same text, but not as the same value.
+
+    None of them could ever be predicted.
+    """
+    names = {text_of(label): label for label in classes.tolist()}
+    seen = set(names.values())
+    for label in dict.fromkeys(known.tolist()):
+        if label not in seen and text_of(label) in names:
+            msg = (
+                f"y must call the classes as fit did, but has {label!r} where fit saw "
+                f"{names[text_of(label)]!r}; convert y to the type of the labels of fit"
+            )
+            raise InvalidLabelsError(msg)
 
 
 def written_like(classes: Iterable[Any], words: Container[str]) -> list[Any]:
