@@ -50,7 +50,8 @@ def as_text(rows: Any) -> np.ndarray:
     if values.dtype.kind == "M":
         # Nanoseconds would become plain numbers.
         values = values.astype("datetime64[us]")
-    return objects(map(text_of, values.tolist()))
+    spell = str if values.dtype.kind in "iu" else text_of
+    return objects(map(spell, values.tolist()))
 
 
 def same_rows(index: Any, rows: Any) -> bool:
