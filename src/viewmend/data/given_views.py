@@ -10,7 +10,7 @@ import numpy as np
 
 from viewmend.data.container import MultiViewData
 from viewmend.data.indices import check_same_rows, identifying, index_of
-from viewmend.data.input_arrays import as_mask
+from viewmend.data.input_arrays import as_mask, collected
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import short
 
@@ -105,6 +105,7 @@ def in_order_of_views(
     """
     if values is None or isinstance(values, np.ndarray):
         return values
+    values = collected(values)
     check_same_rows(index_of(values), rows, what, error)
     given = names_in(values)
     if given is None:
