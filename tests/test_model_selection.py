@@ -1,6 +1,7 @@
 """Folds and scores of the labelled samples, and scikit-learn's tools on incomplete views."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from viewmend import LabelSearchCV, MendClassifier, check_views
 from viewmend.baselines import SelfTrainingLogistic, UnionGraphClassifier
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
+from viewmend.exceptions import InvalidLabelsError, InvalidParameterError, InvalidViewsError
 from viewmend.impute import ColumnMeanImputer, NeighbourImputer
 from viewmend.model_selection import (
     LabelledStratifiedKFold,
@@ -179,6 +180,83 @@ def test_nothing_to_compare_with_is_an_error():
     for score in (model.score, lambda X, y: labelled_scorer()(model, X, y)):
         with pytest.raises(InvalidLabelsError, match=message):
             score(DATA, np.full(len(Y), -1))
+
+
+SCORES = {
+    "score": lambda model: model.score,
+    "scorer": lambda model: lambda X, y: labelled_scorer()(model, X, y),
+}
+
+
+@pytest.mark.parametrize("score", SCORES.values(), ids=SCORES.keys())
+def test_labels_of_other_samples_are_not_scored(score):
+    score = score(clone(QUICK).fit(DATA, Y))
+    for n_labels in (60, 119):
+        with pytest.raises(InvalidLabelsError, match=f"y has {n_labels} labels but X has 120"):
+            score(DATA, Y[:n_labels])
+    with pytest.raises(InvalidLabelsError, match="y has 120 labels but X has 60 samples"):
+        score(DATA[:60], Y)
+    with pytest.raises(InvalidLabelsError, match="the target y is None"):
+        score(replace(DATA, y=None), None)
+    pandas = pytest.importorskip("pandas")
+    named = replace(DATA, ids=np.array([f"p{i}" for i in range(120)]))
+    y = pandas.Series(Y, index=named.ids)
+    assert score(named, y) == score(named, Y)
+    with pytest.raises(InvalidLabelsError, match="y must have its rows in the order of the views"):
+        score(named, y[::-1])
+
+
+def test_labels_of_another_type_than_in_fit_are_not_all_wrong():
+    model = clone(QUICK).fit(DATA, Y)
+    text = np.where(Y >= 0, Y.astype(str), "")
+    message = r"y must call the classes as fit did, but has '(\d)' where fit saw \1;"
+    with pytest.raises(InvalidLabelsError, match=message):
+        model.score(DATA, text)
+    assert model.score(DATA, Y.astype(float)) == model.score(DATA, Y)
+    # A class that fit did not see is a miss.
+    assert model.score(DATA, np.where(Y >= 0, 7, -1)) == 0
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [np.ones(119), np.ones((120, 1)), -np.ones(120), np.full(120, np.nan), (Y < 0).astype(float)],
+)
+def test_weights_that_are_no_weights_are_refused(weights):
+    model = clone(QUICK).fit(DATA, Y)
+    with pytest.raises(InvalidParameterError, match="sample_weight must be a number from 0 for"):
+        model.score(DATA, Y, weights)
+
+
+def test_weights_under_an_index_are_those_of_the_rows():
+    pandas = pytest.importorskip("pandas")
+    named = replace(DATA, ids=np.array([f"p{i}" for i in range(120)]))
+    weights = pandas.Series(np.arange(1.0, 121.0), index=named.ids)
+    model = clone(QUICK).fit(named, Y)
+    assert model.score(named, Y, weights) == model.score(named, Y, weights.to_numpy())
+    with pytest.raises(InvalidLabelsError, match="sample_weight must have its rows in the order"):
+        model.score(named, Y, weights[::-1])
+
+
+@pytest.mark.parametrize("form", [list, tuple, lambda views: dict(zip("ab", views, strict=True))])
+def test_a_scorer_cannot_take_rows_of_views_in_a_list(form):
+    model = clone(QUICK).fit(DATA, Y)
+    with pytest.raises(InvalidViewsError, match=r"a row for each of the 120 labels, .* check_view"):
+        labelled_scorer()(model, form(DATA.views), Y)
+
+
+def test_folds_of_labels_or_groups_in_another_order_are_refused():
+    pandas = pytest.importorskip("pandas")
+    named = replace(DATA, ids=np.array([f"p{i}" for i in range(120)]))
+    y = pandas.Series(Y, index=named.ids)
+    groups = pandas.Series(np.arange(120) // 2, index=named.ids)
+    for X in (named, pandas.DataFrame(FULL, index=named.ids)):
+        expected = list(FOLDS.split(DATA, Y, groups.to_numpy()))
+        for fold, again in zip(expected, FOLDS.split(X, y, groups), strict=True):
+            np.testing.assert_array_equal(fold[1], again[1])
+        with pytest.raises(InvalidLabelsError, match="y must have its rows in the order"):
+            list(FOLDS.split(X, y[::-1]))
+        with pytest.raises(InvalidLabelsError, match="groups must have its rows in the order"):
+            list(FOLDS.split(X, y, groups[::-1]))
 
 
 def test_several_metrics_at_once_and_in_another_process():

@@ -16,7 +16,7 @@ metadata routing and request it::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from viewmend.data.given_labels import labels_for
-from viewmend.data.groups import check_groups
-from viewmend.data.labels import Labels, check_labels, labelled_part
-from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
+from viewmend.data.groups import with_groups
+from viewmend.data.labels import Labels, check_labels, check_length, labelled_part
+from viewmend.exceptions import InvalidLabelsError, InvalidParameterError, InvalidViewsError
 from viewmend.models.label_folds import label_folds
 from viewmend.parameters import HasParameters, Integer, RandomSeed, short
 
@@ -80,16 +80,16 @@ class LabelledStratifiedKFold(BaseCrossValidator):
 
     def _iter_test_indices(
         self,
-        X: Any = None,  # noqa: ARG002
+        X: Any = None,
         y: Any = None,
         groups: Any = None,
     ) -> Iterator[np.ndarray]:
         self._check_parameters()
-        codes = _labels(y).codes
-        order = np.arange(len(codes))
+        labels = with_groups(_labels(labels_for(X, y)), X, groups)
+        order = np.arange(len(labels.codes))
         if self.shuffle:
             order = np.random.default_rng(self.random_state).permutation(order)
-        folds = label_folds(codes, order, self.n_splits, check_groups(groups, len(codes)))
+        folds = label_folds(labels.codes, order, self.n_splits, labels.groups)
         if len(folds) < self.n_splits:
             units = "labels" if groups is None else "groups of labels"
             msg = (
@@ -134,7 +134,9 @@ class LabelledScorer:
         self.scorer = scorer
 
     def __call__(self, estimator: object, X: Any, y: Any, **metadata: Any) -> float:
+        y = labels_for(X, y)
         rows, classes = labelled_part(y)
+        _check_rows(X, len(y))
         of_labelled = {name: _safe_indexing(value, rows) for name, value in metadata.items()}
         return self.scorer(estimator, _safe_indexing(X, rows), classes, **of_labelled)
 
@@ -216,6 +218,20 @@ def cross_val_transduce(
 
 def _labels(y: Any) -> Labels:
     return check_labels(y, 0 if y is None else len(y))
+
+
+def _check_rows(X: Any, n_labels: int) -> None:
+    """Refuse data without a row for each label, such as views in a list or dict."""
+    # Sparse matrices have no length.
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    in_views = isinstance(X, (list, tuple)) and n_samples != n_labels
+    if in_views or isinstance(X, Mapping):
+        msg = (
+            f"X must have a row for each of the {n_labels} labels, as a MultiViewData or a stacked "
+            f"array has, but is a {type(X).__name__} of {n_samples}; pass check_views(X)"
+        )
+        raise InvalidViewsError(msg)
+    check_length(n_labels, n_samples)
 
 
 def _transduced_without(

@@ -67,10 +67,92 @@ def test_index_takes_rows(key, rows):
     assert_rows(make_data()[key], rows)
 
 
-@pytest.mark.parametrize("key", [7, [0, 9], np.ones(3, dtype=bool)])
-def test_index_out_of_range_is_an_error(key):
-    with pytest.raises(IndexError):
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(7, [0, 9], [-8], np.ones(3, dtype=bool), np.ones(8, dtype=bool), None, True, 1.0),
+        *(
+            [1.0, 2.0],
+            [[0, 1]],
+            "s1",
+            ["s1", "s2"],
+            (0, 1),
+            (slice(None), 0),
+            np.ones((7, 1), bool),
+        ),
+    ],
+    ids=repr,
+)
+def test_what_are_no_rows_is_an_error(key):
+    with pytest.raises(IndexError, match=r"rows must be numbers below 7, .*data\.ids"):
         make_data()[key]
+
+
+def test_a_mask_under_an_index_is_not_taken_by_position():
+    pd = pytest.importorskip("pandas")
+    data = make_data()
+    mask = pd.Series(np.arange(N_SAMPLES) < 2, index=data.ids)
+    assert_rows(data[mask], [0, 1])
+    assert_rows(data[mask.reset_index(drop=True)], [0, 1])
+    with pytest.raises(InvalidViewsError, match="mask must have its rows in the order"):
+        data[mask[::-1]]
+
+
+@pytest.mark.parametrize("form", [list, tuple, "Series", "Index"])
+def test_labels_and_identifiers_may_come_in_any_form(form):
+    if isinstance(form, str):
+        form = getattr(pytest.importorskip("pandas"), form)
+    whole = make_data()
+    made = replace(whole, y=form(whole.y.tolist()), ids=form(whole.ids.tolist()))
+    assert made[[4, 2]].y.tolist() == whole.y[[4, 2]].tolist()
+    assert made[[4, 2]].ids.tolist() == ["s4", "s2"]
+    pairs = replace(whole, ids=form([("p", i) for i in range(N_SAMPLES)]))
+    assert list(pairs[[4, 2]].ids) == [("p", 4), ("p", 2)]
+
+
+def test_labels_under_an_index_are_those_of_the_rows():
+    pd = pytest.importorskip("pandas")
+    data = make_data()
+    # Rows of a series that is indexed by numbers would be found by its index.
+    turned = pd.Series(np.arange(7), index=np.arange(7)[::-1])
+    assert replace(data, ids=None, y=turned)[[0, 1]].y.tolist() == [0, 1]
+    labels = pd.Series(data.y, index=data.ids)
+    assert replace(data, y=labels)[[1]].y.tolist() == ["odd"]
+    with pytest.raises(InvalidLabelsError, match="y must have its rows in the order of the views"):
+        replace(data, y=labels[::-1])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: {"observed": d.observed.astype(int)}, "observed must be bool .* got int64"),
+        (lambda d: {"observed": d.observed[:, 0]}, r"observed must be bool .* of shape \(7,\)"),
+        (lambda _: {"names": ("a", "a")}, r"names different, got .*\('a', 'a'\)"),
+    ],
+)
+def test_what_a_container_cannot_be_made_of_is_refused(change, message):
+    data = make_data()
+    with pytest.raises(InvalidViewsError, match=message):
+        replace(data, **change(data))
+
+
+def test_frames_in_a_container_are_refused():
+    pd = pytest.importorskip("pandas")
+    data = make_data()
+    # Its rows would be taken as columns, and the names of its columns lost.
+    views = (pd.DataFrame(data.views[0]), data.views[1])
+    with pytest.raises(InvalidViewsError, match=r"'a' must be an array .* got a DataFrame"):
+        replace(data, views=views)
+    with pytest.raises(InvalidViewsError, match="'observed' must be an array"):
+        replace(data, observed=pd.DataFrame(data.observed))
+
+
+def test_lists_of_views_and_of_what_is_observed_become_tuples_and_an_array():
+    data = make_data()
+    made = replace(
+        data, views=list(data.views), names=list(data.names), observed=data.observed.tolist()
+    )
+    assert_rows(made, np.arange(N_SAMPLES))
 
 
 def test_iteration_visits_every_sample_once():

@@ -267,6 +267,33 @@ def test_frames_of_polars_with_empty_cells():
         check_views([polars.DataFrame({"a": ["red", "blue"]})])
 
 
+@pytest.mark.parametrize("dtype", ["Date", "Datetime", "Duration", "Time"])
+def test_dates_of_polars_beside_numbers_are_no_numbers(dtype):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": [0.5, 1.5], "day": [1, 2]})
+    frame = frame.with_columns(polars.col("day").cast(getattr(polars, dtype)))
+    for X in (frame, [frame], {"a": frame.lazy()}):
+        with pytest.raises(InvalidViewsError, match=r"but its column\(s\) day are dates"):
+            check_views(X)
+
+
+def test_a_mask_of_polars_is_matched_by_the_names_of_views():
+    polars = pytest.importorskip("polars")
+    views = {"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]}
+    mask = polars.DataFrame({"b": [True, False], "a": [True, True]})
+    for form in (mask, mask.lazy()):
+        observed = check_views(views, mask=form).observed
+        assert observed.tolist() == [[True, True], [True, False]]
+
+
+def test_rows_under_an_index_in_a_list_are_refused():
+    pd = pytest.importorskip("pandas")
+    # Their columns could come in any order.
+    rows = [pd.Series([1.0, 2.0], index=order) for order in (["p", "q"], ["q", "p"])]
+    with pytest.raises(InvalidViewsError, match=r"got pandas.core.series.Series; convert it"):
+        check_views({"a": rows})
+
+
 # ------------------------------------------------------------------ AnnData and MuData
 
 

@@ -53,13 +53,24 @@ def test_no_groups_stay_none():
         (["a"] * 4, r"\(5,\), got shape \(4,\)"),
         (np.zeros((5, 2)), r"got shape \(5, 2\)"),
         ("patient", r"got shape \(\), 'patient', which can name a column of obs alone"),
-        ([[1], [1], [2], [2], [2]], "hashable"),
+        ([[1], [1, 2], [2], [2], [2]], "hashable"),
         ([["a"], "b", "c", "d", "e"], "hashable"),
     ],
 )
 def test_what_is_no_group_per_sample_is_refused(names, words):
     with pytest.raises(InvalidLabelsError, match=words):
         check_groups(names, 5)
+
+
+def test_columns_tuples_and_tensors_are_names_of_groups():
+    pd = pytest.importorskip("pandas")
+    for column in ([[1], [1], [2], [2], [2]], pd.DataFrame({"patient": list("aabbb")})):
+        assert check_groups(column, 5).tolist() == [0, 0, 1, 1, 1]
+    pairs = [("a", 1), ("a", 1), ("a", 2), ("b", 1), ("b", 1)]
+    assert check_groups(pairs, 5).tolist() == [0, 0, 1, 2, 2]
+    torch = pytest.importorskip("torch")
+    # Tensors of the same number are not equal, and every sample would be a group by itself.
+    assert check_groups([*torch.tensor([7, 7, 8, 8, 8])], 5).tolist() == [0, 0, 1, 1, 1]
 
 
 def test_text_for_no_group_is_one_group_with_a_warning():

@@ -1,6 +1,7 @@
 """Labels and class priors, and what every refusal says."""
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ LABEL_SETS = [
 MARKERS = [-1, -1.0, np.int8(-1), None, NAN, np.float32(NAN), NAType()]
 
 
-spelt_at_will = pytest.mark.filterwarnings("ignore:classes .* differ in capitals or blanks")
+spelt_at_will = pytest.mark.filterwarnings("ignore:classes .* differ in")
 
 
 @st.composite
@@ -126,6 +127,49 @@ def test_column_of_labels_is_flattened_with_a_warning():
         labels = check_labels(np.array([[1], [0], [-1]]), 3)
     assert labels.codes.tolist() == [1, 0, -1]
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("y", "classes", "codes"),
+    [
+        ([("b", 1), ("a", 1), ("a", 1)], [("a", 1), ("b", 1)], [1, 0, 0]),
+        ([("b", 1), ("a",), None], [("a",), ("b", 1)], [1, 0, -1]),
+        ([(1,), (0,), (-1,)], [0, 1], [1, 0, -1]),
+        ([np.array(1), np.array(0), np.array(-1)], [0, 1], [1, 0, -1]),
+        ([Decimal(1), Decimal("NaN"), Decimal(0)], [0, 1], [1, -1, 0]),
+        ([Decimal(1), Decimal(-1), Decimal(0)], [0, 1], [1, -1, 0]),
+        ([True, None, False], [False, True], [1, -1, 0]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:A column-vector y")
+def test_every_value_of_a_list_is_one_label(y, classes, codes):
+    labels = check_labels(y, 3)
+    assert labels.classes.tolist() == classes
+    assert labels.codes.tolist() == codes
+
+
+def test_tensors_are_labels_wherever_they_are():
+    torch = pytest.importorskip("torch")
+    y = torch.tensor([1.0, 0.0, -1.0, 1.0])
+    # Tensors of the same number are not equal, and would be as many classes.
+    for form in (y, y.to(torch.bfloat16), y.clone().requires_grad_(), [*y], y.int(), [*y.int()]):
+        labels = check_labels(form, 4)
+        assert labels.classes.tolist() == [0, 1]
+        assert labels.codes.tolist() == [1, 0, -1, 1]
+    assert check_labels(y > 0, 4).classes.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("y", "told"),
+    [
+        ([1, "1", 2, "a"], "classes 1, '1' differ in their types alone"),
+        ([b"a", "a", "b", None], "classes b'a', 'a' differ in capitals or blanks alone"),
+        ([True, "true", False, None], "classes True, 'true' differ in their types alone"),
+    ],
+)
+def test_classes_of_the_same_text_are_told(y, told):
+    with pytest.warns(DataWarning, match=f"{told} and are treated as different"):
+        check_labels(y, 4)
 
 
 def test_pandas_labels():

@@ -211,6 +211,13 @@ def test_only_views_that_change_are_copied():
     np.testing.assert_array_equal(first, image(3))
 
 
+def test_a_masked_entry_of_a_mask_was_not_seen():
+    mask = np.ma.masked_array(np.ones((4, 2), dtype=bool), mask=False)
+    mask[1, 0] = np.ma.masked
+    observed = check_views([image(), text()], mask=mask).observed
+    assert observed.tolist() == [[True, True], [False, True], [True, True], [True, True]]
+
+
 def test_mask_is_not_modified():
     mask = np.ones((3, 2), dtype=bool)
     mask.flags.writeable = False
@@ -315,6 +322,15 @@ REFUSED_VIEWS = [
     (
         [np.array([["2024-05-01"]], dtype="M8[D]")],
         r"view 0 must be numeric, got dtype datetime64\[D\]",
+    ),
+    # NumPy would count days since 1970.
+    (
+        [np.array([[np.datetime64("2024-05-01")]], dtype=object)],
+        r"view 0 must be numeric, got dtype object \(datetime64 needs a unit\)",
+    ),
+    (
+        [np.array([[1.5, np.timedelta64(7, "D")]], dtype=object)],
+        r"view 0 must be numeric, got dtype object \(timedelta64 needs a unit\)",
     ),
     ({1: image(), "1": text()}, r"two views have the same name, got names \['1', '1'\]"),
 ]

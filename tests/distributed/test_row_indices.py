@@ -128,6 +128,57 @@ def test_files_in_another_order_are_refused(tmp_path):
         open_views(paths)
 
 
+def parquet_files(folder, *indices):
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    paths = {name: folder / f"{name}.parquet" for name in "ab"}
+    for path, view, index in zip(paths.values(), TASK.data.views, indices, strict=True):
+        frame = pd.DataFrame(view, index=index).add_prefix("column ")
+        path.mkdir(parents=True)
+        for part, rows in enumerate((slice(50), slice(50, None))):
+            frame.iloc[rows].to_parquet(path / f"part.{part}.parquet")
+    return paths
+
+
+def test_the_index_of_files_tells_whose_labels_are_given(tmp_path):
+    data = open_views(parquet_files(tmp_path, NAMES, NAMES))
+    assert data.ids.tolist() == NAMES.tolist()
+    y = pd.Series(TASK.y, index=NAMES)
+    model = fitted(data, y)
+    assert_as_by_position(model)
+    assert model.sample_ids_.tolist() == NAMES.tolist()
+    for turned in (y[::-1], dd.from_pandas(y[::-1], npartitions=2, sort=False)):
+        with pytest.raises(InvalidLabelsError, match="y must have its rows in the order of the v"):
+            fitted(data, turned)
+    mask = pd.DataFrame(TASK.data.observed, index=NAMES, columns=["a", "b"])
+    assert_as_by_position(fitted(data, y, mask=mask))
+    for turned in (mask[::-1], dd.from_pandas(mask[::-1], npartitions=2, sort=False)):
+        with pytest.raises(InvalidViewsError, match="mask must have its rows in the order"):
+            fitted(data, y, mask=turned)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_the_index_of_files_that_counts_rows_names_none(tmp_path, anew):
+    counts = np.r_[:50, :70] if anew else np.arange(120)
+    data = open_views(parquet_files(tmp_path, counts, counts))
+    assert data.ids is None
+    # What one file does not know another one may.
+    paths = parquet_files(tmp_path / "named", np.r_[:50, :70], NAMES)
+    assert open_views(paths).ids.tolist() == NAMES.tolist()
+
+
+def test_numbers_and_their_text_are_the_same_rows():
+    numbers = np.random.default_rng(0).permutation(120) + 1000
+    first, second = frames(numbers, numbers.astype(str))
+    y = pd.Series(TASK.y, index=numbers.astype(str))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        assert_as_by_position(fitted([first, second], y))
+    with pytest.raises(InvalidViewsError, match="different row indices"):
+        fitted(frames(numbers, numbers[::-1].astype(str)))
+    with pytest.raises(InvalidLabelsError, match="y must have its rows in the order"):
+        fitted(frames(numbers, numbers), y[::-1])
+
+
 def test_columns_of_a_mask_are_matched_by_name():
     views = [np.where(np.isnan(view), 1.0, view) for view in TASK.data.views]
     names = ("text", "image")

@@ -1,6 +1,7 @@
 """Calibration, confidence, abstention and explanation of the two classifiers."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -394,6 +395,14 @@ def test_identifiers_that_are_numbers_are_passed_as_text():
     assert model.explain("1007").samples.tolist() == [7]
     with pytest.raises(InvalidParameterError, match="pass identifiers as text, such as '1007'"):
         model.explain([1007])
+
+
+def test_a_name_of_several_samples_is_refused():
+    ids = np.array([f"p{i // 2}" for i in range(N_SAMPLES - 1)] + ["alone"])
+    model = clone(MODELS["mend"]).fit(replace(TASK.data, ids=ids), TASK.y)
+    assert model.explain("alone").samples.tolist() == [N_SAMPLES - 1]
+    with pytest.raises(InvalidParameterError, match="2 samples are called 'p1'; pass their rows"):
+        model.explain(["alone", "p1"])
 
 
 def test_samples_outside_the_graph_are_named_and_explained_as_new_ones():

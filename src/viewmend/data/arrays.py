@@ -10,6 +10,7 @@ import numpy as np
 from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import as_dense, view_title, width
 from viewmend.data.joining import all_ids, check_room, identifiers, join, labels_by_id
+from viewmend.data.per_sample import one_each
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _labels(labels: Any, samples: pd.Index, in_row_order: bool) -> pd.Series:
     by_identifier = isinstance(labels, (Mapping, pd.Series))
     if by_identifier or not in_row_order:
         return labels_by_id(labels)
-    values = np.asarray(labels, dtype=object)
+    values = one_each(labels).astype(object)
     if values.shape != (len(samples),):
         msg = (
             f"labels must be one per sample, got shape {values.shape} for {len(samples)} samples; "

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from viewmend.data.categories import Categories
+from viewmend.data.indices import check_same_rows, index_of
 from viewmend.data.labels import as_label_array, find_unlabelled
+from viewmend.data.per_sample import one_each
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.html_repr import card
+from viewmend.parameters import short
 from viewmend.text import counted
 
 
@@ -63,6 +66,8 @@ class MultiViewData:
     categories: Mapping[str, Mapping[Hashable, Categories]] | None = None
 
     def __post_init__(self) -> None:
+        for name, part in _plain_parts(self).items():
+            object.__setattr__(self, name, part)
         n_samples, n_views = self.observed.shape
         by_view = {"views": self.views, "names": self.names, "columns": self.columns}
         by_row = {f"views[{v}]": view for v, view in enumerate(self.views)}
@@ -136,7 +141,7 @@ class MultiViewData:
         return self.n_samples
 
     def __getitem__(self, rows: Any) -> MultiViewData:
-        rows = np.atleast_1d(np.arange(self.n_samples)[rows])
+        rows = _row_numbers(rows, self.n_samples, self.ids)
         return replace(
             self,
             views=tuple(view[rows] for view in self.views),
@@ -195,6 +200,55 @@ class MultiViewData:
     def view_names(self) -> tuple[str, ...]:
         """The same as ``names``, which complete data of version 0.1 had under this name."""
         return self.names
+
+
+def _row_numbers(rows: Any, n_samples: int, ids: np.ndarray | None) -> np.ndarray:
+    """Numbers (n_rows,) of what is asked for: one row, several, a slice or a mask.
+
+    Anything else is an IndexError, as of an array, which is how loops over the rows end.
+    """
+    if index_of(rows) is not None and np.asarray(rows).dtype.kind == "b":
+        check_same_rows(rows.index, ids, "mask")
+    try:
+        found = np.atleast_1d(np.arange(n_samples)[rows])
+    except IndexError:
+        found = np.empty((0, 0))
+    if found.ndim > 1:
+        msg = (
+            f"rows must be numbers below {n_samples}, a slice, or a mask of {n_samples} values, "
+            f"got {short(rows)}; np.flatnonzero(np.isin(data.ids, wanted)) finds rows by identifier"
+        )
+        raise IndexError(msg)
+    return found
+
+
+def _plain_parts(data: MultiViewData) -> dict[str, Any]:
+    """What data is made of, as tuples and arrays, whose rows can be taken by position."""
+    for name, part in (("observed", data.observed), *zip(data.names, data.views, strict=False)):
+        if index_of(part) is not None:
+            msg = (
+                f"{name!r} must be an array where MultiViewData is made by hand, got a "
+                f"{type(part).__name__}, whose names would be lost; pass frames and their mask to "
+                f"check_views, or to viewmend.data.from_frames"
+            )
+            raise InvalidViewsError(msg)
+    ids, y, observed = _plain(data.ids), _plain(data.y), data.observed
+    observed = observed if hasattr(observed, "dtype") else np.asarray(observed)
+    if observed.dtype != bool or observed.ndim != 2 or len(set(data.names)) < len(data.names):
+        msg = (
+            f"observed must be bool of shape (n_samples, n_views), and names different, got "
+            f"{observed.dtype} of shape {observed.shape} and {short(data.names)}; check_views "
+            f"makes them from views"
+        )
+        raise InvalidViewsError(msg)
+    check_same_rows(index_of(data.y), ids, "y", InvalidLabelsError)
+    views, names = tuple(data.views), tuple(data.names)
+    return {"views": views, "names": names, "observed": observed, "ids": ids, "y": y}
+
+
+def _plain(values: Any) -> Any:
+    """One value per sample as an array, unless it is of Dask; a series would go by its index."""
+    return values if values is None or hasattr(values, "compute") else one_each(values)
 
 
 def _check_lengths(parts: Mapping[str, Any], expected: int, each: str) -> None:

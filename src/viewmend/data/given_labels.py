@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.given_views import check_same_rows, index_of
+from viewmend.data.indices import check_same_rows, index_of
 from viewmend.data.opening import is_annotated, opened
 from viewmend.data.scverse import labels_in_obs
 from viewmend.exceptions import InvalidLabelsError

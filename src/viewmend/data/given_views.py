@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.input_arrays import as_mask
-from viewmend.exceptions import DataWarning, InvalidViewsError
+from viewmend.data.indices import check_same_rows, identifying, index_of
+from viewmend.data.input_arrays import as_mask, collected
+from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import short
 
 
@@ -91,61 +91,6 @@ def named_columns(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
     return {name: names for name, names in found.items() if names is not None}
 
 
-def index_of(array: Any) -> Any:
-    """The index of a series or frame of pandas; None of others.
-
-    Lists have a method of that name, and an index of pandas has none itself.
-    """
-    return array.index if hasattr(array, "reindex") and hasattr(array, "iloc") else None
-
-
-def identifying(rows: Any) -> np.ndarray | None:
-    """Identifiers (n_samples,), unless rows are just numbered or not told apart."""
-    if rows is None or _just_numbered(rows) or len(set(rows)) < len(rows):
-        return None
-    return np.asarray(rows)
-
-
-def check_same_rows(
-    index: Any, rows: Any, what: str, error: type[ValueError] = InvalidViewsError
-) -> None:
-    """Refuse an index that holds the identifiers of the views' rows in another order.
-
-    It is not clear which of the two orders was meant. An index that just counts rows is ignored,
-    unless the index of the views does the same. An index of other samples gives a warning.
-    """
-    if index is None or rows is None or len(index) != len(rows):
-        return
-    if index.equals(rows) or list(index) == list(rows):
-        return
-    same = set(index) & set(rows)
-    remedy = f"pass {what}.loc[index of the views], or {what}.to_numpy() to match by position"
-    if len(same) == len(set(index)) == len(set(rows)):
-        msg = (
-            f"{what} must have its rows in the order of the views, but has the same identifiers in "
-            f"another order ({_first_difference(index, rows)}); {remedy}"
-        )
-        raise error(msg)
-    if same and not _just_numbered(index) and not _just_numbered(rows):
-        msg = (
-            f"{what} and the views have different row indices ({_first_difference(index, rows)}), "
-            f"so rows are matched by position; {remedy}"
-        )
-        warnings.warn(msg, DataWarning, stacklevel=4)
-
-
-def _first_difference(index: Any, rows: Any) -> str:
-    i = next(i for i, (a, b) in enumerate(zip(index, rows, strict=True)) if a != b)
-    return f"row {i} is {short(index[i])} there and {short(rows[i])} here"
-
-
-def _just_numbered(index: Any) -> bool:
-    if hasattr(index, "step"):
-        return bool(index.start == 0 and index.step == 1)
-    # Most that are not show it in the first row.
-    return len(index) == 0 or (index[0] == 0 and list(index) == list(range(len(index))))
-
-
 def in_order_of_views(
     values: Any,
     names: Sequence[str],
@@ -160,6 +105,7 @@ def in_order_of_views(
     """
     if values is None or isinstance(values, np.ndarray):
         return values
+    values = collected(values)
     check_same_rows(index_of(values), rows, what, error)
     given = names_in(values)
     if given is None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from viewmend.data.given_labels import values_for
 from viewmend.data.labels import MISSING_MARKS, Labels, find_unlabelled, written_like
+from viewmend.data.per_sample import one_each
 from viewmend.exceptions import DataWarning, InvalidLabelsError
 
 
@@ -30,7 +31,8 @@ def check_groups(groups: Any, n_samples: int) -> np.ndarray | None:
     """
     if groups is None:
         return None
-    values = _as_array(groups)
+    values = one_each(groups)
+    values = values[:, 0] if values.shape == (n_samples, 1) else values
     if values.shape != (n_samples,):
         told = f", {groups!r}, which can name a column of obs alone" if _is_name(groups) else ""
         msg = (
@@ -61,19 +63,6 @@ def _warn_of_marks(names: np.ndarray) -> None:
                 f"that they belong to no other, replace it by None, or leave the cells empty"
             )
             warnings.warn(msg, DataWarning, stacklevel=3)
-
-
-def _as_array(groups: Any) -> np.ndarray:
-    """As objects, unless NumPy has a type for them: it would make two strings of ["a", 1]."""
-    if isinstance(groups, np.ma.MaskedArray):
-        groups = np.ma.filled(groups.astype(object), np.nan)
-    if isinstance(groups, (list, tuple)):
-        # One by one: NumPy would make a table of tuples.
-        array = np.empty(len(groups), dtype=object)
-        array[:] = groups
-        return array
-    array = np.asarray(groups)
-    return array if array.dtype.kind in "biufUSMm" else array.astype(object)
 
 
 def _numbered(names: np.ndarray) -> np.ndarray:

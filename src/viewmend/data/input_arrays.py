@@ -14,6 +14,8 @@ from viewmend.backend.numba_scans import count_missing_cells
 from viewmend.data.sparse import as_csr, as_dense_array, check_sparse, with_empty_rows
 from viewmend.exceptions import InvalidViewsError
 
+_DATES = (np.datetime64, np.timedelta64)
+
 
 class _NonNumericViewsError(InvalidViewsError, TypeError):
     """Also a TypeError, which scikit-learn expects of an estimator fed with objects."""
@@ -130,6 +132,11 @@ def _as_numbers_of_numpy(tensor: Any) -> Any:
     return host if host.is_complex() else host.double()
 
 
+def collected(array: Any) -> Any:
+    """The frame that a LazyFrame of polars stands for; anything else as it is."""
+    return array.collect() if _library(array) == "polars" and hasattr(array, "collect") else array
+
+
 def _check_readable(raw: Any, title: str) -> None:
     """Refuse what is no array, before NumPy asks it for one item after the other.
 
@@ -137,6 +144,8 @@ def _check_readable(raw: Any, title: str) -> None:
     """
     if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
         return
+    if _library(raw) == "polars":
+        _check_no_dates(raw, title)
     if isinstance(raw, (list, tuple)):
         strange = next((kind for kind in _kinds_within(raw) if not _is_value(kind)), None)
     else:
@@ -149,6 +158,21 @@ def _check_readable(raw: Any, title: str) -> None:
             f"to_pandas() or to_numpy() where it has that"
         )
         raise InvalidViewsError(msg)
+
+
+def _check_no_dates(frame: Any, title: str) -> None:
+    """Refuse columns of polars that it would make numbers of, as days or microseconds since 1970.
+
+    Those of pandas become objects, which are refused later.
+    """
+    dtypes = zip(getattr(frame, "columns", ()), getattr(frame, "dtypes", ()), strict=True)
+    dates = [name for name, dtype in dtypes if dtype.is_temporal()]
+    if dates:
+        msg = (
+            f"{title} must be numeric, but its column(s) {some_of(dates)} are dates or durations; "
+            f"make numbers of them, as with dt.total_days(), or leave them out"
+        )
+        raise _NonNumericViewsError(msg)
 
 
 def _kinds_within(nested: Sequence[Any]) -> set[type]:
@@ -165,7 +189,12 @@ def _kinds_within(nested: Sequence[Any]) -> set[type]:
 
 
 def _is_value(kind: type) -> bool:
-    """Whether values of a type can stand in a list: rows and numbers, and nothing to walk into."""
+    """Whether values of a type can stand in a list: rows and numbers, and nothing to walk into.
+
+    Rows under an index, as a series of pandas is one, could have their columns in any order.
+    """
+    if hasattr(kind, "reindex"):
+        return False
     return not hasattr(kind, "__getitem__") or issubclass(kind, (str, bytes)) or _is_array(kind)
 
 
@@ -193,6 +222,7 @@ def _as_floats(array: np.ndarray, title: str, dtype: DTypeLike) -> np.ndarray:
             msg = "dates and durations need a unit"
             raise TypeError(msg)
         if array.dtype.kind == "O":
+            _check_no_dates_within(array)
             array = np.where(_is_na(array), np.nan, array)
         # Values too large for float32 become infinite and are reported as such.
         with np.errstate(over="ignore"):
@@ -203,6 +233,14 @@ def _as_floats(array: np.ndarray, title: str, dtype: DTypeLike) -> np.ndarray:
             f"numbers, for example with sklearn.preprocessing.OneHotEncoder"
         )
         raise _NonNumericViewsError(msg) from error
+
+
+def _check_no_dates_within(array: np.ndarray) -> None:
+    """Raise a TypeError at objects that NumPy would make numbers of, as of its own dates."""
+    dates = {kind for kind in map(type, array.flat) if issubclass(kind, _DATES)}
+    if dates:
+        msg = f"{dates.pop().__name__} needs a unit"
+        raise TypeError(msg)
 
 
 def _is_na(array: np.ndarray) -> np.ndarray:
@@ -236,7 +274,8 @@ def as_mask(mask: ArrayLike | None, shape: tuple[int, int]) -> np.ndarray:
     """A mask of (sample, view) pairs that are seen; all of them where there is none."""
     if mask is None:
         return np.ones(shape, dtype=bool)
-    array = np.array(mask)
+    # Where nothing is known, nothing was seen.
+    array = np.array(np.ma.filled(mask, False)) if np.ma.isMaskedArray(mask) else np.array(mask)
     if array.dtype != bool or array.shape != shape:
         msg = (
             f"mask must be bool of shape {shape} (n_samples, n_views), got {array.dtype} of shape "

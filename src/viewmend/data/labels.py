@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import numbers
 import warnings
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.exceptions import DataConversionWarning
 
+from viewmend.data.indices import text_of
+from viewmend.data.per_sample import one_each
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.parameters import short
 from viewmend.text import counted
@@ -112,10 +115,9 @@ def check_labels(y: object, n_samples: int) -> Labels:
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
     for alike in spelt_alike(counts):
-        names = ", ".join(map(repr, alike))
         msg = (
-            f"classes {names} differ in capitals or blanks alone and are treated as different; "
-            f"spell them alike if they are one class"
+            f"{how_alike(alike)} and are treated as different; spell them alike if they are one "
+            f"class"
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
     if without := categories_without_label(y, labels):
@@ -162,7 +164,7 @@ def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
 
     It is an error if there is none.
     """
-    values = as_label_array(y, len(y))
+    values = as_label_array(y, 0 if y is None else len(y))
     rows = np.flatnonzero(~find_unlabelled(values))
     if len(rows) == 0:
         msg = (
@@ -176,20 +178,43 @@ def labelled_part(y: Any) -> tuple[np.ndarray, np.ndarray]:
     return rows, known
 
 
+def check_of_classes(known: np.ndarray, classes: np.ndarray) -> None:
+    """Refuse labels (n_labelled,) that a model knows as the same text, but not as the same value.
+
+    None of them could ever be predicted.
+    """
+    names = {text_of(label): label for label in classes.tolist()}
+    seen = set(names.values())
+    for label in dict.fromkeys(known.tolist()):
+        if label not in seen and text_of(label) in names:
+            msg = (
+                f"y must call the classes as fit did, but has {label!r} where fit saw "
+                f"{names[text_of(label)]!r}; convert y to the type of the labels of fit"
+            )
+            raise InvalidLabelsError(msg)
+
+
 def written_like(classes: Iterable[Any], words: Container[str]) -> list[Any]:
     """The classes that are text, and one of ``words`` but for blanks around it."""
     return [label for label in classes if (plain_text(label) or "") in words]
 
 
 def spelt_alike(classes: Iterable[Any]) -> list[list[Any]]:
-    """Groups of classes that are text and differ in capitals or blanks around it alone."""
+    """Groups of classes that differ alone in capitals or blanks, or in being text or a number."""
     spellings: dict[str, list[Any]] = {}
     for label in classes:
-        if text := plain_text(label):
-            spellings.setdefault(text.casefold(), []).append(label)
+        text = plain_text(label) or text_of(label)
+        spellings.setdefault(text.casefold(), []).append(label)
     groups = [alike for alike in spellings.values() if len(alike) > 1]
-    # Text and bytes cannot be compared with each other.
-    return [sorted(alike, key=lambda label: (type(label).__name__, label)) for alike in groups]
+    # Text, bytes and numbers cannot be compared with each other.
+    return [sorted(alike, key=lambda label: (type(label).__name__, str(label))) for alike in groups]
+
+
+def how_alike(classes: Sequence[Any]) -> str:
+    """What classes that are spelt alike differ in."""
+    written = all(isinstance(label, (str, bytes)) for label in classes)
+    what = "in capitals or blanks" if written else "in their types"
+    return f"classes {', '.join(map(repr, classes))} differ {what} alone"
 
 
 def without_marks(y: object, n_samples: int) -> np.ndarray:
@@ -225,10 +250,7 @@ def as_label_array(y: object, n_samples: int) -> np.ndarray:
     if y is None:
         msg = "fit requires y to be passed, but the target y is None; pass one label per sample"
         raise InvalidLabelsError(msg)
-    if isinstance(y, np.ma.MaskedArray):
-        y = np.ma.filled(y.astype(object), np.nan)
-    # As objects, because NumPy would make two strings of ["a", -1].
-    array = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
+    array = one_each(y)
     if array.ndim == 2 and array.shape[1] == 1:
         msg = "A column-vector y was passed when a 1d array was expected; pass y.ravel() instead"
         warnings.warn(msg, DataConversionWarning, stacklevel=3)
@@ -239,13 +261,18 @@ def as_label_array(y: object, n_samples: int) -> np.ndarray:
             f"label per sample, for example Y.argmax(axis=1) for indicator columns"
         )
         raise InvalidLabelsError(msg)
-    if len(array) != n_samples:
+    check_length(len(array), n_samples)
+    return array
+
+
+def check_length(n_labels: int, n_samples: int) -> None:
+    """Refuse more or fewer labels than samples."""
+    if n_labels != n_samples:
         msg = (
-            f"y has {len(array)} labels but X has {n_samples} samples; pass one label per sample, "
+            f"y has {n_labels} labels but X has {n_samples} samples; pass one label per sample, "
             f"with -1 for unlabelled ones"
         )
         raise InvalidLabelsError(msg)
-    return array if array.dtype.kind in "biufUSMm" else array.astype(object)
 
 
 def find_unlabelled(values: np.ndarray) -> np.ndarray:
@@ -266,7 +293,8 @@ def _is_marker(value: object) -> bool:
         return True
     if isinstance(value, (str, bytes)):
         return not value.strip()
-    return isinstance(value, numbers.Real) and bool(value == -1 or value != value)
+    is_number = isinstance(value, (numbers.Real, Decimal))
+    return is_number and bool(value == -1 or value != value)
 
 
 def _with_native_dtype(known: np.ndarray) -> np.ndarray:

@@ -16,8 +16,9 @@ import scipy.sparse
 from viewmend.data.annotated import anndata_views, mudata_views
 from viewmend.data.column_names import columns_of_data
 from viewmend.data.container import MultiViewData
-from viewmend.data.given_views import GivenViews, index_of, named_columns
-from viewmend.data.input_arrays import as_table, view_title, with_blank_rows
+from viewmend.data.given_views import GivenViews, named_columns
+from viewmend.data.indices import index_of, same_rows
+from viewmend.data.input_arrays import as_table, collected, view_title, with_blank_rows
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import Each, Integer
 
@@ -96,7 +97,7 @@ def default_name(v: int) -> str:
 
 
 def _of_table(X: Any) -> GivenViews:
-    arrays = {TABLE: _collected(X)}
+    arrays = {TABLE: collected(X)}
     return GivenViews(arrays, named_columns(arrays), index_of(X), one_table=True)
 
 
@@ -123,14 +124,8 @@ def _of_entries(named: Sequence[tuple[str, Any]], has_names: bool = False) -> Gi
     if len(set(names)) < len(names):
         msg = f"two views have the same name, got names {names}; give every view its own name"
         raise InvalidViewsError(msg)
-    arrays = {name: _collected(array) for name, array in named}
+    arrays = {name: collected(array) for name, array in named}
     return GivenViews(arrays, named_columns(arrays), _common_index(arrays), has_names=has_names)
-
-
-def _collected(array: Any) -> Any:
-    """The frame that a LazyFrame of polars stands for; anything else as it is."""
-    lazy = hasattr(array, "collect") and "polars" in _packages(array)
-    return array.collect() if lazy else array
 
 
 def _common_index(arrays: Mapping[str, Any]) -> Any:
@@ -140,7 +135,7 @@ def _common_index(arrays: Mapping[str, Any]) -> Any:
         ("", None)
     ]
     for name, index in others:
-        if not index.equals(shared):
+        if not same_rows(index, shared):
             msg = (
                 f"{view_title(name)} and {view_title(first)} are frames with different row "
                 f"indices, expected one index for all; viewmend.data.from_frames joins them by "

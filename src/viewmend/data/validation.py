@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from viewmend.backend.numba_scans import count_missing_cells
 from viewmend.data.container import MultiViewData
-from viewmend.data.given_views import identifying
+from viewmend.data.indices import identifying
 from viewmend.data.input_arrays import (
     as_mask,
     as_matrices,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from viewmend.data.container import MultiViewData
+from viewmend.data.indices import identifying
 from viewmend.data.input_arrays import as_matrix, some_of
 from viewmend.data.io.border import reading
 from viewmend.data.opening import opened
 from viewmend.distributed.lazy import lazy_views
+from viewmend.distributed.row_indices import has_index
 from viewmend.exceptions import InvalidViewsError
 
 
@@ -28,7 +31,8 @@ def open_views(paths: Mapping[str, str | Path]) -> MultiViewData:
     Returns
     -------
     MultiViewData
-        A container of Dask arrays.
+        A container of Dask arrays. The index of Parquet files, which must be the same in all of
+        them, is read for its ``ids``, unless it just counts rows.
     """
     import dask.array as da
 
@@ -40,11 +44,19 @@ def open_views(paths: Mapping[str, str | Path]) -> MultiViewData:
         msg = f"views must end in one of {sorted(READERS)}, got {unknown}; convert these files"
         raise InvalidViewsError(msg)
     views = {str(name): _opened(str(path)) for name, path in paths.items()}
-    arrays = lazy_views(views, None, None).arrays
+    lazy = lazy_views(views, None, None)
+    arrays = lazy.arrays
     seen = [view.map_blocks(_seen_rows, dtype=bool, drop_axis=1) for view in arrays.values()]
     observed = da.stack(seen, axis=1).rechunk({1: -1})
     data = MultiViewData(tuple(arrays.values()), observed, tuple(arrays))
-    return opened(views).described(data)
+    ids = None if lazy.index is None or lazy.index.is_count else _identifiers(views)
+    return replace(opened(views).described(data), ids=ids)
+
+
+def _identifiers(views: Mapping[str, Any]) -> np.ndarray | None:
+    """Identifiers (n_samples,) of the first view that has any."""
+    found = (identifying(view.index.compute()) for view in views.values() if has_index(view))
+    return next((ids for ids in found if ids is not None), None)
 
 
 def _opened(path: str) -> Any:

@@ -19,6 +19,7 @@ from viewmend.distributed.row_indices import (
     check_index_of,
     check_same_index,
     has_index,
+    index_of_ids,
     read_index,
 )
 from viewmend.exceptions import InvalidViewsError
@@ -133,7 +134,8 @@ def _lazy_mask(
     known = _aligned(X.observed, rows) if isinstance(X, MultiViewData) else None
     if mask is None:
         return known
-    check_index_of(mask, index, "mask", InvalidViewsError)
+    named = index_of_ids(X.ids) if isinstance(X, MultiViewData) else index
+    check_index_of(mask, named, "mask", InvalidViewsError)
     mask = _mask_array(mask, names)
     if mask.dtype != bool or mask.shape != shape:
         msg = (

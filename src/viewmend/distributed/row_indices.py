@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.data.given_views import index_of
+from viewmend.data.indices import as_text, index_of
 from viewmend.data.input_arrays import view_title
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 
@@ -72,12 +72,21 @@ def read_index(entry: Any) -> tuple[tuple[int, ...], RowIndex | None]:
     return tuple(part.n_rows for part in parts), _joined(parts)
 
 
+def index_of_ids(ids: np.ndarray | None) -> RowIndex | None:
+    """The index of rows that are called ``ids`` (n_samples,)."""
+    return None if ids is None else _joined([_part_of(ids)])
+
+
 def part_of_index(rows: Any) -> PartOfIndex:
     """`PartOfIndex` of a frame or series of pandas."""
-    from pandas.util import hash_pandas_object
+    return _part_of(rows.index)
 
-    index = rows.index
-    hashes = np.asarray(hash_pandas_object(index), dtype=np.uint64)
+
+def _part_of(index: Any) -> PartOfIndex:
+    from pandas.util import hash_array
+
+    # As text, because numbers of one table may be text in another.
+    hashes = hash_array(as_text(index))
     places = np.arange(len(index), dtype=np.uint64)
     placed = int((hashes * places).sum(dtype=np.uint64))
     return PartOfIndex(len(index), int(hashes.sum(dtype=np.uint64)), placed, *_counts(index))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from viewmend.data.input_arrays import some_of
-from viewmend.data.labels import DOUBTFUL_WORDS, spelt_alike, written_like
+from viewmend.data.labels import DOUBTFUL_WORDS, how_alike, spelt_alike, written_like
 from viewmend.data.magnitudes import LARGEST, SMALLEST
 from viewmend.inspection.measures import Finding, Inspection, Order, Severity
 
@@ -158,8 +158,9 @@ def _numbers_out_of_line(classes: Mapping[Any, int]) -> list[Any]:
 
 def _classes_spelt_alike(data: Inspection) -> Iterator[Finding]:
     for alike in spelt_alike(data.class_counts):
-        message = f"classes {', '.join(map(repr, alike))} differ in capitals or blanks alone"
-        yield Finding("warning", "labels", message, "spell them alike if they are one class")
+        yield Finding(
+            "warning", "labels", how_alike(alike), "spell them alike if they are one class"
+        )
 
 
 def _telling_columns(data: Inspection) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.data.given_views import index_of
+from viewmend.data.indices import index_of
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.naming import as_array, sample_rows, told_of_samples
 from viewmend.parameters import Integer, Real, short

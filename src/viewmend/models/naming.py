@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewmend.data.given_views import check_same_rows, in_order_of_views, index_of
+from viewmend.data.given_views import in_order_of_views
+from viewmend.data.indices import check_same_rows, index_of, text_of
 from viewmend.exceptions import InvalidParameterError
 from viewmend.parameters import short
 
@@ -35,15 +37,10 @@ def told_of_samples(values: Any, names: np.ndarray, what: str, views: Sequence[s
     They are told by position. An index with the names in another order is refused, and columns of a
     frame are put in the order of the views.
     """
-    index = index_of(values)
-    if index is None:
-        return values
-    if not _are_rows(names):
-        values, names = values.set_axis(index.map(str), axis=0), names.astype(str)
-    check_same_rows(values.index, names, what, InvalidParameterError)
-    if not views:
-        return values
-    return in_order_of_views(values, views, names, what, InvalidParameterError)
+    if views:
+        return in_order_of_views(values, views, names, what, InvalidParameterError)
+    check_same_rows(index_of(values), names, what, InvalidParameterError)
+    return values
 
 
 def sample_rows(
@@ -69,7 +66,7 @@ def sample_rows(
         return np.asarray(np.arange(len(names))[given])
     except IndexError as error:
         known = set(names.astype(str).tolist())
-        called = next((str(each) for each in given.tolist() if str(each) in known), None)
+        called = next(filter(known.__contains__, map(text_of, given.tolist())), None)
         hint = f"pass integers below {len(names)}"
         if called is not None and not _are_rows(names):
             hint = f"pass identifiers as text, such as {called!r}"
@@ -98,13 +95,13 @@ def _as_list(samples: Any, names: np.ndarray) -> np.ndarray:
 
     Identifiers of several parts, which are tuples, become the text that they are called by.
     """
-    if isinstance(samples, tuple) and str(samples) in set(names.astype(str).tolist()):
-        return np.array([str(samples)])
+    if isinstance(samples, tuple) and text_of(samples) in set(names.astype(str).tolist()):
+        return np.array([text_of(samples)])
     given = as_array(samples)
     parts = list(samples) if isinstance(samples, (list, tuple)) else given.tolist()
     if isinstance(parts, list) and parts:
         if all(isinstance(each, tuple) for each in parts):
-            return np.array([str(each) for each in parts])
+            return np.array([text_of(each) for each in parts])
         if all(isinstance(each, (bool, np.bool_)) for each in parts):
             return np.array(parts, dtype=bool)
     # A single truth value would stand for all samples, or for none.
@@ -128,4 +125,18 @@ def _rows_of_names(known: np.ndarray, asked: np.ndarray, what: str, elsewhere: s
             f"{short(list(places)[:3])}; {elsewhere or 'check the spelling'}"
         )
         raise InvalidParameterError(msg)
+    if len(places) < len(known):
+        _refuse_shared(known, asked, what)
     return np.array([places[name] for name in asked.tolist()])
+
+
+def _refuse_shared(known: np.ndarray, asked: np.ndarray, what: str) -> None:
+    """Refuse to choose among the samples that are called the same."""
+    called = Counter(known.astype(str).tolist())
+    shared = [name for name in asked.tolist() if called[name] > 1]
+    if shared:
+        msg = (
+            f"{what} must name single samples, but {called[shared[0]]} samples are called "
+            f"{short(shared[0])}; pass their rows"
+        )
+        raise InvalidParameterError(msg)
