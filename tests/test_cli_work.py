@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -308,6 +309,26 @@ def test_another_fit_forgets_the_origin_of_the_last(work, by_hand):
     model = viewmend.load(work / "model.vm")
     assert model.fitted_state_.origin.column_names["labs"][0] == "labs0"
     assert model.fit(aligned.data, aligned.y).fitted_state_.origin is None
+
+
+def test_a_model_can_be_passed_on_without_names_as_the_guide_says(work):
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "saving.md").read_text()
+    recipe = page.rsplit("```python\n", 1)[1].partition("```")[0]
+    again, path = viewmend.load(work / "model.vm"), work / "model_without_names.vm"
+    recipe = recipe.replace('"model_without_names.vm"', "path")
+    exec(recipe, {"viewmend": viewmend, "again": again, "path": path})
+    before, after = text_in(work / "model.vm"), text_in(path)
+    for name in ("P012", "labs0", "scan1", "patient"):
+        assert name in before
+        assert name not in after
+    assert viewmend.load(path).classes_.tolist() == again.classes_.tolist()
+
+
+def text_in(path):
+    """All text in a model file, whether a letter has one byte or four."""
+    with zipfile.ZipFile(path) as archive:
+        content = b"".join(archive.read(name) for name in archive.namelist())
+    return content.replace(b"\0", b"").decode("latin-1")
 
 
 def test_reports_of_fit_and_of_the_model_file(work, frames):
