@@ -248,7 +248,7 @@ def test_evaluate_tells_classes_that_no_judged_sample_has(work, by_hand, frames)
     assert told["auc"] == pytest.approx(np.mean(ranked))
     text = " ".join(done(invoke(*evaluate)).stdout.split())
     assert f"area under the ROC curve, mean over classes: {told['auc']:.3f}" in text
-    assert "the means over classes are without ['moyen'], which none or all of" in text
+    assert "the means over classes leave out ['moyen'], because none or all of" in text
     one = frames[1][frames[1] == "moyen"]
     one.to_csv(work / "one.csv")
     evaluate = (*evaluate[:-1], work / "one.csv")
@@ -288,6 +288,22 @@ def test_a_model_without_its_origin_predicts_but_is_not_judged(work, by_hand):
     refused = invoke("evaluate", work / "alone.vm", work / "data", "-l", work / "truth.csv")
     assert refused.exit_code == 2
     assert "alone.vm does not name the samples" in message(refused)
+
+
+def test_columns_of_a_model_saved_in_python_are_matched_as_the_note_says(work, by_hand, frames):
+    _, aligned = by_hand
+    turned, found = work / "turned", {}
+    turned.mkdir()
+    for name, table in frames[0].items():
+        table[table.columns[::-1]].to_csv(turned / f"{name}.csv")
+    for how, X in {"by name": aligned, "by position": list(aligned.views)}.items():
+        viewmend.save(MendClassifier(n_rounds=2).fit(X, aligned.y), work / "alone.vm")
+        for folder in (work / "data", turned):
+            result = done(invoke("predict", work / "alone.vm", folder, "-o", work / "alone.csv"))
+            assert f"matched {how}" in message(result)
+            found[how, folder] = predictions(work / "alone.csv")["confidence"].sort_index()
+    assert_allclose(found["by name", turned], found["by name", work / "data"])
+    assert np.abs(found["by position", turned] - found["by position", work / "data"]).max() > 0.1
 
 
 def test_a_model_is_one_file_and_no_other_can_be_taken_for_a_part_of_it(work):
