@@ -35,7 +35,7 @@ LABEL_SETS = [
 MARKERS = [-1, -1.0, np.int8(-1), None, NAN, np.float32(NAN), NAType()]
 
 
-spelt_at_will = pytest.mark.filterwarnings("ignore:classes .* differ in capitals or blanks")
+spelt_at_will = pytest.mark.filterwarnings("ignore:classes .* differ only in capitals or blanks")
 
 
 @st.composite

@@ -114,7 +114,7 @@ def check_labels(y: object, n_samples: int) -> Labels:
     for alike in spelt_alike(counts):
         names = ", ".join(map(repr, alike))
         msg = (
-            f"classes {names} differ in capitals or blanks alone and are treated as different; "
+            f"classes {names} differ only in capitals or blanks and are treated as different; "
             f"spell them alike if they are one class"
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
