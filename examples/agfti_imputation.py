@@ -20,7 +20,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", ConvergenceWarning)
     model = AGFTIClassifier(max_iter=30, random_state=0).fit(task.data, task.y)
 accuracy = (model.transduction_ == task.y_true)[task.unlabelled].mean()
-print(f"{accuracy:.1%} of the unlabelled samples are named right")
+print(f"{accuracy:.1%} of the unlabelled samples are right")
 
 # %%
 # We look at the view that misses most samples. Before imputation their rows are uniform. The

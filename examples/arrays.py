@@ -35,10 +35,10 @@ print(f"{accuracy:.1%} of the unlabelled samples are right")
 # %%
 # A strong baseline: labels spread over the sum of the neighbour graphs of the views.
 
-rival = UnionGraphClassifier().fit(X, y)
-rival_accuracy = (rival.transduction_ == task.y_true)[task.unlabelled].mean()
-print(f"union of neighbour graphs: {rival_accuracy:.1%}")
-assert accuracy > rival_accuracy
+baseline = UnionGraphClassifier().fit(X, y)
+baseline_accuracy = (baseline.transduction_ == task.y_true)[task.unlabelled].mean()
+print(f"union of neighbour graphs: {baseline_accuracy:.1%}")
+assert accuracy > baseline_accuracy
 
 # %%
 # New samples may come with any of the views; `None` stands for a view that all of them miss.

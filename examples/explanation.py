@@ -78,7 +78,7 @@ print(columns.summary(most=5))
 with plot_style():
     figure, axes = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
     columns.plot(label=0, most=8, ax=axes)
-    axes.set_title("Fourier coefficients that tell zeros from others")
+    axes.set_title("Fourier coefficients that distinguish 0 from other digits")
 
 # %%
 # These columns do matter: a classifier on the eight most important ones is far better than one on

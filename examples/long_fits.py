@@ -1,6 +1,6 @@
 # # Long fits: callbacks and checkpoints
 #
-# Watch a fit, stop it after some time, and resume it from a file. The data is small here; with
+# Follow a fit, stop it after some time, and resume it from a file. The data is small here; with
 # large data, everything works the same way.
 
 import numpy as np

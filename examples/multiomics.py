@@ -192,9 +192,10 @@ fig, (left, right_panel) = plt.subplots(1, 2, figsize=(8.5, 3.2), layout="constr
 left.hist(
     [final.confidence_[hidden & (n_layers == n)] for n in (1, 2)],
     bins=np.linspace(0.3, 1, 15),
+    density=True,
     label=["one layer", "two layers"],
 )
-left.set(xlabel="confidence", ylabel="cells without a label")
+left.set(xlabel="confidence", ylabel="density of the cells without a label")
 left.legend()
 shares = pd.crosstab(truth[hidden], final.transduction_[hidden], normalize="index")
 shares = shares.reindex(index=TYPES, columns=TYPES, fill_value=0)

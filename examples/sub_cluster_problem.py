@@ -47,7 +47,8 @@ outcomes = {
 # %%
 # **Both views.** The parts that one view lacks are in the other, so a fused graph can close the
 # holes. As in the paper, soft labels are damped with 1 at every step and returned as they are.
-# Without imputation, the graph row of a missing sample says nothing, which blurs the fused graph.
+# Without imputation, the graph row of a missing sample has no information, which blurs the fused
+# graph.
 
 as_in_paper = {"propagation_damping": 1.0, "final_damping": None, "class_prior": None}
 

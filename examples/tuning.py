@@ -20,7 +20,7 @@ poor = MendClassifier(spreading=0.1, n_rounds=0)
 grid = {"spreading": [0.5, 0.9, 0.99], "homophily_power": [0.0, 2.0]}
 search = LabelSearchCV(poor, grid).fit(task.data, task.y)
 print(search.best_params_)
-print(f"{search.best_score_:.1%} of the held-out labels were found")
+print(f"{search.best_score_:.1%} of the held-out labels were predicted correctly")
 
 # %%
 # All settings that were tried; those that were clearly worse in the first fold were dropped.

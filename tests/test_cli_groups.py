@@ -138,7 +138,7 @@ def test_methods_that_hold_nothing_out_are_refused_groups(folder, tmp_path):
     asked = ("--labels", "stage", "--groups", "patient", "--method", "late fusion")
     result = invoke("fit", folder, *asked, "--predictions", tmp_path / "classes.csv")
     assert result.exit_code != 0
-    assert "holds no labels out" in result.output
+    assert "does not hold labels out" in result.output
 
 
 def test_a_column_of_many_names_is_told(folder, tmp_path):

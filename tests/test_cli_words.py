@@ -326,7 +326,7 @@ def test_ctrl_c_within_a_round_tells_the_round_and_the_file_to_go_on_from(work, 
     result = invoke(*fit, "--checkpoint", kept)
     assert result.exit_code == 130
     assert "It was at: round 4 of 5" in message(result)
-    assert f"done is in {kept}, {kept}.geometry; the same command goes on" in message(result)
+    assert f"saved in {kept}, {kept}.geometry; the same command resumes" in message(result)
     monkeypatch.setattr(recipe, "gather_evidence", gather)
     again = invoke(*fit, "--checkpoint", kept, "--json")
     assert json.loads(again.stdout)["n_iter"] == 5
@@ -337,7 +337,7 @@ def test_ctrl_c_after_the_model_names_what_was_written(work, monkeypatch):
     files = ("-o", work / "first.vm", "--report", work / "page.html")
     result = invoke("fit", work / "data", "-l", "stage", *files, *FEW)
     assert result.exit_code == 130
-    assert f"Written before: {work / 'first.vm'}" in message(result)
+    assert f"Already written: {work / 'first.vm'}" in message(result)
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate"])

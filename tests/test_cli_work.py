@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -247,7 +248,7 @@ def test_evaluate_tells_classes_that_no_judged_sample_has(work, by_hand, frames)
     assert told["auc"] == pytest.approx(np.mean(ranked))
     text = " ".join(done(invoke(*evaluate)).stdout.split())
     assert f"area under the ROC curve, mean over classes: {told['auc']:.3f}" in text
-    assert "the means over classes are without ['moyen'], which none or all of" in text
+    assert "the means over classes leave out ['moyen'], because none or all of" in text
     one = frames[1][frames[1] == "moyen"]
     one.to_csv(work / "one.csv")
     evaluate = (*evaluate[:-1], work / "one.csv")
@@ -289,6 +290,22 @@ def test_a_model_without_its_origin_predicts_but_is_not_judged(work, by_hand):
     assert "alone.vm does not name the samples" in message(refused)
 
 
+def test_columns_of_a_model_saved_in_python_are_matched_as_the_note_says(work, by_hand, frames):
+    _, aligned = by_hand
+    turned, found = work / "turned", {}
+    turned.mkdir()
+    for name, table in frames[0].items():
+        table[table.columns[::-1]].to_csv(turned / f"{name}.csv")
+    for how, X in {"by name": aligned, "by position": list(aligned.views)}.items():
+        viewmend.save(MendClassifier(n_rounds=2).fit(X, aligned.y), work / "alone.vm")
+        for folder in (work / "data", turned):
+            result = done(invoke("predict", work / "alone.vm", folder, "-o", work / "alone.csv"))
+            assert f"matched {how}" in message(result)
+            found[how, folder] = predictions(work / "alone.csv")["confidence"].sort_index()
+    assert_allclose(found["by name", turned], found["by name", work / "data"])
+    assert np.abs(found["by position", turned] - found["by position", work / "data"]).max() > 0.1
+
+
 def test_a_model_is_one_file_and_no_other_can_be_taken_for_a_part_of_it(work):
     """A model with the JSON file of another one gave other classes."""
     alone = work / "copied" / "model.vm"
@@ -308,6 +325,26 @@ def test_another_fit_forgets_the_origin_of_the_last(work, by_hand):
     model = viewmend.load(work / "model.vm")
     assert model.fitted_state_.origin.column_names["labs"][0] == "labs0"
     assert model.fit(aligned.data, aligned.y).fitted_state_.origin is None
+
+
+def test_a_model_can_be_passed_on_without_names_as_the_guide_says(work):
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "saving.md").read_text()
+    recipe = page.rsplit("```python\n", 1)[1].partition("```")[0]
+    again, path = viewmend.load(work / "model.vm"), work / "model_without_names.vm"
+    recipe = recipe.replace('"model_without_names.vm"', "path")
+    exec(recipe, {"viewmend": viewmend, "again": again, "path": path})
+    before, after = text_in(work / "model.vm"), text_in(path)
+    for name in ("P012", "labs0", "scan1", "patient"):
+        assert name in before
+        assert name not in after
+    assert viewmend.load(path).classes_.tolist() == again.classes_.tolist()
+
+
+def text_in(path):
+    """All text in a model file, whether a letter has one byte or four."""
+    with zipfile.ZipFile(path) as archive:
+        content = b"".join(archive.read(name) for name in archive.namelist())
+    return content.replace(b"\0", b"").decode("latin-1")
 
 
 def test_reports_of_fit_and_of_the_model_file(work, frames):

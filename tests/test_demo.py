@@ -167,7 +167,7 @@ def test_titles_say_what_can_be_counted(result, figure):
     task, model = result.task, result.model
     coverage, accuracy, confidence, confusion, before, after = panels(figure)
     complete = np.mean(task.data.observed.sum(axis=1) == 3)
-    assert f"{complete:.0%} of the samples have all 3" in title(coverage)
+    assert f"{complete:.0%} have all 3" in title(coverage)
 
     alone = task.unlabelled & (task.data.observed.sum(axis=1) == 1)
     ours = np.mean(model.transduction_[alone] == task.y_true[alone])
@@ -214,7 +214,7 @@ def test_parts_of_a_graph_are_places_of_their_own():
 def test_complete_data_can_be_drawn(blobs):
     complete = run_demo(missing_rate=0.0, label_rate=0.1, dataset=blobs)
     titles = [title(panel) for panel in panels(draw_demo(complete))]
-    assert "100% of the samples have all 3" in titles[0]
+    assert "100% have all 3" in titles[0]
     assert "Samples with only 3 views" in titles[1]
 
 

@@ -96,7 +96,7 @@ def test_numbers_too_large_or_too_small_for_a_fit_are_errors():
     views["text"][5] *= 1e300
     assert found("error", views, y) == [
         ("text", "1 row(s) hold values that are infinite or beyond 1e+140 (5)"),
-        ("photo", "its values are below 1e-140, and their squares vanish"),
+        ("photo", "its values are below 1e-140, so that their squares are rounded to zero"),
     ]
     for name in views:
         with pytest.raises(InvalidViewsError, match=name):
@@ -136,7 +136,7 @@ def test_defects_that_a_fit_survives_are_warnings():
         ("photo", "2 row(s) equal a labelled row of another class (0, 1)"),
         ("labels", "1 of 3 classes have one labelled sample (cow)"),
     ]
-    assert ("text", "2 row(s) are all zero, which a fit takes for data (5, 20)") in found(
+    assert ("text", "2 row(s) are all zero, which a fit treats as data (5, 20)") in found(
         "info", views, y
     )
     with pytest.warns(DataWarning, match="1 of them because they have no view at all"):
@@ -181,7 +181,7 @@ def test_equal_rows_of_one_class_or_without_label_do_not_conflict():
 def test_a_view_without_labelled_samples():
     views, y = clean()
     views["photo"][:8] = np.nan
-    assert found("warning", views, y) == [("photo", "no labelled sample is seen through this view")]
+    assert found("warning", views, y) == [("photo", "no labelled sample has this view")]
     assert found("warning", views) == []
 
 
@@ -291,7 +291,7 @@ def test_a_view_that_repeats_another_is_named_and_others_are_not():
     views = {"one": one, "copy": copy, "near": other, "wide": wide, "also wide": wide[:, ::-1] ** 2}
     found = inspect_data(views)
     assert found.repeated_views == (("one", "copy"),)
-    told = [finding for finding in found.findings if "says the same" in finding.message]
+    told = [finding for finding in found.findings if "same information" in finding.message]
     assert [(one.severity, one.subject) for one in told] == [("warning", "copy")]
     assert "the view one" in told[0].message
 

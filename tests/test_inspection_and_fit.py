@@ -179,6 +179,21 @@ def test_all_broken_columns_are_told_at_once(tmp_path):
     ]
 
 
+def test_a_table_that_holds_nothing_but_dates_is_an_error_and_not_lost(tmp_path):
+    folder = written(clean(), tmp_path)
+    days = pd.date_range("2024-01-01", periods=N).astype(str)
+    pd.DataFrame({"id": IDS, "day": days}).to_csv(folder / "visits.csv", index=False)
+    told = json.loads(invoke("inspect", folder, "--json").stdout)
+    errors = [f for f in told["findings"] if f["severity"] == "error"]
+    assert [f["subject"] for f in errors] == ["visits"]
+    assert "cells that are dates or durations" in errors[0]["message"]
+    refused = invoke("fit", folder, "-o", tmp_path.parent / "m.vm")
+    assert refused.exit_code == 2
+    assert "view 'visits': column 'day' has" in message(refused)
+    out = ("--predictions", tmp_path.parent / "p.csv", "--set", "n_rounds=0")
+    assert invoke("fit", folder, *out, "--leave-out", "day").exit_code == 0
+
+
 def test_a_column_of_words_that_gives_the_classes_away_is_suspected(tmp_path):
     data = clean()
     rng = np.random.default_rng(1)

@@ -332,6 +332,14 @@ def test_foreign_files_are_told_from_truncated_ones(files):
         load(other)
 
 
+def test_errors_of_a_file_name_it(files, tmp_path):
+    for name, content in {"cut.vm": files["mend"][:-9], "truth.csv": b"id,label"}.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(ModelFileError, match=rf"{name}: "):
+            load(path)
+
+
 def test_a_file_of_version_0_1_says_so():
     path = Path(__file__).parent / "data" / "model_0_1.vm"
     with pytest.raises(

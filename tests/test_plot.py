@@ -96,11 +96,24 @@ def test_frame_holds_every_change_and_the_tolerance_but_not_a_vanishing_residual
     assert 1e-14 < low < 1e-6
     assert high > 0.1
     assert {"soft labels", "view weights", "tolerance"} < set(texts_of(ax))
-    # Its name stands beside a point of the line that can be seen.
-    (residual,) = (text for text in ax.texts if text.get_text().startswith("residual"))
-    x, y = residual.xy
-    assert y == 10.0**-x
-    assert y > low
+    # All names stand right of the lines; that of the residual is the lowest, where it leaves.
+    places = {text.get_text(): text.get_position() for text in ax.texts}
+    assert min(x for x, _ in places.values()) > 1
+    lowest = min(places, key=lambda name: places[name][1])
+    assert lowest == "residual |Z - G|"
+    assert abs(places[lowest][1]) < 0.15
+
+
+def test_names_of_lines_that_leave_the_frame_do_not_touch_each_other(ax):
+    plot_convergence(
+        [make_round(i, change_alpha=0.0 if i > 5 else 1e-4, residual=10.0**-i) for i in range(15)],
+        ax,
+        tol=1e-5,
+    )
+    ax.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) == 4
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
 def test_still_weights_and_zero_tolerance_can_be_drawn_on_a_log_axis(ax):

@@ -41,6 +41,7 @@ TOPICS: Mapping[str, Topic] = {
             "viewmend.models.suggestions",
             "viewmend.models.suspects",
             "viewmend.models.view_explanation",
+            "viewmend.core.common.accuracy",
             "viewmend.core.common.calibration",
         ),
     ),
@@ -110,6 +111,7 @@ ONLY: Mapping[str, tuple[str, ...]] = {
     "viewmend.models.suggestions": ("LabelSuggestions", "ViewSuggestions", "ViewWorth"),
     "viewmend.models.suspects": ("SuspectLabels",),
     "viewmend.models.view_explanation": ("ViewExplanation",),
+    "viewmend.core.common.accuracy": ("AccuracyEstimate",),
     "viewmend.core.common.calibration": ("Calibration",),
     "viewmend.preprocessing": ("PerView",),
 }
@@ -119,6 +121,8 @@ NOT_FOR_USERS = frozenset(
     {
         "build_geometry",
         "callbacks",
+        "check_callbacks_in_memory",
+        "check_groups",
         "fit_prepared",
         "keeps_labels",
         "prepare",

@@ -191,7 +191,7 @@ def _draw_coverage(result: DemoResult, ax: Axes) -> None:
     data = result.task.data
     plot_coverage(data.observed, data.names, ax)
     share = data.observed.all(axis=1).mean()
-    ax.set_title(f"Who has which view: {share:.0%} of the samples\nhave all {data.n_views}")
+    ax.set_title(f"Which samples have which view:\n{share:.0%} have all {data.n_views}")
     ax.set_ylabel("groups of samples with the same views")
 
 
@@ -207,7 +207,7 @@ def _draw_accuracy_by_views(result: DemoResult, ax: Axes) -> None:
     ax.tick_params(axis="x", length=0)
     ax.set_ylim(0, 107)
     ax.set_yticks(range(0, 101, 20))
-    ax.set_ylabel("unlabelled samples named right, percent")
+    ax.set_ylabel("unlabelled samples with the right class, percent")
     ax.set_xlabel("views that a sample has")
     ax.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))
     ax.set_title(_by_views_title(result))
@@ -236,7 +236,7 @@ def _draw_reliability(result: DemoResult, ax: Axes) -> None:
     gap = 100 * reliability(model.confidence_[judged], right).error
     ax.set_title(f"Confidence against accuracy:\n{gap:.1f} points apart on average")
     ax.set_xlabel("confidence of the model (each dot: a tenth of the samples)")
-    ax.set_ylabel("share of these that is right")
+    ax.set_ylabel("share of these with the right class")
 
 
 def _draw_confusion(result: DemoResult, ax: Axes) -> None:

@@ -454,8 +454,8 @@ def test_a_search_tells_of_every_comparison_and_its_estimator_of_the_final_fit()
     assert search_diary.pages == [("begin", "LabelSearchCV", n_comparisons), *rounds, end]
     assert fit_diary.pages == [("begin", "MendClassifier", 3), (1,), (2,), (3,), end]
     lines = stream.getvalue().splitlines()
-    assert "s  comparison   1  fold 1  found " in lines[0]
-    scores = [float(line.split("found")[1].split("%")[0]) / 100 for line in lines[:7]]
+    assert "s  comparison   1  fold 1  accuracy " in lines[0]
+    scores = [float(line.split("accuracy")[1].split("%")[0]) / 100 for line in lines[:7]]
     np.testing.assert_allclose(scores, search.cv_results_["split0_test_score"], atol=6e-4)
 
 

@@ -120,7 +120,7 @@ def test_an_inspection_tells_classes_that_differ_in_capitals_or_blanks_alone():
     _, y = rows()
     y[:4], y[4:8] = "Cat", "cat "
     assert messages("warning", y) == [
-        "classes 'Cat', 'cat', 'cat ' differ in capitals or blanks alone"
+        "classes 'Cat', 'cat', 'cat ' differ only in capitals or blanks"
     ]
 
 
@@ -135,6 +135,8 @@ def test_an_inspection_tells_numbers_that_often_stand_for_a_missing_value(classe
 
 
 def test_classes_that_are_spelt_alike_are_told():
-    with pytest.warns(DataWarning, match="classes ' tumor', 'Tumor' differ in capitals or blanks"):
+    with pytest.warns(
+        DataWarning, match="classes ' tumor', 'Tumor' differ only in capitals or blanks"
+    ):
         labels = check_labels(["Tumor", " tumor", "normal", None], 4)
     assert labels.n_classes == 3

@@ -100,9 +100,18 @@ class BaselineClassifier(MultiViewClassifier):
 
     @without_weights
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
-        """Fit on labelled and unlabelled samples together; input as in `AGFTIClassifier`.
+        """Fit on labelled and unlabelled samples together.
 
         After an error, or Ctrl-C, the estimator is not fitted, even if it was fitted before.
+
+        Parameters
+        ----------
+        X, y, mask
+            The views, the labels, and which sample has which view, as in `MendClassifier.fit`.
+
+        Returns
+        -------
+        self
         """
         with fresh_fit(self):
             check_parameters(self, self._rules)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 DataOfFit = Annotated[
     Path | None,
     typer.Argument(
-        help="Data of the fit. Needed for the identifiers of a model that Python saved.",
+        help="Data of the fit, for its identifiers. Only needed for a model that was fitted in "
+        "Python to data without identifiers.",
         show_default=False,
         metavar="DATA",
     ),
@@ -61,8 +62,8 @@ def load_advisor(path: Path) -> Any:
     model = load(path)
     if not hasattr(model, "suggest_labels"):
         msg = (
-            f"{path} must hold a model that gives advice, but {type(model).__name__} gives none; "
-            "fit again with --method Mend"
+            f"{path} must be a model of the method Mend for this command, but is a "
+            f"{type(model).__name__}; fit again with --method Mend"
         )
         raise InvalidParameterError(msg)
     return model
@@ -84,8 +85,8 @@ def names_of_fit(model: Any, path: Path, data: Path | None, request: Request) ->
     if hasattr(model, "sample_ids_"):
         return Names(model.sample_ids_, request.id_column or "sample")
     msg = (
-        f"{path} does not tell the names of its samples, as Python fitted it to arrays without "
-        "any; they are called by their rows, from 0; pass the data of the fit to name them"
+        f"{path} has no identifiers, because the model was fitted in Python to data without any; "
+        "samples are numbered by row, from 0; pass the data of the fit to see identifiers"
     )
     warnings.warn(msg, DataWarning, stacklevel=2)
     return Names(np.arange(n_samples), heading)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.data import MultiViewData, Request, read_view_tables, result_frame
+from viewmend.data.column_names import columns_of_fit
 from viewmend.data.origin import Origin, fingerprints
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.storage.atomic import replacing
@@ -40,7 +41,7 @@ def origin_for(model: Any, path: Path) -> Origin:
     if origin is None or len(origin.ids) == 0:
         msg = (
             f"{path} does not name the samples that the model was fitted on, because it was saved "
-            "by Python; fit again with viewmend fit"
+            "in Python; fit again with viewmend fit"
         )
         raise ModelFileError(msg)
     return origin
@@ -50,9 +51,11 @@ def read_for(model: Any, data: Path, request: Request) -> MultiViewData:
     """Data in the layout of a model."""
     origin: Origin | None = model.fitted_state_.origin
     if origin is None:
+        named = set(columns_of_fit(model)) == set(model.view_names_)
+        matched = "by name" if named else "by position, in the order of the files"
         msg = (
-            "the model has no column names, because it was saved by Python; numeric columns are "
-            "matched by position, in the order of the files"
+            "the model was saved in Python and does not know how columns of categories were "
+            f"converted; only columns of numbers are used, and matched {matched}"
         )
         warnings.warn(msg, DataWarning, stacklevel=2)
         return read_view_tables(data, request).numbers_only().aligned()

@@ -96,13 +96,13 @@ def telling_interrupts(
 
 def _what_is_kept(checkpoint: Path | None, written: Sequence[Path]) -> str:
     if written:
-        return f"Written before: {', '.join(map(str, written))}; no other file was changed."
+        return f"Already written: {', '.join(map(str, written))}; no other file was changed."
     if checkpoint is None:
         return (
-            "Nothing was kept, and no file was changed; --checkpoint FILE lets the same command go "
-            "on where it was stopped, --time-limit SECONDS ends a fit with a model."
+            "Nothing was kept, and no file was changed; with --checkpoint FILE the same command "
+            "resumes where it was stopped, --time-limit SECONDS ends a fit with a usable model."
         )
     parts = [path for path in (checkpoint, Checkpoint(checkpoint).geometry_path) if path.exists()]
     if not parts:
-        return f"Nothing was in {checkpoint} yet; the same command begins anew."
-    return f"What was done is in {', '.join(map(str, parts))}; the same command goes on from there."
+        return f"Nothing was saved in {checkpoint} yet; the same command starts from the beginning."
+    return f"The fit so far is saved in {', '.join(map(str, parts))}; the same command resumes it."

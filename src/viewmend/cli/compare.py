@@ -40,8 +40,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="NAMES",
-            help="Methods with commas between them, as `viewmend methods` lists them; may be "
-            "repeated.",
+            help="Names from `viewmend methods`, separated by commas; may be repeated.",
             show_default=", ".join(DEFAULT_METHODS),
         ),
     ] = None,
@@ -66,7 +65,7 @@ def compare(
     ] = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Compare methods by cross-validation over the labelled samples, and say which one to take.
+    """Compare methods by cross-validation over the labelled samples, and recommend one.
 
     One part of the labels is held out at a time. All samples stay in the fits, also those without
     a label. If a method fails, its row has the reason.

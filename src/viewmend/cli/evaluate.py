@@ -76,8 +76,8 @@ def _judge(classes: np.ndarray, aligned: MultiViewData, answers: Answers) -> dic
     rows, truth = rows[fresh], truth[fresh]
     if len(rows) == 0:
         msg = (
-            f"none of the {len(fresh)} labels is left to judge by, because the model was given all "
-            "of them; pass labels of other samples"
+            f"none of the {len(fresh)} labels can be used, because the model was given all of "
+            "them; pass labels of other samples"
         )
         raise InvalidLabelsError(msg)
     frame = answers.frame.iloc[rows]
@@ -100,7 +100,7 @@ def _scores(
     if (codes < 0).all():
         msg = (
             f"the labels must be classes of the model, {short(classes.tolist())}, but are "
-            f"{short(sorted({str(label) for label in truth}))}; check that they are spelt alike"
+            f"{short(sorted({str(label) for label in truth}))}; check the spelling"
         )
         raise InvalidLabelsError(msg)
     found = scores(truth, told)
@@ -152,7 +152,7 @@ def _by_class(truth: np.ndarray, told: np.ndarray) -> list[dict[str, Any]]:
 
 def _show(console: Console, summary: dict[str, Any]) -> None:
     lines = [
-        f"{summary['n_judged']} samples judged, {summary['n_of_fit']} of them of the fit; "
+        f"{summary['n_judged']} samples judged, {summary['n_of_fit']} of which were in the fit; "
         f"{summary['n_given']} whose labels the model was given are left out",
         *(
             f"{title}: {summary[name]:.3f}"
@@ -162,10 +162,10 @@ def _show(console: Console, summary: dict[str, Any]) -> None:
     ]
     if absent := summary["classes_not_ranked"]:
         lines.append(
-            f"the means over classes are without {short(absent)}, which none or all of these "
-            "samples have"
+            f"the means over classes leave out {short(absent)}, because none or all of these "
+            "samples are of that class"
         )
     if summary["n_unknown_class"]:
-        lines.append(f"{summary['n_unknown_class']} samples are of classes that no label had")
+        lines.append(f"{summary['n_unknown_class']} samples are of classes unknown to the model")
     say(console, *lines, wrap=True)
     show_table(console, summary["classes"])

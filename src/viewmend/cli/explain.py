@@ -33,7 +33,7 @@ _ROW = re.compile("[0-9]{1,18}")
 explain = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Say which columns of a view count, and why samples have their classes.",
+    help="Show which columns of a view matter, and why samples have their classes.",
 )
 
 
@@ -99,7 +99,7 @@ def explain_samples(
     model: options.ModelFile,
     samples: Annotated[
         list[str],
-        typer.Argument(help="Identifiers of samples.", show_default=False, metavar="SAMPLE..."),
+        typer.Argument(help="Identifiers of samples.", show_default=False, metavar="SAMPLE"),
     ],
     new: Annotated[
         Path | None,

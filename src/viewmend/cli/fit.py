@@ -100,14 +100,15 @@ def fit(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Fit on the workers of this Dask scheduler; local starts processes here.",
+            help="Fit on the workers of this Dask scheduler; the word local starts workers on this "
+            "machine.",
             show_default=False,
         ),
     ] = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", help="Memory limit of each process of --dask local, as in 2GiB."
+            metavar="SIZE", help="Memory limit of each worker of --dask local, as in 2GiB."
         ),
     ] = None,
     as_json: options.AsJson = False,
@@ -196,7 +197,7 @@ def _fit(model: Any, source: ViewTables, fit_model: Callable[..., Any]) -> Fitte
 def _check_groups(groups: str | None, model: Any, method: Method) -> None:
     """Refuse groups of which a method would not know what to do with them."""
     if groups is not None and not isinstance(model, TwoStepClassifier):
-        msg = f"{method.name} holds no labels out; leave --groups out, or choose Mend"
+        msg = f"{method.name} does not hold labels out; leave --groups out, or choose Mend"
         raise typer.BadParameter(msg, param_hint="--groups")
 
 
@@ -220,7 +221,7 @@ def _write_report(fitted: Fitted, path: Path) -> None:
 
 
 NOT_ESTIMATED = (
-    "accuracy not estimated: that takes Mend with its calibration, and two labels of a class, in "
+    "accuracy not estimated: this needs Mend with its calibration, and a class with two labels, in "
     "different groups if there are groups"
 )
 
@@ -294,7 +295,7 @@ def _class_summary(fitted: Fitted, c: int) -> dict[str, Any]:
 def _show(console: Console, summary: Mapping[str, Any]) -> None:
     estimate = summary["estimated_accuracy"]
     joined = f"joined by {summary['id_column']}, " if summary["id_column"] else ""
-    steps = f" after {summary['n_iter']} iterations" if summary["n_iter"] else ""
+    steps = f" after {summary['n_iter']} rounds" if summary["n_iter"] else ""
     say(
         console,
         f"{summary['n_samples']} samples, {joined}{summary['n_labelled']} labelled",
@@ -306,5 +307,5 @@ def _show(console: Console, summary: Mapping[str, Any]) -> None:
     show_table(console, summary["classes"])
     if summary["n_findings"]:
         count = f"{summary['n_findings']} warning(s) about the data"
-        say(console, "", f"{count}, which viewmend inspect tells")
+        say(console, "", f"{count}; viewmend inspect lists them")
     say(console, "", *(f"{kind}: {path}" for kind, path in summary["files"].items()))

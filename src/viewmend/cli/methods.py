@@ -21,8 +21,9 @@ ABILITIES = {"imputes": "imputes", "predicts": "predicts new", "saved": "saved"}
 def methods(as_json: options.AsJson = False) -> None:
     """List every method: what it needs, what it can do, and its paper.
 
-    Pass any of these names to `viewmend fit --method`. Methods that impute fill missing views
-    before they learn. The grid is the number of settings that the AGF-TI paper tries.
+    Pass any of these names to `viewmend fit --method`. "imputes" means that missing views are
+    filled before the fit, "predicts new" that new samples can be classified, "saved" that the model
+    can be saved. "grid" is the number of settings that the AGF-TI paper tries.
     """
     rows = [_row(method) for method in METHODS.values()]
     if as_json:

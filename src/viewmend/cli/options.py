@@ -20,7 +20,11 @@ Data = Annotated[
 ]
 ModelFile = Annotated[
     Path,
-    typer.Argument(help="File that `viewmend fit -o` wrote.", show_default=False, metavar="MODEL"),
+    typer.Argument(
+        help="Model file, from `viewmend fit -o` or `viewmend.save`.",
+        show_default=False,
+        metavar="MODEL",
+    ),
 ]
 Labels = Annotated[
     str | None,
@@ -38,8 +42,8 @@ Groups = Annotated[
     typer.Option(
         "--groups",
         metavar="COLUMN",
-        help="Column that tells which samples belong together, such as one of patients; or a file, "
-        "as in visits.csv:patient. Their labels are held out together.",
+        help="Column that says which samples belong together, such as the patient of each row; or "
+        "a file, as in visits.csv:patient. Labels of one group are held out together.",
         show_default=False,
     ),
 ]

@@ -32,9 +32,9 @@ def predict(
         float | None,
         typer.Option(
             metavar="RATE",
-            help="Leave the class empty of samples that fit no class, and mark them in a column "
-            "unknown. RATE is the share of samples of known classes that may be marked, as in "
-            "0.05.",
+            help="Mark samples that fit no class in a column unknown, and leave their class "
+            "empty. RATE is the share of the samples of known classes that may be marked by "
+            "mistake, as in 0.05.",
             show_default="not looked for",
         ),
     ] = None,
@@ -81,11 +81,11 @@ def predict(
     if as_json:
         write_json(summary)
         return
-    strange = "" if unknown_rate is None else f", {summary['n_unknown']} of them fit no class"
+    strange = "" if unknown_rate is None else f", {summary['n_unknown']} of which fit no class"
     say(
         Console(),
-        f"{summary['n_samples']} samples, {summary['n_of_fit']} of them of the fit; "
-        f"{summary['n_abstained']} without class{strange}; mean confidence "
+        f"{summary['n_samples']} samples, {summary['n_of_fit']} of which were in the fit; "
+        f"{summary['n_abstained']} without a class{strange}; mean confidence "
         f"{summary['mean_confidence']:.3f}",
         f"predictions: {output}",
     )

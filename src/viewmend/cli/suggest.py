@@ -39,13 +39,13 @@ COLD = ("auto", "coverage")
 suggest = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Say what to do next: which samples to label, which views to measure.",
+    help="Suggest what to do next: which samples to label, which views to measure.",
 )
 
 Source = Annotated[
     Path,
     typer.Argument(
-        help="File that `viewmend fit -o` wrote; or DATA, before there is a model.",
+        help="Model file, from `viewmend fit -o`; or DATA, before there is a model.",
         show_default=False,
         metavar="MODEL|DATA",
     ),
@@ -78,10 +78,10 @@ def suggest_labels(
     unreadable_as_missing: options.UnreadableAsMissing = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say whose labels would help most, as one batch, with a reason for each.
+    """Suggest samples whose labels would help most, as one batch, with a reason for each.
 
     Label these, fit again, and ask again. Before there is a model, pass the data alone: samples
-    that stand for many others come first. Options about labels and columns are for DATA.
+    that are similar to many others come first. Options about labels and columns are for DATA.
 
     `viewmend suggest labels model.vm -n 10 -o next.csv`
     """
@@ -131,7 +131,7 @@ def suggest_views(
     id_column: options.IdColumn = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say which missing views are worth measuring, of which samples, with a reason for each.
+    """Suggest which missing views to measure, for which samples, with a reason for each.
 
     The gain is the expected increase of the probability that the class of the sample is right.
     Every sample is suggested once: measure one view, fit again, and ask again.

@@ -214,7 +214,7 @@ def how_alike(classes: Sequence[Any]) -> str:
     """What classes that are spelt alike differ in."""
     written = all(isinstance(label, (str, bytes)) for label in classes)
     what = "in capitals or blanks" if written else "in their types"
-    return f"classes {', '.join(map(repr, classes))} differ {what} alone"
+    return f"classes {', '.join(map(repr, classes))} differ only {what}"
 
 
 def without_marks(y: object, n_samples: int) -> np.ndarray:

@@ -63,6 +63,10 @@ def check_views(
     dense_columns : int, optional
         Sparse views with more columns stay sparse (CSR), with empty rows for missing ones.
 
+    Returns
+    -------
+    MultiViewData
+
     Raises
     ------
     InvalidViewsError

@@ -75,12 +75,13 @@ class KeptRounds:
 class BlockCheckpoint:
     """Save the rounds of a fit over blocks in a folder, and resume from it.
 
-    Attach it with ``AGFTIClassifier().set_callbacks(BlockCheckpoint("folder"))``. Workers write
+    Attach it with ``MendClassifier().set_callbacks(BlockCheckpoint("folder"))``. Workers write
     their blocks, the client its own arrays, and a last file marks the round as complete, so you can
     kill anything at any time. A fit that finds the folder resumes after the last round in it, with
-    the same result. A fit on other data, in other chunks, or with other parameters is refused, and
-    so is a folder with a missing or changed file, or one that another fit is using. If a worker is
-    lost, Dask computes its blocks again from the last saved round. Fits on data in memory need
+    the same result; `MendClassifier` computes features and edges again before that. A fit on other
+    data, in other chunks, or with other parameters is refused, and so is a folder with a
+    missing or changed file, or one that another fit is using. If a worker is lost, Dask computes
+    its blocks again; for `AGFTIClassifier`, from the last saved round. Fits on data in memory need
     `viewmend.callbacks.Checkpoint` instead.
 
     Parameters
@@ -89,8 +90,9 @@ class BlockCheckpoint:
         Folder that the client and all workers can access under the same name. It is created if
         needed, and stays after the fit.
     every : int, default=5
-        Save after every this many rounds. A round takes about ``4 V m`` bytes per sample in
-        float32.
+        Save after every this many rounds. For `AGFTIClassifier`, a round takes about ``4 V m``
+        bytes per sample in float32, with ``V`` views and ``m`` anchors; for `MendClassifier`, far
+        less: scores and classes.
     """
 
     def __init__(self, folder: str | os.PathLike[str], every: int = 5) -> None:

@@ -68,7 +68,12 @@ class DaskMixin:
             raise InvalidParameterError(msg)
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> Any:
-        """Classes of new samples; parameters as in ``predict_proba``.
+        """Classes of new samples, which may have any of the views.
+
+        Parameters
+        ----------
+        X, mask
+            As in ``predict_proba``.
 
         Returns
         -------
@@ -130,6 +135,15 @@ class LazyGraphsMixin(DaskMixin):
         """Which labels and views led to the classes of some samples of ``fit``.
 
         It needs the graphs of all samples in memory, see `load_graphs`.
+
+        Parameters
+        ----------
+        samples
+            As in `MendClassifier.explain`.
+
+        Returns
+        -------
+        Explanation
         """
         if is_lazy([getattr(self, name, None) for name in self._of_samples]):
             msg = (

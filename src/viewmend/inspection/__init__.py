@@ -73,7 +73,7 @@ def inspect_data(
     >>> [(finding.severity, finding.subject) for finding in found.findings]
     [('warning', 'labels'), ('info', 'view 0')]
     >>> found.findings[1].message
-    '1 row(s) are all zero, which a fit takes for data (1)'
+    '1 row(s) are all zero, which a fit treats as data (1)'
     """
     X, text = numeric_frames(X)  # noqa: N806 - as users call it
     given = views_in(X)

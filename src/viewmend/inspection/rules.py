@@ -26,7 +26,7 @@ MISSING_NUMBERS = frozenset({-9, -99, -999, -9999, 99, 999, 9999})
 
 SHUFFLE = (
     "shuffle the rows before any method that reads their order, such as "
-    "AGFTIClassifier.from_paper(), which would read the classes off it; MendClassifier does not"
+    "AGFTIClassifier.from_paper(), which would learn the classes from it; MendClassifier does not"
 )
 
 
@@ -45,7 +45,7 @@ def _unseen_samples(data: Inspection) -> Iterator[Finding]:
     if lost := len(data.unseen_samples):
         message = f"{lost} of {data.n_samples} samples have no view at all"
         names = some_of(data.ids[data.unseen_samples])
-        remedy = "fill in what is known of them; until then they get the class shares of the labels"
+        remedy = "add what is known about them; until then they get the class shares of the labels"
         yield Finding("warning", "samples", f"{message} ({names})", remedy)
 
 
@@ -67,7 +67,9 @@ def _tiny_views(data: Inspection) -> Iterator[Finding]:
         if view.n_observed and len(view.zero_rows) == view.n_observed:
             yield Finding("error", view.name, "it has nothing but zeros", "leave the view out")
         elif view.scale < SMALLEST:
-            message = f"its values are below {SMALLEST:.0e}, and their squares vanish"
+            message = (
+                f"its values are below {SMALLEST:.0e}, so that their squares are rounded to zero"
+            )
             yield Finding("error", view.name, message, "multiply the view by a constant")
 
 
@@ -76,7 +78,7 @@ ROWS: Mapping[str, tuple[Severity, str, str]] = {
     "incomplete_rows": (
         "info",
         "are empty in part",
-        "a fit fills the cells from the others; missing_cells chooses how",
+        "a fit fills the empty cells from the others; missing_cells chooses how",
     ),
     "infinite_rows": (
         "error",
@@ -85,7 +87,7 @@ ROWS: Mapping[str, tuple[Severity, str, str]] = {
     ),
     "zero_rows": (
         "info",
-        "are all zero, which a fit takes for data",
+        "are all zero, which a fit treats as data",
         "set them to NaN if the samples are missing from the view",
     ),
     "conflicting_rows": (
@@ -112,7 +114,9 @@ def _constant_columns(data: Inspection) -> Iterator[Finding]:
             if n == view.n_columns:
                 yield Finding("warning", view.name, message, "leave the view out")
             else:
-                yield Finding("info", view.name, message, "they tell nothing; leave them out")
+                yield Finding(
+                    "info", view.name, message, "they carry no information; leave them out"
+                )
 
 
 def _duplicate_rows(data: Inspection) -> Iterator[Finding]:
@@ -130,7 +134,7 @@ def _single_labels(data: Inspection) -> Iterator[Finding]:
             f"{len(single)} of {len(data.class_counts)} classes have one labelled sample "
             f"({some_of(single)})"
         )
-        remedy = "label more of them: nothing tells how typical that one is"
+        remedy = "label more of them: a single sample does not show what is typical of its class"
         yield Finding("warning", "labels", message, remedy)
 
 
@@ -172,15 +176,15 @@ def _telling_columns(data: Inspection) -> Iterator[Finding]:
 def telling(view: str, columns: Sequence[Any]) -> Finding:
     """That these columns may have been made from the labels."""
     message = f"column(s) {some_of(columns)} have one value per class in all labelled rows"
-    remedy = "leave them out if they were made from the labels: they would give them away"
+    remedy = "leave them out if they were made from the labels, which they would reveal"
     return Finding("warning", view, message, remedy)
 
 
 def _views_without_labels(data: Inspection) -> Iterator[Finding]:
     for view in data.views:
         if data.n_labelled and view.n_observed and not view.n_labelled:
-            message = "no labelled sample is seen through this view"
-            remedy = "label some of its samples; until then it is read through the other views"
+            message = "no labelled sample has this view"
+            remedy = "label some of its samples; until then a fit learns about it from other views"
             yield Finding("warning", view.name, message, remedy)
 
 
@@ -188,14 +192,16 @@ def _few_labels(data: Inspection) -> Iterator[Finding]:
     for view in data.views:
         if 0 < view.n_labelled < FEW_LABELS and len(data.views) > 1:
             message = f"{view.n_labelled} labelled sample(s) have this view"
-            remedy = "label more of its samples: so few cannot show what the view says"
+            remedy = (
+                "label more of its samples: so few do not show what the view says about the classes"
+            )
             yield Finding("warning", view.name, message, remedy)
 
 
 def _repeated_views(data: Inspection) -> Iterator[Finding]:
     for first, second in data.repeated_views:
-        message = f"it says the same of the samples as the view {first}"
-        remedy = "leave one of them out, or what they say counts twice"
+        message = f"it has the same information about the samples as the view {first}"
+        remedy = "leave one of them out, or this information counts twice"
         yield Finding("warning", second, message, remedy)
 
 
@@ -227,7 +233,7 @@ def _different_scales(data: Inspection) -> Iterator[Finding]:
     if views and views[-1].scale > SCALE_RATIO * views[0].scale:
         ratio = views[-1].scale / views[0].scale
         message = f"its values are {ratio:.0f} times as large as those of {views[0].name}"
-        remedy = "standardise the columns, unless with MendClassifier, which does so itself"
+        remedy = "standardise the columns, or use MendClassifier, which does so itself"
         yield Finding("info", views[-1].name, message, remedy)
 
 

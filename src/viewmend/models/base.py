@@ -180,8 +180,20 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
     ) -> float:
         """Accuracy of ``predict`` on the labelled samples of ``y``.
 
-        Unlabelled samples, -1, None or NaN, do not count. Only classifiers that can classify new
-        samples have this method.
+        Only classifiers that can classify new samples have this method.
+
+        Parameters
+        ----------
+        X, mask
+            As in ``predict``.
+        y : array (n_new,)
+            True classes. Unlabelled samples, -1, None or NaN, do not count.
+        sample_weight : array (n_new,), optional
+            What each sample counts; 1 by default.
+
+        Returns
+        -------
+        float
         """
         return score_labelled(self, X, y, sample_weight, mask)
 
@@ -196,9 +208,24 @@ class MultiViewClassifier(ColumnNamesMixin, HTMLReprMixin, ClassifierMixin, Base
     ) -> Path:
         """Write a report about this fitted model: one HTML file that opens in any browser.
 
-        Sections whose data is not given say how to get them. ``y_true`` is compared with the
-        predictions and not used otherwise. Parameters and the returned path are those of
-        `viewmend.report.write_report`.
+        Sections whose data is not given say how to get them.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, usually ``*.html``.
+        X, y, mask : optional
+            What ``fit`` got. The model remembers the labels.
+        y_true : array (n_samples,), optional
+            True classes, -1, None or NaN where unknown. They are only compared with the
+            predictions of samples that ``y`` leaves unlabelled.
+        ids : array (n_samples,), optional
+            Names of the samples; by default the identifiers that ``fit`` saw, or row numbers.
+
+        Returns
+        -------
+        Path
+            The file; `viewmend.report.write_report` has more.
         """
         # Here, because Matplotlib is behind it, which not everybody has.
         from viewmend.report import write_report

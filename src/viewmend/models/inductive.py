@@ -36,7 +36,12 @@ class InductiveMixin:
     _dense_columns: ClassVar[int | None]
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
-        """Classes of new samples; parameters as in ``predict_proba``.
+        """Classes of new samples, which may have any of the views.
+
+        Parameters
+        ----------
+        X, mask
+            As in ``predict_proba``.
 
         Returns
         -------

@@ -99,8 +99,8 @@ class MendClassifier(
         "cross_fit" runs up to three shorter fits, each without a third of the labels, until 200
         labels were held out, and compares their predictions with the held-out labels. This gives
         ``estimated_accuracy_``, and one temperature for all probabilities, which can lower
-        confidence but never raises it. It changes no class and takes less than half of the time of
-        a fit. None leaves the scores as they are.
+        confidence but never raises it. It changes no class, and usually takes less than half of
+        the time of a fit. None leaves the scores as they are.
     missing_cells : {"low_rank", "median", "error"}, default="low_rank"
         How to fill missing cells, which are NaN in rows that are otherwise there, in ``fit`` and in
         new samples: by a low-rank matrix, from the other cells of the row, or by the median of the
@@ -168,7 +168,7 @@ class MendClassifier(
         Probability of the class in ``transduction_``; see `decide`.
     estimated_accuracy_ : viewmend.core.common.accuracy.AccuracyEstimate or None
         Estimated accuracy on samples like the labelled ones, with an interval, beside chance and
-        the most frequent class. None if every class has a single label.
+        the most frequent class. None if every class has a single label, or ``calibration=None``.
     calibration_ : viewmend.core.common.calibration.Calibration
         The temperature of the probabilities, and the held-out labels that it was fitted to.
     decision_weights_ : array (n_classes,)

@@ -73,9 +73,8 @@ class Comparison:
     def summary(self) -> str:
         """One line."""
         values = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
-        return (
-            f"comparison {self.iteration:3d}  fold {self.fold}  found {self.score:6.1%}  {values}"
-        )
+        where = f"comparison {self.iteration:3d}  fold {self.fold}"
+        return f"{where}  accuracy {self.score:6.1%}  {values}"
 
 
 class LabelSearchCV(
@@ -168,10 +167,19 @@ class LabelSearchCV(
     def fit(
         self, X: Any, y: Any = None, mask: ArrayLike | None = None, groups: Any = None
     ) -> LabelSearchCV:
-        """Search, then fit the best setting on all labels; input as for the estimator.
+        """Search, then fit the best setting on all labels.
 
-        The labels of one of the ``groups`` are held out together.
         After an error, or Ctrl-C, the search is not fitted, even if it was fitted before.
+
+        Parameters
+        ----------
+        X, y, mask, groups
+            As in ``fit`` of the estimator. Labels of one group are held out together, also in the
+            comparisons of the search.
+
+        Returns
+        -------
+        self
         """
         with fresh_fit(self):
             check_parameters(self, self._rules)
@@ -203,16 +211,21 @@ class LabelSearchCV(
     def fit_predict(
         self, X: Any, y: Any = None, mask: ArrayLike | None = None, groups: Any = None
     ) -> np.ndarray:
-        """Search and return the classes of the samples of the fit by the best estimator."""
+        """Search and return the classes of the samples of ``fit``; parameters as in ``fit``.
+
+        Returns
+        -------
+        array (n_samples,)
+        """
         return self.fit(X, y, mask, groups).transduction_
 
     def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
-        """Classes of new samples, by the best estimator."""
+        """Classes (n_new,) of new samples, by the best estimator; parameters as there."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X, mask)
 
     def predict_proba(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
-        """Class probabilities of new samples, by the best estimator."""
+        """Probabilities (n_new, n_classes), by the best estimator; parameters as there."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X, mask)
 
@@ -223,7 +236,7 @@ class LabelSearchCV(
         sample_weight: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> float:
-        """Accuracy on the labelled samples of ``y``."""
+        """Accuracy on the labelled samples of ``y``; parameters as in the estimator."""
         return score_labelled(self, X, y, sample_weight, mask)
 
     def __sklearn_tags__(self) -> Tags:

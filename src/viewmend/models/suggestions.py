@@ -159,8 +159,8 @@ def reach_words(count: float) -> str:
 
 
 def change_words(count: float) -> str:
-    """How many answers a label is expected to change, in words."""
-    some = "hardly any answer" if count < 0.05 else f"{count:.1f} answers"
+    """How many predictions a label is expected to change, in words."""
+    some = "hardly any prediction" if count < 0.05 else f"{count:.1f} predictions"
     return f"its label is expected to change {some}"
 
 
@@ -168,7 +168,7 @@ def doubt_words(shares: np.ndarray, classes: np.ndarray) -> str:
     """The two best classes of a sample with ``shares`` (n_classes,), in words."""
     best, second = np.argsort(-shares, kind="stable")[:2]
     if shares[best] >= SURE:
-        return f"taken for {classes[best]} ({shares[best]:.0%}) so far"
+        return f"so far predicted as {classes[best]} ({shares[best]:.0%})"
     return (
         f"between {classes[best]} ({shares[best]:.0%}) and {classes[second]} ({shares[second]:.0%})"
     )

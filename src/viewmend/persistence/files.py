@@ -90,7 +90,11 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
         msg = f"{file} is a folder, and no model; pass a file that viewmend.save wrote"
         raise ModelFileError(msg)
     with Path(file).open("rb") as stream:
-        return _load(stream)
+        try:
+            return _load(stream)
+        except ModelFileError as error:
+            msg = f"{file}: {error}"
+            raise ModelFileError(msg) from error
 
 
 def _load(stream: BinaryIO) -> TwoStepClassifier:

@@ -113,7 +113,7 @@ def _draw_rounds(history: Sequence[Round], ax: Axes, tol: float | None) -> None:
         "soft labels": [max(round_.change_F, round_.change_Q) for round_ in history],
         "view weights": [round_.change_alpha for round_ in history],
     }
-    lines = {**changes, "residual\n|Z - G|": [round_.primal_residual for round_ in history]}
+    lines = {**changes, "residual |Z - G|": [round_.primal_residual for round_ in history]}
     # A weight that stands still has no place on a log axis: leave a gap there.
     ax.set_yscale("log", nonpositive="mask")
     for color, values in zip(PALETTE, lines.values(), strict=False):
@@ -123,7 +123,7 @@ def _draw_rounds(history: Sequence[Round], ax: Axes, tol: float | None) -> None:
     _set_log_limits(ax, lowest, highest)
     if tol:
         ax.axhline(tol, color=GREY, linestyle="--", linewidth=1)
-    _label_lines(ax, rounds, lines, tol)
+    _label_lines(ax, lines, tol)
     _name_axes(ax, "largest change in the round")
 
 
@@ -190,19 +190,14 @@ def _set_log_limits(ax: Axes, lowest: Sequence[float], highest: Sequence[float])
         ax.set_ylim(min(lows) / LOG_MARGIN, max(highs) * LOG_MARGIN)
 
 
-def _label_lines(
-    ax: Axes, rounds: list[int], lines: dict[str, list[float]], tol: float | None
-) -> None:
-    """Name each line at its end, or half way along it where its end is outside the frame."""
-    bottom = ax.get_ylim()[0]
+def _label_lines(ax: Axes, lines: dict[str, list[float]], tol: float | None) -> None:
+    """Name each line beside its end, or at the edge through which it has left the frame."""
+    bottom, top = ax.get_ylim()
     ends = [(tol, "tolerance", GREY)] if tol else []
     for color, (name, values) in zip(PALETTE, lines.items(), strict=False):
-        visible = [i for i, value in enumerate(values) if bottom <= value < np.inf]
-        if len(rounds) - 1 in visible:
-            ends.append((values[-1], name, color))
-        elif visible:
-            middle = visible[len(visible) // 2]
-            _annotate(ax, name, (rounds[middle], values[middle]), (8, 0), color=color)
+        if any(bottom <= value < np.inf for value in values):
+            end = np.nan_to_num(values[-1], nan=top, posinf=top)
+            ends.append((float(np.clip(end, bottom, top)), name, color))
     if ends:
         label_line_ends(ax, *zip(*ends, strict=True))
 

@@ -141,7 +141,7 @@ def _draw_surface(ax: Axes, names: Sequence[str], points: Sequence[_Point]) -> N
     ticks = [[_value_text(value) for value in side] for side in (across, up)]
     draw_tiles(ax, values, texts, (ticks[0], ticks[1]), "cividis", limits)
     ax.invert_yaxis()
-    brackets = "" if all(point.complete for point in points) else ", in brackets: left early"
+    brackets = "" if all(point.complete for point in points) else ", in brackets: dropped early"
     ax.set_title(f"score (%){brackets}")
     ax.set_xlabel(names[0])
     ax.set_ylabel(names[1])

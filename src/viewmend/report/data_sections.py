@@ -127,7 +127,7 @@ def views_section(case: Case) -> str:
     if not hasattr(case.model, "view_weights_"):
         hints.append(paragraph(f"{type(case.model).__name__} has no view weights after this fit."))
     if case.observed is None:
-        missing = "which samples have which views, and what is odd about them"
+        missing = "which samples have which views, and findings about their contents"
         hints.append(advice(NEEDS_X.format(missing)))
     elif case.inspection is None:
         hints.append(advice(NEEDS_X.format("findings about their contents")))

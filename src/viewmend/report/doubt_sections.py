@@ -64,7 +64,7 @@ def _suspect_labels(case: Case, found: Any) -> str:
     ]
     words = (
         f"For {len(against):,} of the {n_labels:,} given labels, the rest of the data suggests "
-        "another class. Where classes are hard to tell apart, this happens to right labels too. "
+        "another class. Where classes are hard to tell apart, this happens to correct labels too. "
     )
     if found.n_suspects:
         words += (
@@ -121,7 +121,7 @@ def _uncertain(case: Case) -> str:
     rows = np.flatnonzero(case.unlabelled)
     rows = rows[np.argsort(case.confidence[rows], kind="stable")][:N_UNCERTAIN]
     shares = case.model.label_distributions_
-    columns = ["sample", "predicted", "confidence", "runner-up", "its share"]
+    columns = ["sample", "predicted", "confidence", "second class", "its probability"]
     columns += ["views observed"] if case.observed is not None else []
     columns += ["true class"] if case.judged.any() else []
     true = dict(zip(np.flatnonzero(case.judged).tolist(), case.true.tolist(), strict=True))

@@ -66,9 +66,9 @@ def _no_better_than_guessing(case: Case) -> Iterator[Finding]:
     if estimate is None or estimate.beats_guessing:
         return
     guess = max(estimate.majority, estimate.chance)
-    found = f"{estimate.n_right} of {estimate.n_held_out} held-out labels were found"
+    found = f"{estimate.n_right} of {estimate.n_held_out} held-out labels were predicted correctly"
     message = f"{found}, which is not shown to be better than guessing ({guess:.0%})"
-    remedy = "label more samples, check the labels, or look for views that say more"
+    remedy = "label more samples, check the labels, or add views that say more about the classes"
     yield Finding("warning", "result", message, remedy)
 
 
@@ -118,8 +118,8 @@ def _mostly_unsure(case: Case) -> Iterator[Finding]:
     unsure = case.confidence[case.unlabelled] < THRESHOLD
     if unsure.mean() > 0.5:
         message = (
-            f"the model is less than {THRESHOLD:.0%} sure of {unsure.sum():,} of the "
-            f"{len(unsure):,} unlabelled samples"
+            f"{unsure.sum():,} of the {len(unsure):,} unlabelled samples have a confidence below "
+            f"{THRESHOLD:.0%}"
         )
         remedy = "withhold these classes with decide(), and label what is suggested below"
         yield Finding("warning", "result", message, remedy)

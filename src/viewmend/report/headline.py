@@ -28,7 +28,8 @@ def _result(case: Case) -> list[tuple[str, str]]:
         facts.append((f"{case.estimate.accuracy:.0%}", told))
     if case.calibration is not None and case.unlabelled.any():
         sure = (~case.abstained)[case.unlabelled].mean()
-        facts.append((f"{sure:.0%}", f"of unlabelled samples are {THRESHOLD:.0%} sure or more"))
+        told = f"of unlabelled samples have a confidence of {THRESHOLD:.0%} or more"
+        facts.append((f"{sure:.0%}", told))
     return facts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -68,7 +69,7 @@ def _parameters(case: Case) -> str:
     """Which model this is, and what was set differently from the defaults."""
     model = case.model
     facts = [("model", type(model).__name__)]
-    for name, attribute in (("status", "status_"), ("iterations", "n_iter_")):
+    for name, attribute in (("status", "status_"), (_steps(model), "n_iter_")):
         if hasattr(model, attribute):
             facts.append((name, str(getattr(model, attribute))))
     changed = _changed_parameters(model)
@@ -114,20 +115,31 @@ def _comparisons(model: FittedClassifier) -> str:
 
 def _rounds(model: FittedClassifier) -> str:
     """How the fit settled."""
-    history = getattr(model, "history_", ())
+    history = _history(model)
     if not history:
         return paragraph(
             f"{type(model).__name__} is solved in one go: there are no rounds to show."
         )
     tol = getattr(model, "tol", None)
     taken = getattr(model, "n_iter_", len(history))
-    caption = f"How the fit settled in {taken} iterations: bars or lines near 0 mean that it has."
+    caption = (
+        f"How the fit settled in {taken} {_steps(model)}: bars or lines near 0 mean that it has."
+    )
     pictures = [picture(lambda ax: plot_convergence(history, ax, tol), caption, "convergence")]
     if hasattr(model, "view_weights_"):
         told = [text for kind, text in TRACES.items() if isinstance(history[0], kind)]
         draw = partial(plot_view_weights, history, model.view_names_)
         pictures += [picture(draw, caption, "trace") for caption in told]
     return joined(side_by_side(*pictures), _stage_names(history))
+
+
+def _steps(model: FittedClassifier) -> str:
+    """What the steps are called that ``n_iter_`` counts."""
+    return "stages" if isinstance(next(iter(_history(model)), None), StageRecord) else "rounds"
+
+
+def _history(model: FittedClassifier) -> Sequence[Any]:
+    return getattr(model, "history_", ())
 
 
 def _stage_names(history: Any) -> str:

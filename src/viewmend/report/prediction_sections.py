@@ -74,7 +74,7 @@ def _calibration(calibration: Calibration) -> str:
     """What the confidence was fitted to: given labels, each predicted without itself."""
     caption = (
         f"Is the confidence right? {calibration.n_samples:,} given labels, each predicted without "
-        "itself. On the diagonal, of samples that the model is 80% sure of, 80% are right."
+        "itself. On the diagonal, 80% of the samples with a confidence of 80% are right."
     )
     n_bins = max(1, min(BINS, calibration.n_samples // FEWEST_IN_BIN))
     draw = partial(plot_reliability, calibration.confidence, calibration.correct, n_bins=n_bins)
@@ -100,7 +100,7 @@ def _by_views(case: Case) -> str:
         ]
         line += [Cell.share(judged.mean() if len(judged) else np.nan)] if case.judged.any() else []
         rows.append(line)
-    columns = ["views", "samples", "mean confidence", f"{THRESHOLD:.0%} sure"]
+    columns = ["views", "samples", "mean confidence", f"{THRESHOLD:.0%} or more"]
     columns += ["accuracy"] if case.judged.any() else []
     return table_html("Confidence by number of views", columns, rows)
 
@@ -132,9 +132,9 @@ def _set_sizes(case: Case, sets: np.ndarray) -> str:
     ]
     words = (
         f"Instead of one class, the model can give a set of classes for every sample, such that "
-        f"{1 - ALPHA:.0%} of the sets contain the right one, for samples like the labelled ones. "
-        f"Of the {len(sizes):,} {who}, those with one class are clear. Those with none fit no "
-        "class as well as other samples do."
+        f"about {1 - ALPHA:.0%} of the sets contain the right one, for samples like the labelled "
+        f"ones. The table counts the sets of the {len(sizes):,} {who}. One class: the sample is "
+        "clear. None: it fits no class as well as other samples do."
     )
     title = f"Sizes of the sets at {1 - ALPHA:.0%}"
     return joined(paragraph(words), table_html(title, ("classes", "samples", "share"), rows))

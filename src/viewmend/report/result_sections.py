@@ -34,9 +34,9 @@ def _estimate(case: Case) -> str:
     estimate = case.estimate
     if estimate is None:
         return paragraph(
-            "The accuracy is not estimated, because no label was held out: that takes two labels "
-            "of a class, in different groups if there are groups, and the default calibration of "
-            "MendClassifier."
+            "The accuracy is not estimated, because no label was held out: this needs a class "
+            "with two labels, in different groups if there are groups, and the default "
+            "calibration of MendClassifier."
         )
     low, high = estimate.interval
     verdict = (
@@ -47,10 +47,11 @@ def _estimate(case: Case) -> str:
     return joined(
         paragraph(
             f"Estimated accuracy: {estimate.accuracy:.0%}, between {low:.0%} and {high:.0%} with "
-            f"95% certainty. To estimate it, {estimate.n_held_out:,} given "
-            f"labels{estimate.of_groups} were hidden from shorter fits, which found "
-            f"{estimate.n_right:,} of them. Always predicting the most frequent class would find "
-            f"{estimate.majority:.0%}, a random class {estimate.chance:.0%}. {verdict}"
+            f"95% confidence. To estimate it, {estimate.n_held_out:,} given "
+            f"labels{estimate.of_groups} were hidden from shorter fits, which predicted "
+            f"{estimate.n_right:,} of them correctly. Always predicting the most frequent class "
+            f"would be right for {estimate.majority:.0%}, a random class for "
+            f"{estimate.chance:.0%}. {verdict}"
         ),
         paragraph(
             "The model itself has learned from all labels, so it is usually a little better. The "
@@ -77,7 +78,10 @@ def _answers(case: Case) -> str:
 def _scores(case: Case) -> str:
     """How right the model is, where the truth is known."""
     if case.truth is None:
-        return advice("Pass true labels as `y_true=`, -1 where unknown, to see scores.")
+        return advice(
+            "Pass true labels as `y_true=`, -1 where unknown, to see scores; on the command line, "
+            "as `viewmend report --labels`."
+        )
     if not case.judged.any():
         return paragraph("Every sample with a true label was given that label in fit.")
     judged = case.judged
@@ -94,7 +98,7 @@ def _scores(case: Case) -> str:
         ),
         picture(
             lambda ax: plot_reliability(sure, right, ax),
-            "Of samples that the model is 80% sure of, it should get 80% right: the diagonal.",
+            "Of the samples with a confidence of 80%, about 80% should be right: the diagonal.",
             "reliability",
             SQUARE,
         ),
@@ -134,7 +138,7 @@ def _score_facts(case: Case) -> str:
 
 
 def _withholding(sure: np.ndarray, right: np.ndarray) -> str:
-    """Table of what is gained by giving out only predictions of high confidence."""
+    """Table of what is gained by using only predictions of high confidence."""
     rows = []
     for threshold in THRESHOLDS:
         answered = sure >= threshold
@@ -146,7 +150,7 @@ def _withholding(sure: np.ndarray, right: np.ndarray) -> str:
                 Cell.share(hit_rate),
             ]
         )
-    columns = ("lowest confidence given out", "samples answered", "accuracy of the answers")
+    columns = ("lowest confidence", "samples with a class", "accuracy of these")
     return table_html("If the model abstains below a confidence", columns, rows)
 
 

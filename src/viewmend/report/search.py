@@ -24,7 +24,7 @@ def search_section(case: Case) -> str:
     )
     drawing = ""
     if len(varying_parameters(results)) in (1, 2):
-        caption = "Share of held-out labels that were found, by the parameters tried."
+        caption = "Share of held-out labels that were predicted correctly, by parameter values."
         drawing = side_by_side(picture(partial(plot_sensitivity, results), caption, "search"))
     return joined(words, drawing, _points(results))
 

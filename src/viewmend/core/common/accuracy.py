@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from scipy.stats import beta
 
+__all__ = ["COVERAGE", "ENOUGH", "AccuracyEstimate"]
+
 # Share of intervals that hold the accuracy, for samples that are like the labelled ones.
 COVERAGE = 0.95
 # Held-out labels that a verdict takes: of fewer, a good model may find too few by bad luck.

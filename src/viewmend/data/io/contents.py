@@ -50,8 +50,8 @@ class Request:
     labels : str or None
         Column of labels, or a file of labels, or both as in ``truth.csv:stage``.
     groups : str or None
-        Column that tells which samples belong together, such as one of patients, or a file of
-        them, or both as in ``visits.csv:patient``.
+        Column that says which samples belong together, such as the patient of each row, or a
+        file of them, or both as in ``visits.csv:patient``.
     unlabelled : tuple of str
         Values of the column of labels that mean no label; empty cells always do.
     views : tuple of str

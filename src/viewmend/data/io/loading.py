@@ -164,11 +164,13 @@ def read_view_tables(path: str | Path, request: Request | None = None) -> ViewTa
         left_out = [contents.usual_labels, label_column, *request.leave_out]
         left_out += [] if group_column is None else [group_column]
         views = without_columns(views, *left_out)
-        read = _numeric(views, request)
+        found = _numeric(views, request)
+        read = drop_empty_views(found)
         tables = {name: part.table for name, part in read.items()}
         check_text(tables, labels)
+    # Also those of views that nothing is left of, or they would be lost without a word.
     faults = settle(
-        [f for part in read.values() for f in part.faults], request.unreadable_as_missing
+        [f for part in found.values() for f in part.faults], request.unreadable_as_missing
     )
     categories = {name: part.categories for name, part in read.items()}
     return ViewTables(tables, labels, contents.id_column, categories, faults, groups)
@@ -178,7 +180,7 @@ def _numeric(views: Mapping[str, pd.DataFrame], request: Request) -> dict[str, N
     """Tables of numbers, their columns found out, or read as those of a fit."""
     if request.columns is None:
         filled = drop_empty_columns(views)
-        return drop_empty_views({name: read_columns(t, name) for name, t in filled.items()})
+        return {name: read_columns(table, name) for name, table in filled.items()}
     learnt = request.categories
     sources = {
         name: source_columns(columns, learnt.get(name, {}))
