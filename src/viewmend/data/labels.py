@@ -200,7 +200,7 @@ def written_like(classes: Iterable[Any], words: Container[str]) -> list[Any]:
 
 
 def spelt_alike(classes: Iterable[Any]) -> list[list[Any]]:
-    """Groups of classes that differ alone in capitals or blanks, or in being text or a number."""
+    """Groups of classes that differ only in capitals or blanks, or in being text or a number."""
     spellings: dict[str, list[Any]] = {}
     for label in classes:
         text = plain_text(label) or text_of(label)
