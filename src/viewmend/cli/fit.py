@@ -295,7 +295,7 @@ def _class_summary(fitted: Fitted, c: int) -> dict[str, Any]:
 def _show(console: Console, summary: Mapping[str, Any]) -> None:
     estimate = summary["estimated_accuracy"]
     joined = f"joined by {summary['id_column']}, " if summary["id_column"] else ""
-    steps = f" after {summary['n_iter']} rounds" if summary["n_iter"] else ""
+    steps = f" after {summary['n_iter']} iterations" if summary["n_iter"] else ""
     say(
         console,
         f"{summary['n_samples']} samples, {joined}{summary['n_labelled']} labelled",
