@@ -7,6 +7,7 @@ import pytest
 
 from viewmend import MendClassifier, MultiViewData, load, save
 from viewmend.core.common.content_order import canonical_order, sample_hashes
+from viewmend.core.mend import outside
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.distributed import BlockCheckpoint
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
@@ -40,6 +41,12 @@ def lazy(views, rows):
 # Scores are of float32, and sums are taken in another order; over blocks, features of samples
 # beside the graph are of float16.
 SINGLE, HALF = 2e-5, 2e-3
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_are_many(monkeypatch):
+    """Features are then rounded, as those of larger fits."""
+    monkeypatch.setattr(outside, "FEW_ROWS", 0)
 
 
 def assert_same_model(found, expected, atol=SINGLE):

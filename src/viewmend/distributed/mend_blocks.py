@@ -91,8 +91,8 @@ def samples_in_blocks(
     sums = runner.sums(chunk_sums, *columns, shared=(chunks.layout, views))
     turned = views_of_all_rows(sums, views)
     ks = tuple(rule(len(view.rows), n_classes) for view in views)
-    # In half precision features need half the disk, and a regression does not miss the other
-    # digits: a ridge adds much more to their products than rounding does.
+    # In half precision features need half the disk, and a regression on many rows does not miss
+    # the other digits: a ridge adds much more to their products than rounding does.
     to_join = ToJoin(turned, sample.n_neighbours, "float16")
     shared = ToMake(chunks.layout, to_join, ks, sample.folder)
     placed = placed_rows(chunks, sample.rows)

@@ -8,8 +8,10 @@ import pytest
 from tests.core.cut_rows import CutRows
 from tests.core.small_mend import MEMORY, dense, geometry_of, in_memory, seen_rows
 
+from viewmend.core.mend import outside
 from viewmend.core.mend.geometry import RawBlock
 from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.loo_ridge import RIDGES, regress_views
 from viewmend.core.mend.outside import (
     ToJoin,
     join_rows,
@@ -119,6 +121,31 @@ def test_features_are_orthogonal_over_all_rows(joined):
         Phi = view.Phi.astype(float)
         np.testing.assert_allclose(Phi.sum(axis=0), 0, atol=1e-3)
         np.testing.assert_allclose(Phi.T @ Phi, np.diag(spectrum), atol=1e-4 * spectrum.max())
+
+
+def test_where_leverages_are_near_one_features_are_not_rounded(monkeypatch):
+    """A view of few rows and many features, whose targets are noise."""
+    few, targets = RNG.normal(size=(8, 8)), RNG.dirichlet(np.ones(3), size=8).astype(np.float32)
+    seen, place = np.ones((8, 1), dtype=bool), np.arange(8)
+    block = RawBlock((few,), seen, place)
+    views = views_to_join(geometry_of([few], seen, n_landmarks=8))
+    turned = views_of_all_rows(sums_by_view(block, views), views)
+
+    def scores(dtype):
+        found = joined_block(block, ToJoin(turned, 3, dtype))
+        (view,) = found.views
+        # Of the least ridge alone.
+        found = replace(found, views=(replace(view, leverages=view.leverages[:, :1]),))
+        known = found, [turned[0].kernel.spectrum], targets, np.zeros(8, dtype=int)
+        return view.Phi.dtype, regress_views(MEMORY, *known, RIDGES[:1])[1]
+
+    (_, exact), (kind, found) = scores("float32"), scores("float16")
+    np.testing.assert_array_equal(found, exact)
+    assert kind == np.float32
+    monkeypatch.setattr(outside, "FEW_ROWS", 8)
+    kind, rounded = scores("float16")
+    assert kind == np.float16
+    assert np.abs(rounded - exact).max() > 0.05
 
 
 def test_every_sample_gets_a_class_and_most_the_right_one(every_stage):

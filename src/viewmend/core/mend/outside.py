@@ -34,13 +34,16 @@ PIECE, LEAST_ROWS = 2**20, 1024
 # Entries of kernels, or of all representations, that are worked on at a time: 8 MiB of float64 in
 # NumPy, where every thread has its own piece; and elsewhere.
 KERNEL_PIECE, LARGE_KERNEL_PIECE = 2**20, 2**24
+# Rows of a view below which its features are never rounded. They take little room, and leverages
+# may be near one: then scores are quotients of small differences.
+FEW_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class ToJoin:
     """What rows are joined to: the views of a graph sample, with kernels on the axes of all rows.
 
-    ``n_neighbours`` are looked for. Features are of the type ``dtype``.
+    ``n_neighbours`` are looked for. Features of many rows are of the type ``dtype``.
     """
 
     views: tuple[MendView, ...]
@@ -73,9 +76,9 @@ def joined_block(block: RawBlock, sample: ToJoin) -> MendBlock:
     """
     assert block.place is not None, "rows are joined to a sample by their places"
     xp = array_namespace(block.observed)
-    dtype = getattr(xp, sample.dtype)
     rows, outside, near = [], [], []
     for v, (X_v, view) in enumerate(zip(block.views, sample.views, strict=True)):
+        dtype = getattr(xp, "float32" if view.kernel.n_rows < FEW_ROWS else sample.dtype)
         here = xp.nonzero(block.observed[:, v])[0]
         is_outside = block.place[here] < 0
         rows.append(ViewRows(here, *_features(X_v, view, dtype)))
