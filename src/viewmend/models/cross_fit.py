@@ -24,12 +24,14 @@ class HeldOut:
     """Labelled samples scored without their own label, in an order of their content.
 
     ``scores`` (n_held_out, n_classes), ``codes`` (n_held_out,) of their classes, and in how many
-    groups they were held out, None if one by one.
+    groups they were held out, all of them and those of every class (n_classes,), None if one by
+    one.
     """
 
     scores: np.ndarray
     codes: np.ndarray
     n_groups: int | None = None
+    class_groups: np.ndarray | None = None
 
     @classmethod
     def of_folds(
@@ -37,8 +39,12 @@ class HeldOut:
     ) -> HeldOut:
         """Of samples in folds, and their scores by fits that did not see the labels of a fold."""
         rows, groups = np.concatenate(folds), labels.groups
-        n_groups = None if groups is None else len(np.unique(groups[rows]))
-        return cls(np.concatenate(scores), labels.codes[rows], n_groups)
+        held_out = np.concatenate(scores), labels.codes[rows]
+        if groups is None:
+            return cls(*held_out)
+        pairs = np.unique(np.stack([labels.codes[rows], groups[rows]]), axis=1)
+        class_groups = np.bincount(pairs[0], minlength=labels.n_classes)
+        return cls(*held_out, len(np.unique(pairs[1])), class_groups)
 
 
 HoldOut = Callable[[], HeldOut]
