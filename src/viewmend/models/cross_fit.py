@@ -39,12 +39,9 @@ class HeldOut:
     ) -> HeldOut:
         """Of samples in folds, and their scores by fits that did not see the labels of a fold."""
         rows, groups = np.concatenate(folds), labels.groups
-        held_out = np.concatenate(scores), labels.codes[rows]
-        if groups is None:
-            return cls(*held_out)
-        pairs = np.unique(np.stack([labels.codes[rows], groups[rows]]), axis=1)
-        class_groups = np.bincount(pairs[0], minlength=labels.n_classes)
-        return cls(*held_out, len(np.unique(pairs[1])), class_groups)
+        n_groups = None if groups is None else len(np.unique(groups[rows]))
+        scored = np.concatenate(scores), labels.codes[rows]
+        return cls(*scored, n_groups, labels.group_counts(rows))
 
 
 HoldOut = Callable[[], HeldOut]
