@@ -168,6 +168,18 @@ def test_balanced_intervals_hold_the_truth_as_often_as_promised():
     assert 0.905 <= np.mean(held) <= 0.995
 
 
+def test_balanced_intervals_count_the_groups_of_each_class():
+    """Labels that are the same within groups tell as much as one label of each, class by class."""
+    is_right, truth = np.array([1, 0, 1, 1, 0, 1, 1, 1], dtype=bool), np.repeat([0, 2], [2, 6])
+    alone = ComparedMethod("m", is_right, truth, 0.1)
+    sizes = np.where(truth == 0, 10, 3)
+    grouped = ComparedMethod(
+        "m", np.repeat(is_right, sizes), np.repeat(truth, sizes), 0.1, None, 8, np.array([2, 0, 6])
+    )
+    assert grouped.balanced_accuracy == alone.balanced_accuracy
+    assert_allclose(grouped.balanced_interval, alone.balanced_interval)
+
+
 def test_paired_differences_count_samples_that_one_method_alone_finds():
     both, neither = np.ones(50, bool), np.zeros(30, bool)
     first = np.concatenate([both, neither, np.ones(14, bool), np.zeros(4, bool)])

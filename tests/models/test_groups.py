@@ -290,6 +290,21 @@ def test_a_label_reaches_no_sample_of_its_group():
     assert (label_reach(graph, codes, np.arange(4), prior, 0.9) > 0.1).all()
 
 
+def test_a_promise_by_class_counts_the_groups_of_each_class():
+    """One class has 64 labels of eight patients, the other 96 of as many patients."""
+    y = np.where(np.arange(len(Y)) < 160, (np.arange(len(Y)) >= 64).astype(int), -1)
+    groups = np.arange(len(Y))
+    groups[:64] = groups[:64] % 8
+    views = [view + 5 * (np.arange(len(Y)) % 160 >= 64)[:, None] for view in VIEWS]
+    model = clone(MODEL).fit(views, y, groups=groups)
+    assert model.calibration_.class_groups.tolist() == [8, 96]
+    assert model.calibration_.n_groups == 104
+    shared = model.predict_set(alpha=0.05)
+    np.testing.assert_array_equal(shared, model.predict_set(alpha=0.05, by_class=False))
+    with pytest.warns(DataWarning, match="with 8 held-out groups of labels of a class"):
+        assert model.predict_set(alpha=0.05, by_class=True)[y < 0, 0].all()
+
+
 def test_a_search_refuses_groups_that_the_final_fit_could_not_hold_out():
     """The leave-one-out temperature of AGF-TI would let rows of a patient vouch for each other."""
     search = LabelSearchCV(AGFTIClassifier(random_state=0), {"label_strength": [1.0, 2.0]}, cv=2)

@@ -168,7 +168,14 @@ def _judged(
     rows = np.concatenate(folds)
     is_right = np.array([a == b for a, b in zip(np.concatenate(found), known[rows], strict=True)])
     n_groups = None if labels.groups is None else len(np.unique(labels.groups[rows]))
-    return ComparedMethod(name, is_right, labels.codes[rows], seconds, n_groups=n_groups)
+    return ComparedMethod(
+        name,
+        is_right,
+        labels.codes[rows],
+        seconds,
+        n_groups=n_groups,
+        class_groups=labels.group_counts(rows),
+    )
 
 
 def _found_without(

@@ -34,6 +34,8 @@ class ComparedMethod:
     n_groups : int or None
         In how many groups the labels were held out, which intervals then count; None if each was by
         itself.
+    class_groups : array (n_classes,) of int or None
+        In how many of them every class has a label, likewise.
     """
 
     name: str
@@ -42,6 +44,7 @@ class ComparedMethod:
     seconds: float | None
     failure: str | None = None
     n_groups: int | None = None
+    class_groups: np.ndarray | None = None
 
     def __repr__(self) -> str:
         if self.failure:
@@ -81,7 +84,10 @@ class ComparedMethod:
             return None
         pairs, weight = self._by_class(), self.estimate.weight
         shares = np.array([k / n for k, n in pairs])
-        limits = np.array([_wilson(k / n, weight * n) for k, n in pairs])
+        sizes = [weight * n for _, n in pairs]
+        if self.class_groups is not None:
+            sizes = self.class_groups[self.class_groups > 0].tolist()
+        limits = np.array([_wilson(share, n) for share, n in zip(shares, sizes, strict=True)])
         below, above = np.sqrt(((limits.T - shares) ** 2).sum(axis=1)) / len(pairs)
         mean = float(shares.mean())
         return max(0.0, mean - float(below)), min(1.0, mean + float(above))

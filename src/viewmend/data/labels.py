@@ -87,6 +87,16 @@ class Labels:
         """Labelled samples of every class, (n_classes,)."""
         return np.bincount(self.codes[self.labelled], minlength=self.n_classes)
 
+    def group_counts(self, rows: np.ndarray) -> np.ndarray | None:
+        """In how many groups every class has some of the labelled samples ``rows`` (n_rows,).
+
+        (n_classes,), or None without groups.
+        """
+        if self.groups is None:
+            return None
+        pairs = np.unique(np.stack([self.codes[rows], self.groups[rows]]), axis=1)
+        return np.bincount(pairs[0], minlength=self.n_classes)
+
     def shares(self) -> np.ndarray:
         """Share of every class among the labelled samples, (n_classes,)."""
         counts = self.counts()

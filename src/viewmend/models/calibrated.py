@@ -217,6 +217,7 @@ class CalibratedMixin:
                 told.codes,
                 refitted=self.calibration == CROSS_FIT,
                 n_groups=told.n_groups,
+                class_groups=told.class_groups,
             )
             calibration = humbled(calibration, shares[reachable & ~labels.labelled])
         self.fitted_state_, self.calibration_ = state, calibration

@@ -24,12 +24,14 @@ class HeldOut:
     """Labelled samples scored without their own label, in an order of their content.
 
     ``scores`` (n_held_out, n_classes), ``codes`` (n_held_out,) of their classes, and in how many
-    groups they were held out, None if one by one.
+    groups they were held out, all of them and those of every class (n_classes,), None if one by
+    one.
     """
 
     scores: np.ndarray
     codes: np.ndarray
     n_groups: int | None = None
+    class_groups: np.ndarray | None = None
 
     @classmethod
     def of_folds(
@@ -38,7 +40,8 @@ class HeldOut:
         """Of samples in folds, and their scores by fits that did not see the labels of a fold."""
         rows, groups = np.concatenate(folds), labels.groups
         n_groups = None if groups is None else len(np.unique(groups[rows]))
-        return cls(np.concatenate(scores), labels.codes[rows], n_groups)
+        scored = np.concatenate(scores), labels.codes[rows]
+        return cls(*scored, n_groups, labels.group_counts(rows))
 
 
 HoldOut = Callable[[], HeldOut]

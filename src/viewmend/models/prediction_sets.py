@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -12,13 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from viewmend.core.advice.conformal import (
-    class_sets,
-    enough_by_class,
-    fewest_labels,
-    label_count,
-    least_shares,
-)
+from viewmend.core.advice.conformal import class_sets, enough_by_class, fewest_labels, least_shares
 from viewmend.core.common.calibration import Calibration, tempered
 from viewmend.distributed.lazy import is_lazy
 from viewmend.exceptions import DataWarning, InvalidParameterError
@@ -120,19 +113,17 @@ class PredictionSetsMixin:
                 "calibration='cross_fit'"
             )
             raise InvalidParameterError(msg)
-        codes, n_classes = held_out.codes, len(self.classes_)
         if by_class is None:
-            by_class = enough_by_class(codes, n_classes, held_out.weight)
-        least, levels = np.full(n_classes, -np.inf), self.fitted_state_.levels
+            by_class = enough_by_class(held_out.counts(by_class=True))
+        counts = held_out.counts(by_class)
+        least, levels = np.full(len(self.classes_), -np.inf), self.fitted_state_.levels
         if levels is not None:
             shares = tempered(held_out.shares, held_out.temperature)
-            least = least_shares(shares, codes, levels, alpha, by_class, held_out.weight)
+            least = least_shares(shares, held_out.codes, levels, alpha, by_class, counts)
         if np.isneginf(least).any():
-            n = int(np.bincount(codes, minlength=n_classes).min()) if by_class else len(codes)
-            counted = math.floor(label_count(n, held_out.weight))
             units = "labels" if held_out.n_groups is None else "groups of labels"
             msg = (
-                f"alpha={alpha} cannot be promised with {counted} held-out "
+                f"alpha={alpha} cannot be promised with {counts.min()} held-out "
                 f"{units}{' of a class' if by_class else ''}, which takes {fewest_labels(alpha)} "
                 f"or more: sets have every class that it cannot be promised for; label more "
                 f"samples, two of a class at least, or raise alpha"

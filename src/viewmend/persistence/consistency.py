@@ -135,6 +135,9 @@ def _check_calibration(calibration: Calibration, n_classes: int) -> None:
     expect_indices("codes", calibration.codes, 0, n_classes)
     if calibration.n_groups is not None:
         expect_float("n_groups", float(calibration.n_groups), 1, max(n_held_out, 1))
+    if calibration.class_groups is not None:
+        expect_shape("class_groups", calibration.class_groups, n_classes, kinds="i")
+        expect_indices("class_groups", calibration.class_groups, 0, n_held_out + 1)
 
 
 def _check_agfti(model: AGFTIClassifier) -> None:

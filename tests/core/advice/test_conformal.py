@@ -122,15 +122,15 @@ def test_too_few_labels_for_the_promise_leave_every_class_in():
     assert np.isneginf(least_shares(shares[:0], codes[:0], levels, 0.99, by_class=True)).all()
 
 
-@pytest.mark.parametrize("n_labels", [177, 182, 265])
-def test_rounding_takes_no_group_away(n_labels):
-    """One miss in a hundred takes 99 groups, whatever number of labels they have."""
-    shares, codes = drawn(n_labels, 3, np.random.default_rng(0))
+def test_labels_that_tell_the_same_are_not_enough():
+    """As many labels as a promise takes, of which some do not count; and of one class alone."""
+    shares, codes = drawn(60, 3, np.random.default_rng(0))
     levels = set_levels(shares, shares)
-    for n_groups, enough in ((99, True), (98, False)):
-        weight = n_groups / n_labels
-        least = least_shares(shares, codes, levels, 0.01, by_class=False, weight=weight)
+    for count, enough in ((9, True), (8, False)):
+        least = least_shares(shares, codes, levels, 0.1, by_class=False, counts=np.array([count]))
         assert np.isfinite(least).all() == enough
+    by_class = least_shares(shares, codes, levels, 0.1, True, counts=np.array([9, 8, 9]))
+    np.testing.assert_array_equal(np.isfinite(by_class), [True, False, True])
 
 
 @pytest.mark.parametrize("by_class", [False, True])
@@ -153,9 +153,9 @@ def test_classes_have_thresholds_of_their_own_once_each_has_labels_enough():
     codes = np.tile([0, 1], 2000)
     own = np.where(codes == 0, rng.uniform(0.8, 1, 4000), rng.uniform(0, 1, 4000))
     shares = np.where(codes[:, None] == [0, 1], own[:, None], 1 - own[:, None])
-    assert enough_by_class(codes[:100], 2)
-    assert not enough_by_class(codes[:100], 3)
-    assert not enough_by_class(codes[:98], 2)
+    assert enough_by_class(np.bincount(codes[:100]))
+    assert not enough_by_class(np.bincount(codes[:100], minlength=3))
+    assert not enough_by_class(np.bincount(codes[:98]))
     levels = set_levels(shares, shares)
     least = least_shares(shares, codes, levels, 0.1, by_class=True)
     covered = [(own[codes == c] >= least[c]).mean() for c in (0, 1)]

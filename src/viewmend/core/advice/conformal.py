@@ -30,19 +30,13 @@ def fewest_labels(alpha: float) -> int:
     return math.ceil(min(1 / float(alpha) - 1, LARGEST_COUNT))
 
 
-def label_count(n_labels: int, weight: float) -> float:
-    """What so many labels count, each of them the ``weight``."""
-    # Nine groups of 89 labels are nine, however the weight 9 / 89 is rounded.
-    return round(weight * n_labels, 9)
-
-
 def least_shares(
     shares: np.ndarray,
     codes: np.ndarray,
     levels: SetLevels,
     alpha: float,
     by_class: bool,
-    weight: float = 1.0,
+    counts: np.ndarray | None = None,
 ) -> np.ndarray:
     """From which share on each class is in a set of the model, (n_classes,).
 
@@ -59,8 +53,9 @@ def least_shares(
         Share of the sets that may miss the class of their sample.
     by_class : bool
         Whether that is promised for the samples of every class, or for all together.
-    weight : float, default=1.0
-        What a label counts where it is asked whether there are enough.
+    counts : array (n_classes,) of int, or (1,) where it is promised for all together, optional
+        How many labels there are where it is asked whether they are enough, if some of them tell
+        the same and do not count.
     """
     n_classes = shares.shape[1]
     own = shares[np.arange(len(codes)), codes]
@@ -68,11 +63,12 @@ def least_shares(
     known = [(own, shares, MISS_RATES)]
     if by_class:
         known = [(own[codes == c], shares[:, c], levels.misses[c]) for c in range(n_classes)]
+    counts = np.array([len(part[0]) for part in known]) if counts is None else counts
     least = [
         float(np.interp(alpha, miss_rates(*part, levels), levels.fit))
-        if label_count(len(part[0]), weight) >= fewest_labels(alpha)
+        if count >= fewest_labels(alpha)
         else -math.inf
-        for part in known
+        for part, count in zip(known, counts, strict=True)
     ]
     return np.array(least if by_class else least * n_classes)
 
@@ -137,10 +133,9 @@ def class_sets(
     return np.asarray(sets)
 
 
-def enough_by_class(codes: np.ndarray, n_classes: int, weight: float = 1.0) -> bool:
-    """Whether every class has held-out labels enough for a promise of its own.
+def enough_by_class(counts: np.ndarray) -> bool:
+    """Whether every class has held-out labels enough, of ``counts`` (n_classes,), for a promise.
 
-    This does not depend on what is promised: sets shrink as more misses are allowed. A label counts
-    as much as the ``weight``.
+    This does not depend on what is promised: sets shrink as more misses are allowed.
     """
-    return label_count(int(np.bincount(codes, minlength=n_classes).min()), weight) >= PER_CLASS
+    return bool(counts.min() >= PER_CLASS)

@@ -205,7 +205,7 @@ class ExpectedChange:
 class ChangeRanking:
     """Expected changes ``worth`` (n_samples,), zero but for samples that were looked at.
 
-    These are the first by a ``guess`` (n_samples,), ``size`` of them, and as many more once none of
+    These are the first by a ``guess`` (n_samples,), ``size`` of them, and some more once none of
     them is left. What two labels change is shared as far as they spread alike, by the squared
     cosines between what they spread.
     """
@@ -239,7 +239,9 @@ class ChangeRanking:
 
     def _look_at(self, rows: np.ndarray) -> None:
         """Compute the changes of the first of some samples."""
-        known, first = self.known, np.argsort(-self.guess[rows], kind="stable")[: self.size]
+        # At first as many as are asked for: most of them will do.
+        size = SHORTLIST if len(self.rows) else self.size
+        known, first = self.known, np.argsort(-self.guess[rows], kind="stable")[:size]
         rows = np.sort(rows[first])
         columns = unit_columns(rows, len(self.guess))
         spread = spread_labels(known.graph, columns, known.spreading, TOLERANCE)

@@ -50,6 +50,8 @@ class Calibration:
         show how accurate the model is.
     n_groups : int or None
         In how many groups the samples were held out; None if each by itself.
+    class_groups : array (n_classes,) of int or None
+        In how many of them every class has a sample, likewise.
     """
 
     temperature: float
@@ -57,6 +59,7 @@ class Calibration:
     codes: np.ndarray
     refitted: bool = False
     n_groups: int | None = None
+    class_groups: np.ndarray | None = None
 
     @property
     def n_samples(self) -> int:
@@ -70,6 +73,14 @@ class Calibration:
         What samples of one group tell of a model may be the same thing, once.
         """
         return 1.0 if self.n_groups is None else self.n_groups / max(self.n_samples, 1)
+
+    def counts(self, by_class: bool) -> np.ndarray:
+        """How many held-out samples there are, or groups: of each class (n_classes,), or (1,)."""
+        if not by_class:
+            return np.array([self.n_samples if self.n_groups is None else self.n_groups])
+        if self.class_groups is not None:
+            return self.class_groups
+        return np.bincount(self.codes, minlength=self.shares.shape[1])
 
     @property
     def confidence(self) -> np.ndarray:
