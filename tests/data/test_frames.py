@@ -1,5 +1,7 @@
 """Frames are joined by identifier: what one view does not hold is missing there, nothing moves."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -98,6 +100,36 @@ def test_identifiers_of_several_levels_are_joined_as_one():
     assert found.ids.tolist() == sites.tolist()
     assert_array_equal(found.views[1], [[4], [np.nan], [5]])
     assert found.y.tolist() == [None, None, "wet"]
+
+
+def named(*names):
+    return pd.DataFrame({"x": np.arange(len(names)) + 1.0}, index=list(names))
+
+
+@pytest.mark.parametrize(
+    ("names", "others", "told"),
+    [
+        (("P1", "b", "c"), ("p1", "b", "c"), "1 identifier.* as 'P1' and 'p1'"),
+        (("a", "b ", "c"), ("a ", "b", "c"), "2 identifier.* as 'a' and 'a '"),
+        (("007", "08", "c"), ("7", "8", "c"), "2 identifier.* as '007' and '7'"),
+    ],
+)
+def test_samples_that_are_spelt_another_way_in_another_view_are_told(names, others, told):
+    with pytest.warns(DataWarning, match=told):
+        joined = from_frames([named(*names), named(*others)])
+    assert joined.n_samples > 3
+
+
+def test_samples_that_a_view_tells_apart_are_different():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        from_frames([named("A1", "a1", "b"), named("A1", "b", "c")])
+        from_frames([named("A1", "b"), named("b", "c"), named("a1", "A1")])
+
+
+def test_numbers_and_their_text_in_one_view_are_the_same_twice():
+    with pytest.raises(InvalidViewsError, match="view 'view 0' must hold every identifier once, "):
+        from_frames([named(7, "7", "b")])
 
 
 @st.composite
