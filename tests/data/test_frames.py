@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from viewmend import MendClassifier
+from viewmend import LabelSearchCV, MendClassifier
 from viewmend.baselines import UnionGraphClassifier
 from viewmend.data import from_arrays, from_frames, result_frame
 from viewmend.datasets import hide, make_multiview_blobs
@@ -199,6 +199,18 @@ def test_a_fit_on_shuffled_frames_says_the_same_as_one_on_arrays(blobs):
     shares = results[["p_class 0", "p_class 1", "p_class 2"]].to_numpy()
     assert_allclose(shares, direct.label_distributions_, atol=1e-6)
     assert_array_equal(results["confidence"], shares[np.arange(80), results["class"].cat.codes])
+
+
+def test_results_in_another_order_than_that_of_fit_are_refused(blobs):
+    _, _, frames, labels = blobs
+    data = from_frames(frames, labels=labels)
+    search = LabelSearchCV(MendClassifier(n_rounds=0), {"spreading": [0.9]}).fit(data)
+    for model in (search, search.best_estimator_):
+        assert result_frame(model, data.ids).index.tolist() == data.ids.tolist()
+        with pytest.raises(InvalidViewsError, match=r"ids must be in the order .*\.sample_ids_"):
+            result_frame(model, data.ids[::-1])
+        # Other names are new names.
+        assert result_frame(model, np.arange(80)).index.tolist() == list(range(80))
 
 
 def test_results_of_new_samples_are_the_predictions_with_views_left_out(blobs):
