@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from viewmend import MendClassifier, MultiViewData, PerView
 from viewmend.data import from_frames
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.exceptions import InvalidParameterError, InvalidViewsError
+from viewmend.exceptions import InvalidLabelsError, InvalidParameterError, InvalidViewsError
 from viewmend.model_selection import LabelledStratifiedKFold
 
 BLOBS = make_multiview_blobs(120, n_views=2, random_state=0)
@@ -108,6 +108,17 @@ def test_what_a_container_holds_beside_its_views_stays():
     assert_array_equal(made.y, data.y)
     assert (made.names, made.name) == (("a", "b"), "n")
     assert made.columns == (("pca0", "pca1"),) * 2
+
+
+def test_the_index_of_frames_stays():
+    pd = pytest.importorskip("pandas")
+    names = [f"p{i}" for i in range(120)]
+    given = {"a": pd.DataFrame(A, index=names), "b": pd.DataFrame(B, index=names)}
+    made = PerView(StandardScaler()).fit_transform(given)
+    assert made.ids.tolist() == names
+    assert PerView(StandardScaler()).fit_transform({"a": A, "b": B}).ids is None
+    with pytest.raises(InvalidLabelsError, match="y must have its rows in the order of the views"):
+        MendClassifier(n_rounds=0).fit(made, pd.Series(TASK.y, index=names[::-1]))
 
 
 def test_new_samples_may_miss_whole_views_and_come_in_any_order():

@@ -192,6 +192,28 @@ def test_a_report_knows_the_labels_and_names_of_the_fit(task, tmp_path):
     assert section("classes", union, data, ids=data.ids) == told
 
 
+def test_what_comes_in_another_order_than_in_fit_is_refused(task, tmp_path):
+    frames = {name: pd.DataFrame(view, index=task.ids) for name, view in task.X.items()}
+    y, truth = (pd.Series(labels, index=task.ids) for labels in (task.y, task.y_true))
+    mask = pd.DataFrame(task.observed, index=task.ids)
+    model = UnionGraphClassifier().fit(frames, y)
+    make_case(model, frames, y, y_true=truth)
+    turned = {name: frame[::-1] for name, frame in frames.items()}
+    path = tmp_path / "no.html"
+    with pytest.raises(InvalidParameterError, match="X must have the samples in the order of fit"):
+        write_report(model, path, turned)
+    for what, told in {"y": y, "y_true": truth, "mask": mask}.items():
+        with pytest.raises(InvalidParameterError, match=f"{what} must have its rows in the order"):
+            write_report(model, path, **{what: told[::-1]})
+
+
+def test_answers_of_another_type_are_not_all_wrong(task):
+    numbers = np.unique(task.y_true, return_inverse=True)[1]
+    model = UnionGraphClassifier().fit(task.X, np.where(task.y == None, -1, numbers))  # noqa: E711
+    with pytest.raises(InvalidLabelsError, match="y must call the classes as fit did, but has '0'"):
+        make_case(model, y_true=numbers.astype(str))
+
+
 def test_sections_without_data_say_how_to_get_them(mend, task):
     assert "Pass the views of fit as \nX=\n" in section("data", mend)
     union = UnionGraphClassifier().fit(task.X, task.y)

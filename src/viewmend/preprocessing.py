@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_views import GivenViews
+from viewmend.data.indices import identifying
 from viewmend.data.input_arrays import as_mask, as_matrix, common_rows, some_of, view_title
 from viewmend.data.matching import ViewsOfFit, all_views, in_layout_of_fit
-from viewmend.data.opening import TABLE, default_name, opened, split
+from viewmend.data.opening import TABLE, default_name, opened, rows_of, split
 from viewmend.data.sparse import check_sparse
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 from viewmend.html_repr import HTMLReprMixin
@@ -276,7 +277,8 @@ class PerView(  # type: ignore[call-arg]
             if name in made:
                 view[observed[:, v]] = made[name]
             views.append(view)
-        result = MultiViewData(tuple(views), observed, self.view_names_, columns=self._columns)
+        ids = identifying(rows_of(X))
+        result = MultiViewData(tuple(views), observed, self.view_names_, ids, self._columns)
         if not isinstance(X, MultiViewData):
             return result
         return replace(result, ids=X.ids, y=X.y, name=X.name, description=X.description)

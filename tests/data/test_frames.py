@@ -1,5 +1,7 @@
 """Frames are joined by identifier: what one view does not hold is missing there, nothing moves."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from viewmend import MendClassifier
+from viewmend import LabelSearchCV, MendClassifier
 from viewmend.baselines import UnionGraphClassifier
 from viewmend.data import from_arrays, from_frames, result_frame
 from viewmend.datasets import hide, make_multiview_blobs
@@ -100,6 +102,36 @@ def test_identifiers_of_several_levels_are_joined_as_one():
     assert found.y.tolist() == [None, None, "wet"]
 
 
+def named(*names):
+    return pd.DataFrame({"x": np.arange(len(names)) + 1.0}, index=list(names))
+
+
+@pytest.mark.parametrize(
+    ("names", "others", "told"),
+    [
+        (("P1", "b", "c"), ("p1", "b", "c"), "1 identifier.* as 'P1' and 'p1'"),
+        (("a", "b ", "c"), ("a ", "b", "c"), "2 identifier.* as 'a' and 'a '"),
+        (("007", "08", "c"), ("7", "8", "c"), "2 identifier.* as '007' and '7'"),
+    ],
+)
+def test_samples_that_are_spelt_another_way_in_another_view_are_told(names, others, told):
+    with pytest.warns(DataWarning, match=told):
+        joined = from_frames([named(*names), named(*others)])
+    assert joined.n_samples > 3
+
+
+def test_samples_that_a_view_tells_apart_are_different():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        from_frames([named("A1", "a1", "b"), named("A1", "b", "c")])
+        from_frames([named("A1", "b"), named("b", "c"), named("a1", "A1")])
+
+
+def test_numbers_and_their_text_in_one_view_are_the_same_twice():
+    with pytest.raises(InvalidViewsError, match="view 'view 0' must hold every identifier once, "):
+        from_frames([named(7, "7", "b")])
+
+
 @st.composite
 def held_rows(draw):
     """Samples of three views in any order; the first sample is in all of them."""
@@ -167,6 +199,18 @@ def test_a_fit_on_shuffled_frames_says_the_same_as_one_on_arrays(blobs):
     shares = results[["p_class 0", "p_class 1", "p_class 2"]].to_numpy()
     assert_allclose(shares, direct.label_distributions_, atol=1e-6)
     assert_array_equal(results["confidence"], shares[np.arange(80), results["class"].cat.codes])
+
+
+def test_results_in_another_order_than_that_of_fit_are_refused(blobs):
+    _, _, frames, labels = blobs
+    data = from_frames(frames, labels=labels)
+    search = LabelSearchCV(MendClassifier(n_rounds=0), {"spreading": [0.9]}).fit(data)
+    for model in (search, search.best_estimator_):
+        assert result_frame(model, data.ids).index.tolist() == data.ids.tolist()
+        with pytest.raises(InvalidViewsError, match=r"ids must be in the order .*\.sample_ids_"):
+            result_frame(model, data.ids[::-1])
+        # Other names are new names.
+        assert result_frame(model, np.arange(80)).index.tolist() == list(range(80))
 
 
 def test_results_of_new_samples_are_the_predictions_with_views_left_out(blobs):

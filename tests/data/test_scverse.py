@@ -180,6 +180,16 @@ def test_observations_that_the_model_was_not_given_stay_empty(cells, fitted):
     assert_array_equal(np.isnan(mdata.obsm["new_probabilities"]).all(axis=1), ~filled)
 
 
+def test_results_follow_their_observations_into_another_order(cells, fitted):
+    model, aligned = fitted
+    expected = result_frame(model, aligned.ids)["class"].astype(object).to_dict()
+    for names in (aligned.ids, aligned.ids[::-1], sorted([*aligned.ids, "cell 99"])):
+        adata = modality(np.ones((len(names), 1)), names)
+        write_back(adata, model)
+        found = adata.obs["viewmend"].astype(object).dropna()
+        assert found.to_dict() == expected
+
+
 def test_results_of_other_observations_are_refused(cells, fitted):
     adata = modality(np.ones((2, 1)), "ab")
     with pytest.raises(InvalidViewsError, match=r"60 of them, such as 'cell 0', are not in"):

@@ -6,7 +6,7 @@ from typing import Any
 
 from viewmend.data.container import MultiViewData
 from viewmend.data.indices import check_same_rows, index_of
-from viewmend.data.opening import is_annotated, opened
+from viewmend.data.opening import is_annotated, rows_of
 from viewmend.data.scverse import labels_in_obs
 from viewmend.exceptions import InvalidLabelsError
 
@@ -37,6 +37,5 @@ def values_for(X: Any, values: Any, what: str) -> Any:
         return labels_in_obs(X, values, "group" if what == "groups" else "label")
     index = index_of(values)
     if index is not None:
-        rows = X.ids if isinstance(X, MultiViewData) else opened(X).rows
-        check_same_rows(index, rows, what, InvalidLabelsError)
+        check_same_rows(index, rows_of(X), what, InvalidLabelsError)
     return values

@@ -62,6 +62,13 @@ def same_rows(index: Any, rows: Any) -> bool:
     return bool(equal or np.array_equal(as_text(index), as_text(rows)))
 
 
+def in_another_order(index: Any, rows: Any) -> bool:
+    """Whether two indices hold the same identifiers, but not in the same order."""
+    if len(index) != len(rows) or same_rows(index, rows):
+        return False
+    return set(as_text(index)) == set(as_text(rows))
+
+
 def identifying(rows: Any) -> np.ndarray | None:
     """Identifiers (n_samples,), unless rows are just numbered or not told apart."""
     if rows is None or len(rows) == 0 or (getattr(rows, "step", None) == 1 and rows[0] == 0):
@@ -87,15 +94,15 @@ def check_same_rows(
     place = np.flatnonzero(theirs != ours)[0]
     told = f"row {place} is {short(theirs[place])} there and {short(ours[place])} here"
     remedy = f"pass {what}.loc[index of the views], or {what}.to_numpy() to match by position"
-    same = set(theirs) & set(ours)
-    if len(same) == len(set(theirs)) == len(set(ours)):
+    if in_another_order(index, rows):
         msg = (
             f"{what} must have its rows in the order of the views, but has the same identifiers in "
             f"another order ({told}); {remedy}"
         )
         raise error(msg)
     numbers = {all(map(_is_number, names)) for names in (theirs, ours)}
-    if (same or len(numbers) == 1) and not any(map(_just_count, (theirs, ours))):
+    same_kind = len(numbers) == 1 or not set(theirs).isdisjoint(ours)
+    if same_kind and not any(map(_just_count, (theirs, ours))):
         msg = (
             f"{what} and the views have different row indices ({told}), so rows are matched by "
             f"position; {remedy}"

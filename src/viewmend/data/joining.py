@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.data.container import MultiViewData
+from viewmend.data.indices import as_text
 from viewmend.data.labels import as_label_array, find_unlabelled
 from viewmend.data.validation import check_views
 from viewmend.exceptions import (
@@ -27,20 +28,25 @@ if TYPE_CHECKING:
 _SAME_KIND = {"floating": "integer", "mixed-integer-float": "integer"}
 
 
-def identifiers(rows: Any, title: str) -> pd.Index:
-    """Identifiers of the rows of ``title``: none empty, each once, of plain dtype."""
+def identifiers(rows: Any, title: str, empty: np.ndarray | None = None) -> pd.Index:
+    """Identifiers of the rows of ``title``: none empty, each once, of plain dtype.
+
+    Those that are ``empty`` (n_rows,) are told by their values, if it is left out.
+    """
     import pandas as pd
 
     # Text is held in several ways by pandas; as plain values all of them are equal.
     index = pd.Index(pd.Index(rows).to_numpy())
-    empty = np.flatnonzero(pd.isna(index.to_numpy()))
+    empty = np.flatnonzero(pd.isna(index.to_numpy()) if empty is None else empty)
     if len(empty):
         msg = (
             f"{title} must have an identifier in every row, but {len(empty)} are empty (the first "
             f"is row {empty[0] + 1} of {len(index)}); fill them in or drop these rows"
         )
         raise InvalidViewsError(msg)
-    twice = index[index.duplicated()]
+    # 7 and "7" can stand beside each other in one column, and are called the same.
+    names = pd.Index(as_text(index)) if index.dtype == object else index
+    twice = names[names.duplicated()]
     if twice.size:
         msg = (
             f"{title} must hold every identifier once, but holds {short(twice[0])} more than once; "
@@ -91,6 +97,29 @@ def _check_shared(name: str, indices: Mapping[str, pd.Index], index: pd.Index) -
         raise InvalidViewsError(msg)
 
 
+def _warn_of_near_ids(tables: Mapping[str, pd.DataFrame], ids: pd.Index) -> None:
+    """Warn of identifiers that are most likely one, and would be samples of some views each."""
+    import pandas as pd
+
+    if ids.dtype.kind in "iufM":
+        return
+    spelt = [" ".join(name.casefold().split()).lstrip("0") for name in as_text(ids)]
+    near = pd.Series(spelt, index=ids, dtype=object)
+    near = near[near.duplicated(keep=False)]
+    for table in tables.values():
+        # A table that holds two of them tells them apart.
+        own = near[near.index.isin(table.index)]
+        near = near[~near.isin(own[own.duplicated()])]
+    if near.size:
+        first, second, *_ = near.index[near == near.iloc[0]]
+        msg = (
+            f"{near.nunique()} identifier(s) of a view are those of another view but for capitals, "
+            f"blanks or leading zeros, as {short(first)} and {short(second)}, and count as other "
+            f"samples; spell them alike if they are the same"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=4)
+
+
 def check_room(n_samples: int, n_columns: Mapping[str, int]) -> None:
     """Refuse views that, dense and joined, would fill the memory."""
     widest = max(n_columns, key=lambda name: n_columns[name])
@@ -115,6 +144,7 @@ def join(
     are those of ``like``, if it is given.
     """
     check_column_names(tables)
+    _warn_of_near_ids(tables, ids)
     if like is not None:
         tables = _in_layout_of(like, tables)
     checked = check_views({name: _matrix(table, ids, name) for name, table in tables.items()})

@@ -70,6 +70,11 @@ def _open(X: Any) -> GivenViews:
     return _of_table(X) if package is None else READERS[package](X)
 
 
+def rows_of(X: Any) -> Any:
+    """What tells the samples of any container apart, (n_samples,), None where nothing does."""
+    return X.ids if isinstance(X, MultiViewData) else opened(X).rows
+
+
 def is_annotated(X: object) -> bool:
     """Whether it is an AnnData or a MuData, which know more of the samples than views."""
     return _annotated_by(X) is not None

@@ -9,12 +9,20 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from viewmend.data.container import MultiViewData
+from viewmend.data.indices import in_another_order
 from viewmend.data.joining import identifiers
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
+from viewmend.parameters import short
 from viewmend.protocols import FittedClassifier, PredictsNewSamples
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def ids_of_fit(model: FittedClassifier) -> np.ndarray | None:
+    """Identifiers (n_samples,) of the samples of fit, if it saw any."""
+    ids: np.ndarray | None = getattr(getattr(model, "best_estimator_", model), "sample_ids_", None)
+    return ids
 
 
 def result_frame(
@@ -32,7 +40,8 @@ def result_frame(
     model : fitted classifier of this library
         The model whose results are wanted.
     ids : sequence (n_samples,), optional
-        Identifiers of the samples of ``fit``, as in ``data.ids``; row numbers if left out.
+        Identifiers of the samples of ``fit``, in its order, as in ``data.ids``; row numbers if left
+        out.
     new : MultiViewData, optional
         New samples to predict, in place of the samples of ``fit``; they may lack views of ``fit``.
 
@@ -63,6 +72,14 @@ def result_frame(
         msg = (
             f"ids must be one per sample of fit, got {len(index)} for {len(shares)} samples; pass "
             f"the ids of the views that the model was fitted on"
+        )
+        raise InvalidViewsError(msg)
+    known = ids_of_fit(model) if new is None else None
+    if known is not None and in_another_order(index, known):
+        msg = (
+            f"ids must be in the order of the samples of fit, from {short(known[0])} to "
+            f"{short(known[-1])}, got the same ones from {short(index[0])} to {short(index[-1])}; "
+            f"pass model.sample_ids_, and put the rows of the result in another order with .loc"
         )
         raise InvalidViewsError(msg)
     predicted = pd.Categorical(classes, categories=model.classes_)

@@ -12,7 +12,7 @@ from viewmend.data.arrays import as_table
 from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import view_title, width
 from viewmend.data.joining import all_ids, check_room, column_labels, identifiers, join
-from viewmend.data.results import result_frame
+from viewmend.data.results import ids_of_fit, result_frame
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.parameters import short
 from viewmend.protocols import FittedClassifier
@@ -126,14 +126,16 @@ def write_back(
     model : fitted classifier of this library
         The model whose results are wanted.
     ids : sequence (n_samples,), optional
-        Names of the observations of ``fit``; all of ``container.obs_names`` if left out.
+        Names of the observations of ``fit``, in its order; if left out, the identifiers that it
+        saw, or all of ``container.obs_names`` if it saw none.
     new : MultiViewData, optional
         New observations to predict, in place of those of ``fit``.
     key : str
         Name of the entries; existing entries of this name are replaced.
     """
     names = identifiers(container.obs_names, "obs_names")
-    results = result_frame(model, names if ids is None else ids, new=new)
+    known = ids_of_fit(model) if ids is None else ids
+    results = result_frame(model, names if known is None else known, new=new)
     strangers = results.index.difference(names)
     if strangers.size:
         msg = (

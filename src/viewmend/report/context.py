@@ -17,8 +17,10 @@ from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.core.common.calibration import Calibration
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_labels import labels_for
-from viewmend.data.labels import Labels, check_labels
+from viewmend.data.indices import check_same_rows, in_another_order, index_of
+from viewmend.data.labels import Labels, check_labels, check_of_classes
 from viewmend.data.matching import views_of_fit
+from viewmend.data.opening import rows_of
 from viewmend.data.validation import check_new_views
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.inspection import Inspection, inspect_data
@@ -166,6 +168,7 @@ def make_case(
         )
         raise InvalidParameterError(msg)
     y = _labels_of_fit(model, X) if y is None else y
+    _check_samples_of_fit(model, X, y=y, y_true=y_true, mask=mask)
     given = None if y is None else check_labels(labels_for(X, y), n_samples)
     if given is not None and given.classes.tolist() != model.classes_.tolist():
         msg = (
@@ -174,17 +177,38 @@ def make_case(
         )
         raise InvalidLabelsError(msg)
     names = _checked_ids(getattr(model, "sample_ids_", None) if ids is None else ids, n_samples)
+    truth = None if y_true is None else check_labels(labels_for(X, y_true), n_samples)
+    if truth is not None:
+        check_of_classes(truth.classes, model.classes_)
     return Case(
         model,
         names,
         _observed(model, X, mask),
         None if X is None else _inspected(model, X, y, mask, names),
         given,
-        None if y_true is None else check_labels(labels_for(X, y_true), n_samples),
+        truth,
         search,
         provenance or Provenance(_source(X)),
         (X.categories if isinstance(X, MultiViewData) else None) or {},
     )
+
+
+def _check_samples_of_fit(model: FittedClassifier, X: object, **told: object) -> None:
+    """Refuse views, and what else is ``told`` of samples, whose identifiers are in another order.
+
+    Those of ``fit`` are known where it saw any.
+    """
+    known = getattr(model, "sample_ids_", None)
+    given = None if X is None else rows_of(X)
+    if known is not None and given is not None and in_another_order(given, known):
+        msg = (
+            f"X must have the samples in the order of fit, from {short(known[0])} to "
+            f"{short(known[-1])}, got the same ones from {short(given[0])} to {short(given[-1])}; "
+            f"pass what the model was fitted on"
+        )
+        raise InvalidParameterError(msg)
+    for what, values in told.items():
+        check_same_rows(index_of(values), known, what, InvalidParameterError)
 
 
 def _labels_of_fit(model: FittedClassifier, X: object) -> np.ndarray | None:

@@ -348,3 +348,38 @@ def test_files_that_cannot_be_read(tmp_path, name, content, message):
 def test_a_path_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file or folder"):
         read_views(tmp_path / "nowhere")
+
+
+# ------------------------------------------------------------------ identifiers of another type
+
+
+def test_numbers_of_a_parquet_file_are_identifiers_of_others(tmp_path):
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    # Numbers beside an empty cell become floats in pandas.
+    pd.DataFrame({"id": [7.0, 9.0], "x": [1.0, 2.0]}).to_parquet(tmp_path / "labs.parquet")
+    (tmp_path / "scan.csv").write_text("id,v\n7,5\n8,6\n")
+    found = read_views(tmp_path)
+    assert found.ids.tolist() == ["7", "9", "8"]
+    assert found.observed.tolist() == [[True, True], [True, False], [False, True]]
+
+
+@pytest.mark.parametrize("ids", [[11, 12, 13], ["11", "12", "13"], [b"11", b"12", b"13"]])
+def test_identifiers_of_an_archive_are_those_of_tables(tmp_path, ids):
+    np.savez(tmp_path / "views.npz", a=np.eye(3), ids=np.array(ids))
+    (tmp_path / "truth.csv").write_text("id,stage,donor\n13,late,p\n11,early,q\n12,late,p\n")
+    truth = str(tmp_path / "truth.csv")
+    request = Request(labels=f"{truth}:stage", groups=f"{truth}:donor")
+    tables = read_view_tables(tmp_path / "views.npz", request)
+    data = tables.aligned()
+    assert data.ids.tolist() == ["11", "12", "13"]
+    assert data.y.tolist() == ["early", "late", "late"]
+    assert tables.groups_of(data.ids).tolist() == ["q", "p", "p"]
+
+
+def test_groups_of_no_sample_are_refused(tmp_path):
+    folder = folder_of(tmp_path / "views")
+    (tmp_path / "visits.csv").write_text("patient,donor\nX1,p\nX2,q\n")
+    request = Request(labels="stage", groups=str(tmp_path / "visits.csv"))
+    tables = read_view_tables(folder, request)
+    with pytest.raises(InvalidLabelsError, match=r"groups must be of samples of the views, .*'X1'"):
+        tables.groups_of(tables.aligned().ids)

@@ -14,6 +14,7 @@ import numpy as np
 from viewmend.data.annotated import MAIN_MATRIX
 from viewmend.data.arrays import as_table
 from viewmend.data.categories import Categories
+from viewmend.data.indices import as_text
 from viewmend.data.io.border import check_size, reading
 from viewmend.data.io.hdf5 import check_hdf5_file
 from viewmend.data.io.mat import read_mat
@@ -229,7 +230,8 @@ def _from_arrays(
         )
         raise InvalidViewsError(msg)
     n_samples = next(iter(lengths.values()))
-    index = identifiers(np.arange(n_samples).astype(str) if ids is None else ids, ARRAY_IDS)
+    # As text, like the identifiers of tables, in which labels and groups may be.
+    index = identifiers(as_text(np.arange(n_samples) if ids is None else ids.ravel()), ARRAY_IDS)
     tables = {
         name: as_table(array, index, name, [str(column) for column in range(array.shape[1])])
         for name, array in views.items()

@@ -42,7 +42,8 @@ from viewmend.data.io.contents import (
 from viewmend.data.io.mat import read_mat
 from viewmend.data.joining import all_ids, column_labels, without_columns
 from viewmend.data.validation import check_complete_data
-from viewmend.exceptions import InvalidViewsError
+from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.parameters import short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +103,13 @@ class ViewTables:
         if self.groups is None:
             return None
         found = self.groups.astype(object).reindex(ids)
+        if len(self.groups) and not found.notna().any():
+            msg = (
+                f"groups must be of samples of the views, but none of their {len(self.groups)} "
+                f"identifiers, such as {short(self.groups.index[0])}, is among those of the views, "
+                f"such as {short(ids[0])}; spell them alike"
+            )
+            raise InvalidLabelsError(msg)
         return found.where(found.notna(), None).to_numpy()
 
     def unmended(self) -> tuple[dict[str, pd.DataFrame], np.ndarray | None, np.ndarray]:

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from viewmend.data.indices import as_text, objects
 from viewmend.data.io.border import check_size, reading
 from viewmend.data.joining import identifiers
 from viewmend.exceptions import DataWarning, InvalidViewsError
@@ -83,8 +84,9 @@ def _read_table(file: Path, id_column: str) -> pd.DataFrame:
         raise InvalidViewsError(msg)
     frame = _without_nameless(frame, id_column, file)
     ids = frame.pop(id_column)
-    text = ids.astype(str).str.strip().where(ids.notna())
-    index = identifiers(text, f"column {id_column!r} of {file}")
+    # Numbers beside an empty cell have become floats: 7.0 is 7.
+    text = [name.strip() for name in as_text(ids)]
+    index = identifiers(objects(text), f"column {id_column!r} of {file}", ids.isna().to_numpy())
     return frame.set_axis(index.rename(id_column), axis=0)
 
 
