@@ -118,7 +118,7 @@ class MendFitting(TwoStepClassifier):
         graph = rows_to_draw(data, labels.codes, order, self.graph_samples)
         check_views_in_graph(data, order[graph])
         device = check_device(self.device, self._input_device)
-        check_room(self, data, order[graph], settings, device)
+        check_room(self, data, order[graph], settings, labels.n_classes, device)
         tell_components(data)
         sample = self._geometry_of(data, order[graph], settings)
         if len(graph) == len(order):
