@@ -77,6 +77,22 @@ def test_a_client_that_died_goes_on_to_the_same_result(
     assert model.history_ == expected.history_
 
 
+@pytest.mark.parametrize("noise", [0.1, "auto"])
+def test_labels_in_doubt_are_as_doubtful_when_a_fit_goes_on(one_process, tmp_path, noise):
+    """Before there is evidence, no label is in doubt yet, also where the noise is known."""
+    wrong = np.where(TASK.labelled & (np.arange(240) % 3 == 0), (TASK.y + 1) % 3, TASK.y)
+    settings = SETTINGS | {"label_noise": noise, "edge_power": 1.0}
+    expected = MendClassifier(**settings).fit(views(), wrong)
+    assert expected.label_noise_ > 0
+    for after in range(1, expected.n_iter_):
+        model, folder = MendClassifier(**settings), tmp_path / str(after)
+        with pytest.raises(KeyboardInterrupt):
+            model.set_callbacks(BlockCheckpoint(folder, every=1), Crash(after)).fit(views(), wrong)
+        model.set_callbacks(BlockCheckpoint(folder, every=1)).fit(views(), wrong)
+        np.testing.assert_array_equal(model.label_distributions_, expected.label_distributions_)
+        assert model.history_ == expected.history_
+
+
 def test_more_rounds_can_be_added_and_fewer_are_refused(one_process, tmp_path, expected):
     few = MendClassifier(**SETTINGS | {"n_rounds": 1})
     few.set_callbacks(BlockCheckpoint(tmp_path, every=1)).fit(views(), TASK.y)

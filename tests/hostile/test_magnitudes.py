@@ -1,10 +1,12 @@
 """Numbers of every size: the same classes, or an error that names view and row."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from viewmend import AGFTIClassifier, MendClassifier, load, memory, save
+from viewmend import AGFTIClassifier, MendClassifier, MultiViewData, load, memory, save
 from viewmend.backend.torch_gpu import gpu_memory
 from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.common.scaling import unit_rows
@@ -15,6 +17,7 @@ from viewmend.core.mend.kernel_features import kernel_features, kernel_products
 from viewmend.core.mend.loo_ridge import LEAST_R2, regress_views
 from viewmend.core.mend.representations import REPRESENTATIONS, represent
 from viewmend.exceptions import InvalidViewsError, TooLargeError
+from viewmend.models.mend_problem import make_geometry_settings, memory_needed
 
 MODELS = {
     "Mend": lambda dtype: MendClassifier(dtype=dtype, n_rounds=1),
@@ -200,6 +203,31 @@ def test_work_that_would_fill_the_memory_is_refused_before_it_begins(monkeypatch
     # Small enough, both are fitted.
     MendClassifier(n_landmarks=8, n_rounds=0, n_neighbors=2).fit(VIEWS, Y)
     AGFTIClassifier(n_anchors=16, max_iter=2, tol=10.0).fit(VIEWS, Y)
+
+
+def test_many_classes_are_counted_where_memory_is_estimated():
+    """Scores have a number per sample and class, of which there may be thousands."""
+
+    def needed_and_taken(n_classes, n_samples=1500):
+        y, rng = np.arange(n_samples) % n_classes, np.random.default_rng(0)
+        views = tuple(np.eye(n_classes)[y][:, :8] + rng.normal(size=(n_samples, 8)) for _ in "ab")
+        data = MultiViewData(views, np.ones((n_samples, 2), dtype=bool), ("a", "b"))
+        model = MendClassifier(
+            n_landmarks=20, n_rounds=2, n_neighbors=3, calibration=None, n_jobs=1
+        )
+        settings = make_geometry_settings(model)
+        tracemalloc.start()
+        try:
+            model.fit(data, np.where(np.arange(n_samples) < 300, y, -1))
+            taken = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        return np.array([memory_needed(data, np.arange(n_samples), settings, n_classes), taken])
+
+    # What is loaded for the first fit of all is not counted twice.
+    needed_and_taken(10, 60)
+    needed, taken = needed_and_taken(150) - needed_and_taken(40)
+    assert 0.6 * taken < needed < 1.6 * taken
 
 
 class TestMemoryOfAGPU:

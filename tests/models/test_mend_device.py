@@ -9,10 +9,11 @@ from scipy.sparse import csr_array
 
 torch = pytest.importorskip("torch")
 
-from viewmend import MendClassifier  # noqa: E402
+from viewmend import AGFTIClassifier, MendClassifier  # noqa: E402
 from viewmend.callbacks import Checkpoint  # noqa: E402
 from viewmend.datasets import hide, make_multiview_blobs  # noqa: E402
 from viewmend.exceptions import DataWarning, InvalidParameterError  # noqa: E402
+from viewmend.models import agfti, mend  # noqa: E402
 
 BLOBS = make_multiview_blobs(700, n_views=3, n_features=(20, 12, 8), noise=3.0, random_state=0)
 TASK = hide(
@@ -145,6 +146,48 @@ def test_a_fit_on_a_device_goes_on_from_its_checkpoint(tmp_path, n_stages):
     assert seen == list(range(n_stages + 1, 7))[: len(whole.history_) - n_stages]
     assert model.history_ == whole.history_
     np.testing.assert_array_equal(model.label_distributions_, whole.label_distributions_)
+
+
+@pytest.fixture
+def few_digits():
+    """What a user may have allowed: a function that tells whether it is so at the moment."""
+    matmul = torch.backends.cuda.matmul
+    # By its name in this version of PyTorch.
+    has_words = hasattr(matmul, "fp32_precision")
+    name, few = ("fp32_precision", "tf32") if has_words else ("allow_tf32", True)
+    before = getattr(matmul, name)
+    setattr(matmul, name, few)
+    yield lambda: getattr(matmul, name) == few
+    setattr(matmul, name, before)
+
+
+@pytest.mark.parametrize("make", [MendClassifier, AGFTIClassifier])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_products_keep_their_digits_whatever_a_user_allowed(monkeypatch, few_digits, make):
+    """Ten bits, as of products in "tf32", would not do for kernels and graphs."""
+    seen = []
+
+    class Watch:
+        def on_stage(self, *_stage):
+            seen.append(few_digits())
+
+        def __call__(self, *_round):
+            seen.append(few_digits())
+
+    def watched(function):
+        return lambda *args: (seen.append(few_digits()), function(*args))[1]
+
+    for module, called in ((mend, "induce_classes"), (agfti, "induce_labels")):
+        monkeypatch.setattr(module, called, watched(getattr(module, called)))
+    model = make(device="cpu").set_callbacks(Watch())
+    # Also where the halves of a fit are called one by one, as a search does.
+    data, labels = model.fit(TASK.data, TASK.y).prepare(TASK.data, TASK.y)
+    n_seen = len(seen)
+    model.build_geometry(data, labels)
+    assert 3 < n_seen < len(seen)
+    model.predict(NEW)
+    assert not any(seen)
+    assert few_digits()
 
 
 def test_a_fitted_model_needs_no_torch(monkeypatch, by_numpy):

@@ -26,6 +26,8 @@ from viewmend.distributed.rows import DaskRows
 
 # Of a `Stage`, in the file of the client.
 OF_STAGE = ("F", "mass", "graph_weights", "shares", "class_weights", "trust", "noise")
+# Beside these: whether labels are in doubt, which a noise that is given does not say by itself.
+IN_DOUBT = "in_doubt"
 
 
 class StageKeeper:
@@ -56,12 +58,13 @@ class StageKeeper:
             return
 
         def write(paths: list[Path]) -> list[str]:
-            # Labels that are not in doubt are those of the input.
+            # Labels that are not in doubt are those of the input: something stands for them.
             doubted = stage.classes if stage.doubted is None else stage.doubted
             columns = stage.P, stage.classes, doubted, paths
             return self.runner.gather(write_stage_rows, *columns, shared=None)
 
         arrays = {name: np.asarray(getattr(stage, name)) for name in OF_STAGE}
+        arrays[IN_DOUBT] = np.asarray(stage.doubted is not None)
         self.checkpoint.keep(self.fingerprint, self.history, arrays, len(stage.P), write)
 
 
@@ -77,7 +80,7 @@ def read_stages(
         of_stage = {name: kept.arrays[name] for name in OF_STAGE}
         weights = of_stage.pop("graph_weights")
         equal, labels, scores = map(float, of_stage.pop("trust"))
-        noise = float(of_stage.pop("noise"))
+        noise, in_doubt = float(of_stage.pop("noise")), bool(kept.arrays[IN_DOUBT])
     pending = runner.start(read_stage_rows, kept.files, shared=None, n_results=3)
     pending.sums()
     P, classes, doubted = pending.results
@@ -90,7 +93,7 @@ def read_stages(
         guide=None,
         trust=(equal, labels, scores),
         noise=noise,
-        doubted=doubted if noise else None,
+        doubted=doubted if in_doubt else None,
         **of_stage,
     )
     return MendProgress(stage, history)

@@ -43,7 +43,7 @@ from viewmend.models.apart import warn_of_unreachable
 from viewmend.models.base import WITHOUT_EFFECT, TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.cross_fit import HeldOut
-from viewmend.models.devices import check_device, input_device, on_host
+from viewmend.models.devices import check_device, digits_kept, input_device, keeping_digits, on_host
 from viewmend.models.explanation import Explanation, explain_propagated
 from viewmend.models.fitted_state import AGFTIState
 from viewmend.models.inductive import InductiveMixin
@@ -307,6 +307,7 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
         data = super()._check_predict(on_host(X)[0], on_host(mask)[0])
         return COMPATIBLE_ROWS[self.compat](data)
 
+    @keeping_digits
     def build_geometry(self, data: MultiViewData, labels: Labels) -> AnchorGeometry:
         """Anchors, graphs and their Fourier basis: all that does not depend on labels."""
         if self.compat is not None and self.imputation != "fourier":
@@ -328,6 +329,7 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
             return
         self._fit_blocks(X, y, mask)
 
+    @keeping_digits
     def _fit_labels(self, geometry: AnchorGeometry, labels: Labels) -> None:
         if check_class_prior(self.class_prior, labels) is None:
             warn_of_uneven_labels(labels)
@@ -376,7 +378,7 @@ class AGFTIClassifier(LazyGraphsMixin, CalibratedMixin, InductiveMixin, TwoStepC
         """Anchor rows of the views a sample has, aligned, fused, times the anchors' labels."""
         device = check_device(self.device, input_device(X))
         to_device, state = mover_to(device), self.fitted_state_
-        with limited_threads(self.n_jobs):
+        with limited_threads(self.n_jobs), digits_kept(device):
             views = [to_device(NORMALIZERS[self.normalize](view)) for view in data.views]
             for_new = state.induction.converted(to_device)
             soft = induce_labels(for_new, views, to_device(data.observed))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import wraps
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from viewmend.backend.namespace import to_numpy, torch_device
+from viewmend.backend.torch_candidates import products_in
 from viewmend.backend.torch_gpu import cuda_is_there, import_torch, is_out_of_memory
 from viewmend.data.input_arrays import as_dense
 from viewmend.exceptions import InvalidParameterError, TooLargeError
 
 Thing = TypeVar("Thing")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 # What was copied to a device, as long as the original is there.
 _COPIES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
@@ -36,6 +39,26 @@ def keep_copy(device: str | None, thing: Any, made: Any) -> None:
     """Tell `kept_on` of a copy that a fit has left on a device."""
     if device is not None:
         _COPIES.setdefault(thing, {})[device] = made
+
+
+def digits_kept(device: str | None) -> AbstractContextManager[None]:
+    """Let no product of float32 on a device of PyTorch lose digits, as users may have allowed.
+
+    That is a setting of the process, which searches change for a while; so one fit or prediction
+    runs on its devices at a time.
+    """
+    return nullcontext() if device is None else products_in("ieee")
+
+
+def keeping_digits(method: Method) -> Method:
+    """A method of an estimator within `digits_kept`, for the device that it fits on."""
+
+    @wraps(method)
+    def run(estimator: Any, *arguments: Any, **options: Any) -> Any:
+        with digits_kept(check_device(estimator.device, estimator._input_device)):
+            return method(estimator, *arguments, **options)
+
+    return cast("Method", run)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from viewmend.models.calibrated import CROSS_FIT, CalibratedMixin
 from viewmend.models.decisions import CLASS_WEIGHT, ClassWeight
 from viewmend.models.devices import (
     check_device,
+    digits_kept,
     input_device,
     kept_on,
     memory_errors_named,
@@ -344,7 +345,8 @@ class MendClassifier(
         device, state = check_device(self.device, input_device(X)), self.fitted_state_
         to_device = mover_to(device)
         remedy = "pass fewer samples at a time"
-        with limited_threads(self.n_jobs), memory_errors_named("predict", remedy):
+        named = memory_errors_named("predict", remedy)
+        with limited_threads(self.n_jobs), digits_kept(device), named:
             fit = kept_on(device, state.induction, partial(on_device, to_device=to_device))
             scores = induce_classes(fit, data.views, data.observed, to_device)
         return to_numpy(scores).astype(np.float64) * state.class_weights

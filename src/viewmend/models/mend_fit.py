@@ -45,7 +45,12 @@ from viewmend.models.apart import warn_of_unreachable
 from viewmend.models.base import TwoStepClassifier, ViewLayout
 from viewmend.models.calibrated import CROSS_FIT
 from viewmend.models.cross_fit import HeldOut
-from viewmend.models.devices import check_device, keep_copy, memory_errors_named
+from viewmend.models.devices import (
+    check_device,
+    keep_copy,
+    keeping_digits,
+    memory_errors_named,
+)
 from viewmend.models.fitted_state import MendState
 from viewmend.models.label_folds import label_folds, some_can_be_held_out
 from viewmend.models.mend_problem import (
@@ -106,6 +111,7 @@ class MendFitting(TwoStepClassifier):
         """Whether samples keep the labels they were given: unless ``label_noise`` doubts them."""
         return self.label_noise == 0
 
+    @keeping_digits
     def build_geometry(
         self, data: MultiViewData, labels: Labels
     ) -> tuple[np.ndarray, MendGeometry]:
@@ -118,7 +124,7 @@ class MendFitting(TwoStepClassifier):
         graph = rows_to_draw(data, labels.codes, order, self.graph_samples)
         check_views_in_graph(data, order[graph])
         device = check_device(self.device, self._input_device)
-        check_room(self, data, order[graph], settings, device)
+        check_room(self, data, order[graph], settings, labels.n_classes, device)
         tell_components(data)
         sample = self._geometry_of(data, order[graph], settings)
         if len(graph) == len(order):
@@ -150,6 +156,7 @@ class MendFitting(TwoStepClassifier):
         with limited_threads(self.n_jobs), files_of_fit() as folder:
             self._fit_blocks((X, y, mask), groups, folder)
 
+    @keeping_digits
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
         order, ordered = geometry
         settings, inverse_order = make_settings(self), np.argsort(order)

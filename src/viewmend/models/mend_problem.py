@@ -32,6 +32,11 @@ MOST_WEIGHT, MOST_POWER, MOST_LOG = 1e6, 1e4, 80.0
 FARTHEST_SPREADING = 1 - 1e-5
 KERNEL_WIDTHS = (1e-5, 1e4)
 
+# Arrays with a number per sample and class that are there at once at the peak: of scores and labels
+# in stages, of conjugate gradients, and of the evidence of every view. And how many matrices there
+# are of the size of the covariance between all scores.
+OF_CLASSES, OF_CLASSES_AND_VIEW, OF_COVARIANCES = 14, 2, 6
+
 # What to do where the memory does not suffice.
 SMALLER = "lower n_landmarks or n_neighbors, or set graph_samples"
 
@@ -93,19 +98,20 @@ def check_room(
     data: MultiViewData,
     graph: np.ndarray,
     settings: GeometrySettings,
+    n_classes: int,
     device: str | None,
 ) -> None:
     """Refuse a fit that would fill the memory of the machine, or of the GPU that it is to run on.
 
     ``graph`` (n_graph,) are the samples of the graph.
     """
-    need = memory_needed(data, graph, settings)
+    need = memory_needed(data, graph, settings, n_classes)
     if device is not None:
         need += _block_buffers(data, settings)
     what = (
         f"for kernels of {data.observed.sum(axis=0).max()} samples at "
         f"{min(settings.n_landmarks, len(graph))} landmarks and "
-        f"{min(settings.most_neighbours + 1, len(graph))} neighbours each"
+        f"{min(settings.most_neighbours + 1, len(graph))} neighbours each, and {n_classes} classes"
     )
     check_memory(need, type(model).__name__, what, SMALLER, device)
 
@@ -125,7 +131,9 @@ def check_views_in_graph(data: MultiViewData, graph: np.ndarray) -> None:
             raise InvalidViewsError(msg)
 
 
-def memory_needed(data: MultiViewData, graph: np.ndarray, settings: GeometrySettings) -> float:
+def memory_needed(
+    data: MultiViewData, graph: np.ndarray, settings: GeometrySettings, n_classes: int
+) -> float:
     """Bytes that a fit takes at its peak, besides the views as they are given."""
     n_rows, n_graph = data.observed.sum(axis=0), data.observed[graph].sum(axis=0)
     width = np.array([MOST if issparse(X) else X.shape[1] for X in data.views], dtype=float)
@@ -142,7 +150,11 @@ def memory_needed(data: MultiViewData, graph: np.ndarray, settings: GeometrySett
     # when it is put into the order of the samples.
     graphs = 30 * np.sum(n_graph * n_edges)
     again = 0 if len(graph) == len(data.observed) else np.sum(8 * width * n_graph)
-    return float(np.sum(n_rows * kept) + again + max(work.max(), graphs))
+    # After the geometry: numbers of float32 by class, and covariances of float64 of all scores.
+    n_views = len(data.views)
+    by_class = 4 * (OF_CLASSES + OF_CLASSES_AND_VIEW * n_views) * n_classes * len(data.observed)
+    stages = graphs + by_class + 8 * OF_COVARIANCES * (n_views * n_classes) ** 2
+    return float(np.sum(n_rows * kept) + again + max(work.max(), stages))
 
 
 def _block_buffers(data: MultiViewData, settings: GeometrySettings) -> float:
