@@ -8,7 +8,8 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from viewmend import AGFTIClassifier, LabelSearchCV, MendClassifier, compare_methods, load, save
-from viewmend.core.advice.unknown import label_reach
+from viewmend.core.advice import unknown
+from viewmend.core.advice.unknown import label_reach, typical_samples
 from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.core.common.calibration import Calibration
 from viewmend.datasets import make_multiview_blobs
@@ -273,6 +274,19 @@ def test_rows_of_new_patients_are_of_known_classes(by_rows, by_patients):
         assert alarms[1] < 0.15
     far = [100 * view for view in new]
     assert by_patients.decide(far, unknown_rate=0.05).unknown.all()
+
+
+def test_groups_of_any_size_are_left_out_of_the_search(by_patients, monkeypatch):
+    """Small groups by a search for more rows than they have, large ones by one without them."""
+    found = []
+    for most in (0, 2, 32):
+        monkeypatch.setattr(unknown, "MOST_SEARCHED", most)
+        state = by_patients.fitted_state_
+        groups = np.where(state.label_groups < 10, 0, state.label_groups)
+        found.append(typical_samples(state.induction, state.labelled, groups))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.centres, found[0].centres)
+        np.testing.assert_array_equal(other.strangeness, found[0].strangeness)
 
 
 def test_false_alarms_are_promised_by_groups(by_patients):

@@ -32,6 +32,9 @@ from viewmend.core.mend.joining import inverse_roots
 MOST_LABELS = 2000
 # Squared distances and masses below this are taken for it: a row may repeat another.
 LEAST = 1e-12
+# Rows of a group that a search may find before one of another group; of larger groups, the rows are
+# left out of the search.
+MOST_SEARCHED = 32
 # Spread of what is the same in all labelled samples, and of what no two of them have.
 NARROWEST, WIDEST = 1e-3, 1e9
 # No term tells more than this by itself, in units of its spread.
@@ -243,22 +246,17 @@ def _logs_in_fit(
     n_samples, n_maps = len(fit.observed), len(fit.views[0].representations)
     group = np.full(n_samples, -1)
     group[labelled] = np.unique(groups, return_inverse=True)[1]
-    # Those of a group come first, and together: their nearest rows may all be of the group.
-    parts = [part for part in (group[places] >= 0, group[places] < 0) if part.any()]
+    in_group = group[places] >= 0
     logs = np.full((len(places), len(fit.views), n_maps), np.nan)
     for v, view in enumerate(fit.views):
         points = _rows_of(view, labelled, n_samples)
-        points = points[points >= 0]
-        of_points = group[view.rows[points]]
-        for part in parts:
-            rows = _rows_of(view, places[part], n_samples)
-            here, rows = np.flatnonzero(part)[rows >= 0], rows[rows >= 0]
-            for r, name in enumerate(view.representations):
-                logs[here, v, r] = _log_nearest(
-                    view.mapped(name, points),
-                    view.mapped(name, rows),
-                    (of_points, group[view.rows[rows]]),
-                )
+        points, rows = points[points >= 0], _rows_of(view, places, n_samples)
+        free, own = (np.flatnonzero((rows >= 0) & some) for some in (~in_group, in_group))
+        groups_here = group[view.rows[points]], group[places[own]]
+        for r, name in enumerate(view.representations):
+            near = view.mapped(name, points)
+            logs[free, v, r] = _log_nearest(near, view.mapped(name, rows[free]))
+            logs[own, v, r] = _log_nearest_other(near, view.mapped(name, rows[own]), *groups_here)
     return logs
 
 
@@ -269,25 +267,32 @@ def _rows_of(view: FittedView, places: np.ndarray, n_samples: int) -> np.ndarray
     return rows[places]
 
 
-def _log_nearest(
-    points: np.ndarray, queries: np.ndarray, groups: tuple[np.ndarray, np.ndarray] | None = None
-) -> np.ndarray:
-    """Log squared distance (n_queries,) to the nearest of the points; NaN where there is none.
+def _log_nearest(points: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """Log squared distance (n_queries,) to the nearest of the points; NaN where there is none."""
+    return _log_least(nearest_rows(points, 1, queries=queries).squared_distances)
 
-    If there are ``groups`` of points and of queries, to the nearest of another group. Queries have
-    -1 if they have none.
-    """
-    k = 1
-    if groups is not None and (groups[1] >= 0).any():
-        k += int(np.bincount(groups[0]).max(initial=0))
-    near = nearest_rows(points, k, queries=queries)
-    squares = np.full((len(queries), k), np.nan)
-    squares[:, : near.indices.shape[1]] = near.squared_distances
-    if groups is not None:
-        mine = groups[0][near.indices] == groups[1][:, None]
-        squares[:, : mine.shape[1]][mine] = np.nan
-    nearest = np.fmin.reduce(squares, axis=1)
-    return np.asarray(np.log(np.maximum(nearest, LEAST)))
+
+def _log_nearest_other(
+    points: np.ndarray, queries: np.ndarray, of_points: np.ndarray, of_queries: np.ndarray
+) -> np.ndarray:
+    """The same to the nearest point of another group; groups are (n_points,) and (n_queries,)."""
+    logs = np.full(len(queries), np.nan)
+    counts = np.bincount(of_points, minlength=of_queries.max(initial=-1) + 1)
+    large = counts > MOST_SEARCHED
+    some = np.flatnonzero(~large[of_queries])
+    # One more than a group has: the nearest rows may all be of it.
+    near = nearest_rows(points, 1 + counts[~large].max(initial=0), queries=queries[some])
+    same = of_points[near.indices] == of_queries[some, None]
+    logs[some] = _log_least(np.where(same, np.nan, near.squared_distances))
+    for group in np.flatnonzero(large):
+        of_group = of_queries == group
+        logs[of_group] = _log_nearest(points[of_points != group], queries[of_group])
+    return logs
+
+
+def _log_least(squares: np.ndarray) -> np.ndarray:
+    """Logarithm of the least of every row (n_queries, n_near); NaN where there is none."""
+    return np.asarray(np.log(np.maximum(np.fmin.reduce(squares, axis=1, initial=np.nan), LEAST)))
 
 
 # ------------------------------------------------------------------ typical values
