@@ -35,8 +35,8 @@ data = from_anndata(
 model = MendClassifier().fit(data)
 
 # %%
-# `write_back` puts classes, confidences and shares where other tools look for them. The object
-# can be saved as .h5ad.
+# `write_back` puts classes, confidences and probabilities where other tools look for them. The
+# object can be saved as .h5ad.
 
 write_back(cells, model, key="mended")
 print(cells.obs.head(4))

@@ -103,8 +103,9 @@ study.write("blood.h5mu")
 # %%
 # ## Read and inspect
 #
-# From here on, do the same with your own file. Counts are replaced by logarithms of shares, as
-# usual. Every modality is a view, and a cell lacks the views of the modalities that it is not in.
+# From here on, do the same with your own file. Counts are normalised per cell and log-transformed,
+# as usual. Every modality is a view, and a cell lacks the views of the modalities that it is not
+# in.
 
 study = md.read_h5mu("blood.h5mu")
 for layer in study.mod.values():

@@ -120,7 +120,7 @@ def test_a_wrong_label_is_the_first_to_be_doubted(work, tables):
     lines = [line for line in said.splitlines() if re.match(r"P\d", line)]
     assert lines[0].startswith(FLIPPED)
     assert len(lines) == (table["given"] != table["suggested"]).sum()
-    assert re.search(r"\d+ of 36 labels may be wrong \(\d", said)
+    assert re.search(r"estimated number of wrong labels: \d+ of 36 \(\d", said)
 
 
 def test_data_without_labels_is_enough_to_begin(work, tables):

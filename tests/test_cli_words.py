@@ -220,7 +220,7 @@ def test_a_damaged_checkpoint_is_not_called_a_model(tmp_path):
     path = tmp_path / "fit.ckpt"
     model = MendClassifier(n_rounds=1).set_callbacks(Checkpoint(path)).fit(blobs.views, blobs.y)
     path.write_bytes(path.read_bytes()[:-60])
-    with pytest.raises(CheckpointError, match="Delete the file to begin anew") as caught:
+    with pytest.raises(CheckpointError, match="Delete the file to start again") as caught:
         model.fit(blobs.views, blobs.y)
     assert "model" not in str(caught.value).replace(str(tmp_path), "")
 

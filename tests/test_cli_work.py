@@ -144,7 +144,7 @@ def test_samples_without_any_value_are_answered_with_the_class_shares(work, fram
         table.to_csv(tmp_path / "data" / f"{name}.csv", index_label="patient")
     outputs = ("-o", tmp_path / "model.vm", "--predictions", tmp_path / "classes.csv")
     fit = done(invoke("fit", tmp_path / "data", "--labels", "stage", *outputs, *FEW))
-    assert "2 of them because they have no view at all" in message(fit)
+    assert "2 of 92 samples have no view at all" in message(fit)
     table = predictions(tmp_path / "classes.csv")
     assert len(table) == len(predictions(work / "classes.csv")) + 2
     given = tables["scan"]["stage"].combine_first(tables["labs"]["stage"]).dropna()

@@ -139,7 +139,7 @@ def test_defects_that_a_fit_survives_are_warnings():
     assert ("text", "2 row(s) are all zero, which a fit treats as data (5, 20)") in found(
         "info", views, y
     )
-    with pytest.warns(DataWarning, match="1 of them because they have no view at all"):
+    with pytest.warns(DataWarning, match="1 of 40 samples have no view at all"):
         MendClassifier().fit(views, y)
 
 

@@ -254,14 +254,14 @@ def test_a_truncated_file_is_told(path, share):
     fitted(Checkpoint(path), max_iter=1)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
-    message = rf"{path.name} is no checkpoint that can be read: .*Delete the file to begin anew"
+    message = rf"{path.name} is no checkpoint that can be read: .*Delete the file to start again"
     with pytest.raises(CheckpointError, match=message):
         fitted(Checkpoint(path))
 
 
 def test_files_of_other_kinds_are_told(path):
     path.write_text("round,change\n1,0.5\n")
-    with pytest.raises(CheckpointError, match=r"not begin as a file of viewmend does.*begin anew"):
+    with pytest.raises(CheckpointError, match=r"not begin as a file of viewmend does.*start again"):
         fitted(Checkpoint(path))
     viewmend.save(fitted(max_iter=1), path)
     with pytest.raises(CheckpointError, match="class must be 'Checkpoint', got 'AGFTIClassifier'"):

@@ -62,7 +62,7 @@ USER_ERRORS = (InvalidExperimentError, InvalidParameterError, InvalidRecordError
 app = typer.Typer(no_args_is_help=True, help="Run experiments, and make tables of the results.")
 
 
-@app.command("resume", help="Go on with an experiment that was stopped: the same as run.")
+@app.command("resume", help="Resume an experiment that was stopped; the same as run.")
 @app.command()
 def run(  # noqa: PLR0913 - one argument per option of the command line
     experiment: ExperimentFiles,
@@ -76,12 +76,12 @@ def run(  # noqa: PLR0913 - one argument per option of the command line
     time_limit: TimeLimit = math.inf,
     trust: Trust = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Do runs that failed once more.")
+        bool, typer.Option("--retry-failed", help="Repeat runs that failed.")
     ] = False,
 ) -> None:
     """Do all runs of an experiment that are not done yet. Stop it at any time, and run it again.
 
-    Of a folder, all its experiments; one that lacks a name of --only is left out.
+    For a folder, this means all its experiments; files without the names of --only are skipped.
     """
     with _short_errors():
         sessions = _sessions(
@@ -115,7 +115,7 @@ def status(
     first_repetition: FirstRepetition = None,
     trust: Trust = False,
 ) -> None:
-    """Tell what is done, what failed, what is left out, what is to do, and what data is absent."""
+    """Show what is done, what failed, what is left out, what is to do, and what data is absent."""
     with _short_errors():
         console = Console()
         for session in _sessions(
@@ -231,7 +231,7 @@ def compare_with_paper(
     ] = None,
     trust: Trust = False,
 ) -> None:
-    """Put scores, seconds and the footprint of the tensor step beside the printed ones."""
+    """Compare scores, seconds, and memory of the tensor step with those printed in the paper."""
     with _short_errors():
         look = _look("ACC", paper, Look.subject)
         for records in _by_protocol(_session(experiment, results, data, only, trust)):
@@ -247,7 +247,7 @@ def export(
     results: Results = Path("results"),
     data: Data = Path("data"),
     experiment: Annotated[
-        Path | None, typer.Option(help="Only what stands in the tables of this one.")
+        Path | None, typer.Option(help="Only the records of this experiment.")
     ] = None,
     only: Only = None,
     trust: Trust = False,
@@ -272,15 +272,15 @@ def verify(  # noqa: PLR0913 - one argument per option of the command line
     ],
     results: Results = Path("results"),
     data: Data = Path("data"),
-    n: Annotated[int, typer.Option("--n", min=1, help="Runs to do again.")] = 30,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of runs to repeat.")] = 30,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
     tolerance: Annotated[
         float, typer.Option(min=0, help="Largest difference of a share that counts as equal.")
     ] = 1e-9,
     jobs: Jobs = 1,
     trust: Trust = False,
 ) -> None:
-    """Do runs of a table again, drawn at random, and tell whether they give the same numbers.
+    """Repeat runs of a table, drawn at random, and say whether they give the same numbers.
 
     Nothing is read but the table and the data, nothing is kept. Exits with 1 if a number differs.
     """

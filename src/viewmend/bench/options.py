@@ -33,11 +33,11 @@ Paper = Annotated[
 ]
 Metric = Annotated[str, typer.Option(help=f"One of {', '.join(METRICS)}.")]
 Subject = Annotated[str, typer.Option(help="Method that the others are compared with.")]
-TimeLimit = Annotated[float, typer.Option(min=0, help="Seconds after which no run is begun.")]
+TimeLimit = Annotated[float, typer.Option(min=0, help="Seconds after which no run is started.")]
 Trust = Annotated[
     bool,
     typer.Option(
-        "--trust", help="Let plugins and classes run that the file names and viewmend lacks."
+        "--trust", help="Allow code that the file names and that is not part of viewmend."
     ),
 ]
-Kind = Annotated[str | None, typer.Option(help="Which one; all that the results hold by default.")]
+Kind = Annotated[str | None, typer.Option(help="Which kind; by default all that suit the records.")]

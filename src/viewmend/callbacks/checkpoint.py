@@ -125,6 +125,6 @@ class Checkpoint:
         if n_rounds > max_rounds:
             msg = (
                 f"{self.path} keeps {n_rounds} rounds, and this fit has at most {max_rounds}; "
-                f"allow as many, delete the file to begin anew, or give Checkpoint another path"
+                f"allow as many, delete the file to start again, or give Checkpoint another path"
             )
             raise CheckpointError(msg)

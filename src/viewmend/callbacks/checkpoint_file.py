@@ -85,8 +85,8 @@ class CheckpointFile:
         if differences:
             msg = (
                 f"{self.path} keeps another fit than this one, different in "
-                f"{'; '.join(differences)}. Delete the file to begin anew, give Checkpoint another "
-                f"path, or fit as before"
+                f"{'; '.join(differences)}. Delete the file to start again, give Checkpoint "
+                f"another path, or fit as before"
             )
             raise CheckpointError(msg)
 
@@ -100,7 +100,7 @@ class CheckpointFile:
             reason = str(error).partition("; ")[0]
             msg = (
                 f"{self.path} is no checkpoint that can be read: {reason}. Delete the file to "
-                f"begin anew, or give Checkpoint another path"
+                f"start again, or give Checkpoint another path"
             )
             raise CheckpointError(msg) from error
 

@@ -57,7 +57,7 @@ def doubt(
         write_json(summary | {"files": files, "notes": notes})
         return
     line = (
-        f"{found.n_suspects} of {len(table)} labels may be wrong ({found.noise_rate:.1%}); the "
-        f"rest of the data contradicts {len(rows)}"
+        f"estimated number of wrong labels: {found.n_suspects} of {len(table)} "
+        f"({found.noise_rate:.1%}); the rest of the data contradicts {len(rows)}"
     )
     show_advice(rows, n, [line], files)

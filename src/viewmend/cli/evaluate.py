@@ -35,7 +35,7 @@ HEADLINES = {
 
 
 def evaluate(
-    model: options.ModelFile,
+    model: options.FitFile,
     data: options.Data,
     labels: options.Labels = None,
     id_column: options.IdColumn = None,

@@ -91,7 +91,7 @@ def explain_view(
         f"{len(rows)} of {len(found.columns)} columns of {found.view}: share of the scores of "
         f"{whose} that is lost if the values of {found.n_samples} samples are swapped"
     )
-    say(Console(), words, *(f"{kind}: {path}" for kind, path in files.items()))
+    say(Console(), "", words, *(f"{kind}: {path}" for kind, path in files.items()))
 
 
 @explain.command("samples")

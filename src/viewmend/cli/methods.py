@@ -23,7 +23,8 @@ def methods(as_json: options.AsJson = False) -> None:
 
     Pass any of these names to `viewmend fit --method`. "imputes" means that missing views are
     filled before the fit, "predicts new" that new samples can be classified, "saved" that the model
-    can be saved. "grid" is the number of settings that the AGF-TI paper tries.
+    can be saved. "grid" is the number of settings in its grid: that of the AGF-TI paper, where it
+    has one.
     """
     rows = [_row(method) for method in METHODS.values()]
     if as_json:

@@ -26,6 +26,10 @@ ModelFile = Annotated[
         metavar="MODEL",
     ),
 ]
+FitFile = Annotated[
+    Path,
+    typer.Argument(help="Model file, from `viewmend fit -o`.", show_default=False, metavar="MODEL"),
+]
 Labels = Annotated[
     str | None,
     typer.Option(

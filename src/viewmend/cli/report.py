@@ -18,7 +18,7 @@ from viewmend.report.html import write_page
 
 
 def report(
-    model: options.ModelFile,
+    model: options.FitFile,
     data: options.Data,
     output: Annotated[
         Path, typer.Option("--output", "-o", dir_okay=False, help="HTML file to write.")

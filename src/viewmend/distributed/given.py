@@ -125,7 +125,7 @@ def check_rounds_left(parameters: BlockParameters, n_rounds: int, rules: BlockRu
     if n_rounds >= most:
         msg = (
             f"the checkpoint holds {n_rounds} rounds, but {rules.rounds} is {most}; rounds cannot "
-            f"be taken back; raise {rules.rounds}, or delete the folder and fit anew"
+            f"be taken back; raise {rules.rounds}, or delete the folder and fit again"
         )
         raise CheckpointError(msg)
 

@@ -35,7 +35,7 @@ def broken_as_checkpoint_error(path: Path) -> Iterator[None]:
     except BROKEN as error:
         msg = (
             f"the checkpoint lacks {path}, or it is broken ({type(error).__name__}: {error}); see "
-            f"that all workers reach the folder, or delete it and fit anew"
+            f"that all workers reach the folder, or delete it and fit again"
         )
         raise CheckpointError(msg) from error
 

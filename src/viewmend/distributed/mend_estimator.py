@@ -193,6 +193,6 @@ def _check_stages_left(n_kept: int, settings: MendSettings) -> None:
         msg = (
             f"the checkpoint holds {n_kept} stages, but with n_rounds={settings.n_rounds} there "
             f"are {n_stages(settings)}; stages cannot be taken back; raise n_rounds, or delete the "
-            f"folder and fit anew"
+            f"folder and fit again"
         )
         raise CheckpointError(msg)

@@ -169,11 +169,16 @@ def warn_of_unreachable(model: Any, unseen: np.ndarray) -> None:
     lost = model.unreachable_
     if not lost.any():
         return
-    without = f", {unseen.sum()} of them because they have no view at all," if unseen.any() else ""
+    found = f"are joined to no label by the graph of {type(model).__name__}"
+    remedy = "label some of them, or raise n_neighbors"
+    if unseen[lost].all():
+        # Neither labels nor neighbours would help these.
+        found, remedy = "have no view at all", "add what is known about them"
+    elif unseen.any():
+        found += f", {unseen.sum()} of them because they have no view at all,"
     msg = (
-        f"{lost.sum()} of {len(lost)} samples are joined to no label by the graph of "
-        f"{type(model).__name__}{without} (see unreachable_) and get the class shares of the "
-        f"labelled samples; label some of them, or raise n_neighbors"
+        f"{lost.sum()} of {len(lost)} samples {found} (see unreachable_) and get the class shares "
+        f"of the labelled samples; {remedy}"
     )
     warnings.warn(msg, DataWarning, stacklevel=5)
 

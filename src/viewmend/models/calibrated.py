@@ -277,7 +277,7 @@ def warn_of_guessing(calibration: Calibration) -> None:
         low, high = estimate.interval
         msg = (
             f"the model is no better than chance on {estimate.n_held_out} held-out "
-            f"labels{estimate.of_groups}: it predicted {estimate.n_right} of them "
+            f"labels{estimate.of_groups}: it predicted {estimate.n_right} of them correctly "
             f"({estimate.accuracy:.0%}; the interval is {low:.0%} to {high:.0%}), a random class "
             f"{estimate.chance:.0%}, the most frequent class {estimate.majority:.0%}; check labels "
             f"and views with inspect_data, or label more samples"
