@@ -20,6 +20,7 @@ from viewmend.plot import (
     embed_graph,
     plot_class_confidence,
     plot_class_counts,
+    plot_columns,
     plot_confidence,
     plot_confusion,
     plot_convergence,
@@ -341,3 +342,18 @@ def test_shown_names_are_short(names, length):
 def test_names_that_differ_in_the_middle_stay_apart():
     names = [f"a long beginning {i} and a long common end" for i in range(3)]
     assert label_texts(names, 12) == [f"{ELLIPSIS}{i} and{ELLIPSIS}n end" for i in range(3)]
+
+
+@pytest.mark.parametrize("n_columns", [2, 10, 40])
+def test_the_legend_of_columns_hides_no_bar_and_no_label(n_columns):
+    directions = np.resize([1.0, -1.0, 0.0], n_columns)
+    ax = plot_columns(np.arange(n_columns), np.full(n_columns, 0.02), directions)
+    ax.figure.draw_without_rendering()
+    legend = ax.get_legend().get_window_extent()
+    others = [*ax.patches, ax.xaxis.label, *ax.get_xticklabels()]
+    assert len(ax.patches) == n_columns
+    assert not any(legend.overlaps(other.get_window_extent()) for other in others)
+    pyplot.close(ax.figure)
+    inside = ax.figure.bbox
+    assert inside.y0 <= legend.y0
+    assert legend.x1 <= inside.x1

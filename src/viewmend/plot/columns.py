@@ -17,8 +17,10 @@ _CLEAR = 0.5
 _MEANINGS = {
     "larger values raise the score of the class": PALETTE[0],
     "larger values lower it": PALETTE[1],
-    "sometimes for, sometimes against": PALETTE[9],
+    "larger values raise or lower it": PALETTE[9],
 }
+# Distance in points of their legend from the axes, which leaves room for ticks and label.
+_BELOW = 38
 
 
 @styled
@@ -56,8 +58,23 @@ def plot_columns(
         for (meaning, color), those in zip(_MEANINGS.items(), kinds, strict=True):
             if those.any():
                 ax.barh(places[those], lengths[those], 0.7, color=color, label=meaning)
-        ax.legend(frameon=False, fontsize=9, loc="lower right")
+        _draw_legend(ax)
     ax.set_ylim(len(lengths) - 0.4, -0.6)
     name_ticks(ax, "y", label_texts(np.asarray(columns).tolist()))
     ax.set_xlabel("variance of the scores that is lost without the column, %")
     return ax
+
+
+def _draw_legend(ax: Axes) -> None:
+    """A legend below the axes, where it hides no bar however long they are."""
+    from matplotlib.transforms import ScaledTranslation
+
+    below = ScaledTranslation(0, -_BELOW / 72, ax.figure.dpi_scale_trans)
+    ax.legend(
+        frameon=False,
+        fontsize=9,
+        loc="upper left",
+        borderaxespad=0,
+        bbox_to_anchor=(0, 0),
+        bbox_transform=ax.transAxes + below,
+    )
