@@ -207,6 +207,15 @@ def test_notes_speak_of_options(work):
     assert PYTHON.search(" ".join(notes)) is None
 
 
+def test_the_note_on_columns_of_text_names_the_option_that_leaves_them_out(work, tmp_path):
+    for path in (work / "data").glob("*.csv"):
+        table = pd.read_csv(path)
+        table["site"] = np.resize(["north", "south"], len(table))
+        table.to_csv(tmp_path / path.name, index=False)
+    notes = json.loads(invoke("inspect", tmp_path, "-l", "stage", "--json").stdout)["notes"]
+    assert any("leave out with --leave-out what is no feature" in note for note in notes), notes
+
+
 def test_text_without_python_is_left_as_it_is():
     said = "view 'labs' has no column 'age'; pass the columns of the fit, or fit again"
     assert for_command_line(said) == said

@@ -97,6 +97,7 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"or mark the rows missing(?: in mask)?", "or leave the rows out of the table"),
     (r"pass one label per sample", "name the column of labels with --labels"),
     (r"pass a column as groups if", "pass a column with --groups if"),
+    (r"leave out those that are no features", "leave out with --leave-out what is no feature"),
     (r"\bunknown_rate must be", "--unknown-rate must be"),
     (r"\bunknown_rate=(\S+) cannot", r"--unknown-rate \1 cannot"),
     (r"\braise unknown_rate", "raise --unknown-rate"),
