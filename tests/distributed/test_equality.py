@@ -185,6 +185,17 @@ def test_labels_may_be_words():
     )
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_one_label_of_each_class_is_enough():
+    """None of them can be held out, so that nothing says how sure to be."""
+    first = np.unique(TASK.y, return_index=True)[1]
+    y = np.where(np.isin(np.arange(len(TASK.y)), first), TASK.y, -1)
+    assert np.bincount(y[y >= 0]).tolist() == [1, 1, 1]
+    expected = AGFTIClassifier(**SETTINGS).fit(TASK.data, y)
+    model = AGFTIClassifier(**SETTINGS).fit(lazy(TASK.data.views, 60), y)
+    assert_same_model(model, expected)
+
+
 def test_samples_that_no_label_reaches_are_told_alike():
     rng = np.random.default_rng(0)
     far = [np.r_[rng.normal(0, 1, (60, 3)), rng.normal(50, 1, (40, 3))] for _ in range(2)]

@@ -2,7 +2,9 @@
 
 import io
 import os
+import re
 import signal
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import dask
@@ -91,6 +93,26 @@ def test_labels_in_doubt_are_as_doubtful_when_a_fit_goes_on(one_process, tmp_pat
         model.set_callbacks(BlockCheckpoint(folder, every=1)).fit(views(), wrong)
         np.testing.assert_array_equal(model.label_distributions_, expected.label_distributions_)
         assert model.history_ == expected.history_
+
+
+def test_rounds_are_counted_from_where_a_fit_begins_or_goes_on(one_process, tmp_path):
+    class Blocks:
+        """As a cluster tells of them, one at the end of every stage."""
+
+        def __call__(self, _record, _stage):
+            log.on_blocks("sums", 1, 1)
+
+    stream = io.StringIO()
+    log = LogBlocks(stream)
+    model = MendClassifier(**SETTINGS)
+    for after, first in ((2, 1), (None, 3), (None, 1)):
+        stream.truncate(0)
+        checkpoint = BlockCheckpoint(tmp_path / str(first == 1 and after is None), every=1)
+        model.set_callbacks(checkpoint, Blocks(), log, Crash(after))
+        with nullcontext() if after is None else pytest.raises(KeyboardInterrupt):
+            model.fit(views(), TASK.y)
+        told = [int(number) for number in re.findall(r"\rround +(\d+)", stream.getvalue())]
+        assert told == list(range(first, 6 if after is None else after + 1))
 
 
 def test_more_rounds_can_be_added_and_fewer_are_refused(one_process, tmp_path, expected):

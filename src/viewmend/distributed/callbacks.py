@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from viewmend.callbacks.progress import LogRounds
+from viewmend.callbacks.protocol import Fit
 from viewmend.distributed.kept_files import (
     KeptFile,
     block_paths,
@@ -52,6 +53,13 @@ class LogBlocks(LogRounds):
     def __init__(self, stream: TextIO | None = None) -> None:
         super().__init__(stream)
         self.n_rounds = 0
+
+    def on_fit_begin(self, fit: Fit) -> None:
+        super().on_fit_begin(fit)
+        self.n_rounds = 0
+
+    def on_resume(self, history: Sequence[Any]) -> None:
+        self.n_rounds = len(history)
 
     def on_blocks(self, stage: str, done: int, total: int) -> None:
         line = f"\rround {self.n_rounds + 1:3d}  {stage:<16s} {done:6d} / {total}"

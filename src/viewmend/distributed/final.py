@@ -58,6 +58,10 @@ def held_out_labels(
     """
     picked = held_out_samples(_one_hot(labelled[1], common.n_classes))
     samples, codes = (array[picked] for array in labelled)
+    if not len(samples):
+        # A label of each class: without it, the class would be unknown.
+        none = np.empty((0, common.n_classes))
+        return none, none, codes
     owners = np.searchsorted(starts, samples, side="right") - 1
     wanted = np.unique(owners)
     blocks = [result.blocks[i] for i in wanted]

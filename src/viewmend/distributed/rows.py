@@ -8,6 +8,7 @@ results depend on neither workers nor timing.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -196,9 +197,13 @@ def tree(parts: Sequence[Delayed], combine: Combine) -> Delayed:
 def _report(
     watch: Callable[[str, int, int], None], stage: str, persisted: Sequence[Delayed]
 ) -> None:
-    """Tell of every block that is done, as far as Dask runs them elsewhere."""
+    """Tell of every block that is done, if workers run them: without any, all are done by now."""
+    if "distributed" not in sys.modules:
+        return
     from distributed import as_completed, futures_of
 
     futures = futures_of(persisted)
+    if not futures:
+        return
     for done, _ in enumerate(as_completed(futures), start=1):
         watch(stage, done, len(futures))

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from tests.core.cut_rows import CutRows, cuts
 
 from viewmend.core.common import class_shares
-from viewmend.core.common.class_shares import log_shares, normalise_columns, normalise_rows
+from viewmend.core.common.class_shares import log_shares, normalise_rows
 from viewmend.core.common.rows import RowsInMemory
 
 
@@ -186,11 +186,6 @@ def test_weights_of_a_class_that_should_have_no_row_fit_into_float32(rare):
 def test_rows_are_normalised_and_zero_rows_left():
     F = np.array([[1.0, 3.0], [0.0, 0.0]])
     np.testing.assert_array_equal(normalise_rows(F), [[0.25, 0.75], [0.0, 0.0]])
-
-
-def test_columns_are_normalised_and_zero_columns_left():
-    F = np.array([[1.0, 0.0, 2.0], [3.0, 0.0, 2.0]])
-    np.testing.assert_array_equal(normalise_columns(F), [[0.25, 0, 0.5], [0.75, 0, 0.5]])
 
 
 # ------------------------------------------------------------------ balanced soft labels

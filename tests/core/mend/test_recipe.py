@@ -7,7 +7,7 @@ import pytest
 from tests.core.small_mend import MEMORY, dense, dense_graphs, geometry_of, in_memory
 
 from viewmend.core.common import class_shares
-from viewmend.core.common.class_shares import normalise_columns, normalise_rows
+from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.common.scaling import unit_rows
 from viewmend.core.graphs.neighbours import neighbour_graph, union_graph
 from viewmend.core.graphs.spreading import spread_labels
@@ -53,6 +53,11 @@ def shares_of(P):
     return normalise_rows(np.asarray(P, dtype=np.float64))
 
 
+def columns_scaled(F):
+    """Every class with the same mass; each has some."""
+    return F / F.sum(axis=0)
+
+
 # ------------------------------------------------------------------ limits
 
 
@@ -65,7 +70,7 @@ def test_first_stage_is_label_spreading_on_the_union_graph():
     )
     first, second = stages(in_memory(geometry, N_CLASSES, plain), LABELLING, plain)
     W = union_graph([unit_rows(view) for view in TASK.data.views], OBSERVED, k)
-    P = normalise_columns(spread_labels(W, Y.astype(float), plain.spreading))
+    P = columns_scaled(spread_labels(W, Y.astype(float), plain.spreading))
     for stage in (first, second):
         np.testing.assert_allclose(dense(stage.graph.parts), W.toarray(), atol=1e-4)
         np.testing.assert_allclose(shares_of(stage.P), shares_of(P), atol=SPREAD_ERROR)
@@ -141,7 +146,7 @@ def test_consensus_graph_joins_samples_of_similar_shares():
 
 def test_scores_are_those_of_graph_and_evidence_multiplied(every_stage):
     last = every_stage[-1]
-    product = shares_of(normalise_columns(last.F)) * np.sqrt(last.evidence.P)
+    product = shares_of(columns_scaled(last.F)) * np.sqrt(last.evidence.P)
     np.testing.assert_allclose(last.P, product / product.sum(axis=1, keepdims=True), atol=1e-6)
 
 
@@ -287,7 +292,7 @@ def test_trust_is_settled_once_by_the_scores_of_the_first_stage():
     """The shares follow from it, up to the first round with evidence, and stay from there on."""
     unsettled = Labelling(Y, PRIOR, trust=None)
     every = run(unsettled)
-    settled = unsettled.settled(MEMORY, normalise_columns(every[0].F))
+    settled = unsettled.settled(MEMORY, columns_scaled(every[0].F))
     assert min(settled.trust) > 0
     assert settled.settled(MEMORY, every[0].P[::-1]) is settled
     for stage, expected in zip(every, run(settled), strict=True):

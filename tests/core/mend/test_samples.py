@@ -23,7 +23,12 @@ from viewmend.core.mend.outside import (
     with_all_rows,
 )
 from viewmend.core.mend.recipe import mend, stages
-from viewmend.core.mend.samples import reached_samples, samples_of
+from viewmend.core.mend.samples import (
+    column_mass,
+    reached_samples,
+    samples_of,
+    scaled_columns,
+)
 from viewmend.core.mend.stage import MendSettings
 from viewmend.datasets import hide, make_multiview_blobs
 
@@ -105,6 +110,12 @@ def test_others_receive_what_spreading_gives_an_unlabelled_sample(every_stage, s
     np.testing.assert_allclose(stage.mass, soft.sum(axis=0), rtol=1e-4)
     expected = soft / soft.sum(axis=0)
     np.testing.assert_allclose(stage.P, expected, atol=1e-4 * expected.max())
+
+
+def test_columns_are_scaled_to_sum_one_and_those_of_zeros_left():
+    F = np.array([[1.0, 0.0, 2.0], [3.0, 0.0, 2.0]])
+    mass = column_mass(F, None)["mass"]
+    np.testing.assert_array_equal(scaled_columns(F, mass), [[0.25, 0, 0.5], [0.75, 0, 0.5]])
 
 
 def test_the_graph_does_not_notice_the_others(every_stage):

@@ -44,13 +44,6 @@ def normalise_rows(F: Array) -> Array:
     return F / xp.where(sums > 0, sums, xp.ones_like(sums))
 
 
-def normalise_columns(F: Array) -> Array:
-    """Columns of a non-negative array divided by their sums: every class gets the same mass."""
-    xp = array_namespace(F)
-    sums = xp.sum(F, axis=0)
-    return F / xp.where(sums > 0, sums, xp.ones_like(sums))
-
-
 def balance_classes(
     rows: Rows, P: Column, prior: np.ndarray, start: np.ndarray | None = None
 ) -> Column:
