@@ -244,6 +244,28 @@ def test_a_scorer_cannot_take_rows_of_views_in_a_list(form):
         labelled_scorer()(model, form(DATA.views), Y)
 
 
+def test_what_a_scorer_is_told_of_samples_is_told_of_all_of_them():
+    seen = {}
+
+    def spy(_, X, y, **told):
+        seen.update(told, n_samples=len(X), n_labels=len(y))
+        return 0.0
+
+    numbers = np.arange(120)
+    labelled_scorer(spy)(None, DATA, Y, sample_weight=numbers, nothing=None)
+    np.testing.assert_array_equal(seen["sample_weight"], LABELLED)
+    assert "nothing" not in seen
+    with pytest.raises(
+        InvalidParameterError, match="sample_weight must have one entry for each of"
+    ):
+        labelled_scorer(spy)(None, DATA, Y, sample_weight=numbers[:60])
+    pandas = pytest.importorskip("pandas")
+    named = replace(DATA, ids=np.array([f"p{i}" for i in range(120)]))
+    weights = pandas.Series(numbers, index=named.ids)
+    with pytest.raises(InvalidLabelsError, match="sample_weight must have its rows in the order"):
+        labelled_scorer(spy)(None, named, Y, sample_weight=weights[::-1])
+
+
 def test_folds_of_labels_or_groups_in_another_order_are_refused():
     pandas = pytest.importorskip("pandas")
     named = replace(DATA, ids=np.array([f"p{i}" for i in range(120)]))

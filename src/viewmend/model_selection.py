@@ -27,7 +27,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from viewmend.data.given_labels import labels_for
+from viewmend.data.given_labels import labels_for, values_for
 from viewmend.data.groups import with_groups
 from viewmend.data.labels import Labels, check_labels, check_length, labelled_part
 from viewmend.exceptions import InvalidLabelsError, InvalidParameterError, InvalidViewsError
@@ -137,7 +137,12 @@ class LabelledScorer:
         y = labels_for(X, y)
         rows, classes = labelled_part(y)
         _check_rows(X, len(y))
-        of_labelled = {name: _safe_indexing(value, rows) for name, value in metadata.items()}
+        told = {
+            name: values_for(X, each, name) for name, each in metadata.items() if each is not None
+        }
+        for name, each in told.items():
+            _check_one_each(each, len(y), name)
+        of_labelled = {name: _safe_indexing(each, rows) for name, each in told.items()}
         return self.scorer(estimator, _safe_indexing(X, rows), classes, **of_labelled)
 
     def __repr__(self) -> str:
@@ -220,10 +225,25 @@ def _labels(y: Any) -> Labels:
     return check_labels(y, 0 if y is None else len(y))
 
 
+def _n_rows(values: Any) -> int:
+    # Sparse matrices have no length.
+    return int(values.shape[0] if hasattr(values, "shape") else len(values))
+
+
+def _check_one_each(values: Any, n_samples: int, what: str) -> None:
+    """Refuse what is told of more or fewer samples; scikit-learn would take the first ones."""
+    n_values = _n_rows(values)
+    if n_values != n_samples:
+        msg = (
+            f"{what} must have one entry for each of the {n_samples} samples, but has {n_values}; "
+            f"pass those of all samples, unlabelled ones too"
+        )
+        raise InvalidParameterError(msg)
+
+
 def _check_rows(X: Any, n_labels: int) -> None:
     """Refuse data without a row for each label, such as views in a list or dict."""
-    # Sparse matrices have no length.
-    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_samples = _n_rows(X)
     in_views = isinstance(X, (list, tuple)) and n_samples != n_labels
     if in_views or isinstance(X, Mapping):
         msg = (

@@ -293,6 +293,24 @@ def test_views_of_a_dict_are_matched_by_name(model):
     assert_array_equal(missing, model.predict_proba({"image": NEW["image"]}))
 
 
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (pd.MultiIndex.from_product([["p", "q"], [1, 2]]), ["('p', 1)", "('q', 2)"]),
+        ([10.0, 20.0, 30.0, 40.0], ["10", "40"]),
+        (pd.date_range("2024-01-01", periods=4), ["2024-01-01", "2024-01-04"]),
+    ],
+)
+def test_names_that_are_no_text_are_spelt_in_one_way(names, told):
+    fitted = mend(calibration=None).fit(pd.DataFrame(BLOBS.views[0], columns=names), Y)
+    seen = fitted.view_feature_names_["view 0"].tolist()
+    assert [seen[0], seen[-1]] == told
+    new = pd.DataFrame(BLOBS.views[0], columns=names)
+    expected = fitted.predict_proba(new)
+    assert_array_equal(fitted.predict_proba(new[new.columns[::-1]]), expected)
+    assert_array_equal(fitted.predict_proba(new.set_axis(seen, axis=1)), expected)
+
+
 # ------------------------------------------------------------------ rows by identifier
 
 

@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from viewmend import check_views
 from viewmend.data.given_labels import labels_for
 from viewmend.data.indices import as_text, identifying
+from viewmend.data.validation import check_complete_data
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 
 pd = pytest.importorskip("pandas")
@@ -75,6 +76,13 @@ def test_identifiers_are_the_same_however_they_are_held(spellings):
 def test_labels_of_other_samples_are_never_taken_in_silence(ours, theirs):
     with pytest.warns(DataWarning, match="y and the views have different row indices"):
         labels_for(frames(ours), series(theirs))
+
+
+def test_labels_of_data_to_hide_are_those_of_its_rows():
+    given, y = frames(list("pqrs"), list("pqrs")), series(list("pqrs"))
+    assert check_complete_data(given, y).y.tolist() == LABELS
+    with pytest.raises(InvalidLabelsError, match="y must have its rows in the order of the views"):
+        check_complete_data(given, y[::-1])
 
 
 @pytest.mark.parametrize("theirs", [[0, 1, 2, 3], ["0", "1", "2", "3"], [8, 3, 5, 1]])

@@ -84,6 +84,20 @@ def test_labels_in_another_order_are_refused(lazy):
         fitted(views, given(y), groups=given(y[::-1]))
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_labels_in_another_order_are_not_scored(lazy):
+    y = pd.Series(BLOBS.y, index=NAMES)
+
+    def given(labels):
+        return dd.from_pandas(labels, npartitions=2, sort=False) if lazy else labels
+
+    for X in (frames(NAMES, NAMES), dict(zip("ab", frames(NAMES, NAMES), strict=True))):
+        model = fitted(X)
+        assert model.score(X, given(y)) == model.score(X, BLOBS.y)
+        with pytest.raises(InvalidLabelsError, match="y must have its rows in the order of the v"):
+            model.score(X, given(y[::-1]))
+
+
 def test_numbers_of_other_rows_are_refused_as_in_memory():
     # As the index of rows that were shuffled.
     shuffled = pd.Series(TASK.y, index=BACKWARDS)

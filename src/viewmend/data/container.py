@@ -233,7 +233,7 @@ def _plain_parts(data: MultiViewData) -> dict[str, Any]:
             )
             raise InvalidViewsError(msg)
     ids, y, observed = _plain(data.ids), _plain(data.y), data.observed
-    observed = observed if hasattr(observed, "dtype") else np.asarray(observed)
+    observed = observed if hasattr(observed, "compute") else np.asarray(observed)
     if observed.dtype != bool or observed.ndim != 2 or len(set(data.names)) < len(data.names):
         msg = (
             f"observed must be bool of shape (n_samples, n_views), and names different, got "

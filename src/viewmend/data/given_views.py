@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.indices import check_same_rows, identifying, index_of
+from viewmend.data.indices import check_same_rows, identifying, index_of, objects, text_of
 from viewmend.data.input_arrays import as_mask, collected
 from viewmend.exceptions import InvalidViewsError
 from viewmend.parameters import short
@@ -76,7 +76,7 @@ def column_names(columns: Iterable[Hashable] | None) -> np.ndarray | None:
     given = [] if columns is None else list(columns)
     if not given or given == list(range(len(given))):
         return None
-    return np.array([str(name) for name in given], dtype=object)
+    return objects(map(text_of, given))
 
 
 def names_in(array: Any) -> np.ndarray | None:

@@ -274,8 +274,10 @@ def as_mask(mask: ArrayLike | None, shape: tuple[int, int]) -> np.ndarray:
     """A mask of (sample, view) pairs that are seen; all of them where there is none."""
     if mask is None:
         return np.ones(shape, dtype=bool)
+    if _library(mask) == "torch":
+        mask = mask.detach().cpu()  # type: ignore[union-attr]
     # Where nothing is known, nothing was seen.
-    array = np.array(np.ma.filled(mask, False)) if np.ma.isMaskedArray(mask) else np.array(mask)
+    array = np.array(np.ma.filled(mask, False) if np.ma.isMaskedArray(mask) else mask)
     if array.dtype != bool or array.shape != shape:
         msg = (
             f"mask must be bool of shape {shape} (n_samples, n_views), got {array.dtype} of shape "

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from viewmend.backend.numba_scans import count_missing_cells
 from viewmend.data.container import MultiViewData
-from viewmend.data.indices import identifying
+from viewmend.data.indices import check_same_rows, identifying, index_of
 from viewmend.data.input_arrays import (
     as_mask,
     as_matrices,
@@ -101,6 +101,7 @@ def check_complete_data(X: object, y: ArrayLike | None) -> MultiViewData:
             raise InvalidViewsError(msg)
     observed = np.ones((n_samples, len(views)), dtype=bool)
     checked = given.described(MultiViewData(tuple(views.values()), observed, tuple(views)))
+    check_same_rows(index_of(y), given.rows, "y", InvalidLabelsError)
     return replace(checked, y=_check_class_numbers(y, n_samples))
 
 

@@ -44,6 +44,16 @@ def is_lazy(X: object) -> bool:
     return any(is_dask_collection(entry) for entry in _entries(X).values())
 
 
+def check_index_with(X: Any, values: Any, what: str) -> None:
+    """`check_index_of` for values (n_samples,) about the samples of lazy views."""
+    if isinstance(X, MultiViewData):
+        index = index_of_ids(X.ids)
+    else:
+        frames = (entry for entry in _entries(X).values() if has_index(entry))
+        index = next((read_index(frame)[1] for frame in frames), None)
+    check_index_of(values, index, what)
+
+
 def is_table(X: Any) -> bool:
     """Whether views are columns of one array or frame."""
     return not isinstance(X, (MultiViewData, Mapping, list, tuple))

@@ -33,6 +33,7 @@ from viewmend.data.labels import (
     labelled_part,
 )
 from viewmend.data.validation import check_views
+from viewmend.distributed.lazy import check_index_with, is_lazy
 from viewmend.exceptions import InvalidParameterError, UnusableArgumentError
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.models.apart import FitSamples, comparable_samples
@@ -66,6 +67,8 @@ def score_labelled(
 
     Samples whose ``y`` (n_samples,) is -1, None or NaN are unlabelled and do not count.
     """
+    if is_lazy(X):
+        check_index_with(X, y, "y")
     y = labels_for(X, y)
     rows, classes = labelled_part(y)
     predicted = np.asarray(model.predict(X, mask))
