@@ -186,7 +186,10 @@ def test_new_frames_are_read_as_those_of_the_fit():
 
 def test_a_category_that_was_never_seen_is_zero_everywhere_if_none_was_rare():
     fitted = read(frame(colour=["red", "blue"] * 4, x=np.ones(8)))
-    found = from_frames({"v": pd.DataFrame({"colour": ["pink"], "x": [1.0]})}, like=fitted)
+    with pytest.warns(
+        DataWarning, match=r"1 of 1 cells of column 'colour' .* \('pink'\) and become"
+    ):
+        found = from_frames({"v": pd.DataFrame({"colour": ["pink"], "x": [1.0]})}, like=fitted)
     assert_array_equal(found.views[0], [[0, 0, 1]])
 
 

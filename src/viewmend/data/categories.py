@@ -149,7 +149,22 @@ def read_columns_as(
     """Columns as those of a fit were read: its ``categories``, and numbers otherwise."""
     numeric = {c: table[c] for c in _not_numeric(table) if c not in categories}
     faults = _faults(numeric, view, expected=True)
+    for column in [c for c, found in categories.items() if c in table and not found.rare]:
+        _tell_new(_texts(table[column]).dropna(), view, column, categories[column])
     return NumericTable(_as_numbers(table, categories), dict(categories), tuple(faults.values()))
+
+
+def _tell_new(known: pd.Series, view: str, column: Hashable, categories: Categories) -> None:
+    """Warn of cells whose categories no column stands for, as where they are spelt otherwise."""
+    new = known[~known.isin(categories.kept)]
+    if len(new):
+        examples = ", ".join(map(short, new.unique()[:3]))
+        msg = (
+            f"{len(new)} of {len(known)} cells of column {column!r} of view {view!r} are of "
+            f"categories that fit did not see ({examples}) and become 0 in all columns; spell them "
+            f"as in fit if they are the same"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=4)
 
 
 def source_columns(

@@ -73,7 +73,7 @@ def from_frames(
     like : MultiViewData, optional
         Data that a model was fitted on. Columns are put in the same order and other columns
         dropped, so that the result can be passed to the model. New categories count as rare, or are
-        0 in all columns.
+        0 in all columns, with a warning.
     unreadable_as_missing : bool, default=False
         Whether cells such as ``<0.05`` or ``n.d.`` in a column of numbers count as missing.
         Otherwise they are an error that lists all of them. A column of numbers is one in which at
