@@ -54,9 +54,9 @@ def keeping_digits(method: Method) -> Method:
     """A method of an estimator within `digits_kept`, for the device that it fits on."""
 
     @wraps(method)
-    def run(estimator: Any, *arguments: Any, **options: Any) -> Any:
-        with digits_kept(check_device(estimator.device, estimator._input_device)):
-            return method(estimator, *arguments, **options)
+    def run(self: Any, *arguments: Any, **options: Any) -> Any:
+        with digits_kept(check_device(self.device, self._input_device)):
+            return method(self, *arguments, **options)
 
     return cast("Method", run)
 
