@@ -279,7 +279,9 @@ def test_reasons_are_sentences_for_every_number(count, words):
     assert reach_words(count) == f"similar to {words} no label reaches yet"
 
 
-@pytest.mark.parametrize(("count", "words"), [(0.04, "hardly any answer"), (0.06, "0.1 answers")])
+@pytest.mark.parametrize(
+    ("count", "words"), [(0.04, "hardly any prediction"), (0.06, "0.1 predictions")]
+)
 def test_no_label_is_expected_to_change_zero_answers(count, words):
     assert change_words(count) == f"its label is expected to change {words}"
 

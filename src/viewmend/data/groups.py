@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from viewmend.data.class_names import MISSING_MARKS, written_like
 from viewmend.data.given_labels import values_for
-from viewmend.data.labels import MISSING_MARKS, Labels, find_unlabelled, written_like
+from viewmend.data.labels import Labels, find_unlabelled
 from viewmend.data.per_sample import one_each
 from viewmend.exceptions import DataWarning, InvalidLabelsError
 

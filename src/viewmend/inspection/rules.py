@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
+from viewmend.data.class_names import DOUBTFUL_WORDS, how_alike, spelt_alike, written_like
 from viewmend.data.input_arrays import some_of
-from viewmend.data.labels import DOUBTFUL_WORDS, how_alike, spelt_alike, written_like
 from viewmend.data.magnitudes import LARGEST, SMALLEST
 from viewmend.inspection.measures import Finding, Inspection, Order, Severity
 

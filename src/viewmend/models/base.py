@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -22,21 +22,18 @@ from viewmend.core.common.class_shares import normalise_rows
 from viewmend.data.cells import DEFAULT, fill_cells, learn_fills
 from viewmend.data.column_names import ColumnNamesMixin, columns_of_data
 from viewmend.data.container import MultiViewData
-from viewmend.data.given_labels import labels_for, values_for
+from viewmend.data.given_labels import labels_for
 from viewmend.data.groups import with_groups
 from viewmend.data.indices import as_text
 from viewmend.data.labels import (
     Labels,
     check_labels,
-    check_length,
-    check_of_classes,
-    labelled_part,
 )
 from viewmend.data.validation import check_views
-from viewmend.distributed.lazy import check_index_with, is_lazy
-from viewmend.exceptions import InvalidParameterError, UnusableArgumentError
+from viewmend.exceptions import UnusableArgumentError
 from viewmend.html_repr import HTMLReprMixin
 from viewmend.models.apart import FitSamples, comparable_samples
+from viewmend.models.scoring import score_labelled
 from viewmend.parameters import Rule, check_parameters, fresh_fit, in_full, short
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -49,49 +46,6 @@ WITHOUT_EFFECT = frozenset(
         "view_sizes",
     }
 )
-
-
-class Predictor(Protocol):
-    """A classifier of new samples."""
-
-    classes_: np.ndarray
-
-    def predict(self, X: Any, mask: ArrayLike | None = None) -> np.ndarray:
-        """Classes (n_new,)."""
-
-
-def score_labelled(
-    model: Predictor, X: Any, y: Any, sample_weight: ArrayLike | None, mask: ArrayLike | None
-) -> float:
-    """Accuracy of ``predict`` on the labelled samples.
-
-    Samples whose ``y`` (n_samples,) is -1, None or NaN are unlabelled and do not count.
-    """
-    if is_lazy(X):
-        check_index_with(X, y, "y")
-    y = labels_for(X, y)
-    rows, classes = labelled_part(y)
-    predicted = np.asarray(model.predict(X, mask))
-    check_length(len(y), len(predicted))
-    check_of_classes(classes, model.classes_)
-    weights = None if sample_weight is None else _weights(X, sample_weight, rows, len(y))
-    # As objects, because NumPy does not compare strings with numbers.
-    hits = predicted[rows].astype(object) == classes.astype(object)
-    return float(np.average(hits, weights=weights))
-
-
-def _weights(X: Any, sample_weight: ArrayLike, rows: np.ndarray, n_samples: int) -> np.ndarray:
-    """Weights (n_labelled,) of the labelled ``rows`` of ``X`` in a score."""
-    weights = np.asarray(values_for(X, sample_weight, "sample_weight"), dtype=np.float64)
-    one_each = weights.shape == (n_samples,)
-    if not one_each or not np.all(weights >= 0) or not 0 < weights[rows].sum() < np.inf:
-        msg = (
-            f"sample_weight must be a number from 0 for each of the {n_samples} samples, more for "
-            f"a labelled one, got {short(weights.tolist())} of shape {weights.shape}; leave it out "
-            f"to count all labels the same"
-        )
-        raise InvalidParameterError(msg)
-    return weights[rows]
 
 
 def scaled_shares(soft: np.ndarray, labelled_shares: np.ndarray) -> np.ndarray:

@@ -20,8 +20,9 @@ from viewmend.core.common.content_order import canonical_order
 from viewmend.data.column_names import columns_of_fit
 from viewmend.exceptions import InvalidParameterError
 from viewmend.html_repr import HTMLReprMixin
-from viewmend.models.base import TwoStepClassifier, score_labelled, without_weights
+from viewmend.models.base import TwoStepClassifier, without_weights
 from viewmend.models.label_folds import label_folds
+from viewmend.models.scoring import score_labelled
 from viewmend.models.search_contests import (
     SURVIVORS,
     Contest,

@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewmend.core.common.accuracy import AccuracyEstimate
 from viewmend.core.common.calibration import Calibration
+from viewmend.data.class_names import check_of_classes
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_labels import labels_for
 from viewmend.data.indices import check_same_rows, in_another_order, index_of
-from viewmend.data.labels import Labels, check_labels, check_of_classes
+from viewmend.data.labels import Labels, check_labels
 from viewmend.data.matching import views_of_fit
 from viewmend.data.opening import rows_of
 from viewmend.data.validation import check_new_views

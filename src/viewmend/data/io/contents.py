@@ -14,13 +14,13 @@ import numpy as np
 from viewmend.data.annotated import MAIN_MATRIX
 from viewmend.data.arrays import as_table
 from viewmend.data.categories import Categories
+from viewmend.data.class_names import MISSING_MARKS
 from viewmend.data.indices import as_text
 from viewmend.data.io.border import check_size, reading
 from viewmend.data.io.hdf5 import check_hdf5_file
 from viewmend.data.io.mat import read_mat
 from viewmend.data.io.tables import FORMATS, header_of, is_table, read_tables
 from viewmend.data.joining import column_labels, identifiers
-from viewmend.data.labels import MISSING_MARKS
 from viewmend.data.scverse import annotated_tables
 from viewmend.data.validation import check_complete_data, without_zero_rows
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
