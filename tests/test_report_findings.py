@@ -95,7 +95,7 @@ def test_samples_of_a_class_without_labels_are_found():
     y = np.where(task.y == 3, -1, task.y)
     model = MendClassifier(n_rounds=2).fit(task.data, y)
     text = section("doubt", make_case(model, task.data, y))
-    assert "more than chance explains" in text
+    assert "more than expected" in text
     rows = re.findall(r"\n(\d+)\s+[012]\s+\d+\.\d%", text.split("Samples that fit the known")[1])
     named = np.array(rows[:10], dtype=int)
     assert (task.y_true[named] == 3).all()

@@ -45,6 +45,17 @@ def by_patients():
         return clone(MODEL).fit(VIEWS, Y, groups=PATIENTS)
 
 
+def test_one_group_of_labels_has_nothing_to_be_compared_with():
+    """It would look like no other sample, or like all of them."""
+    with pytest.warns(DataWarning, match="in another group if there are groups"):
+        model = clone(MODEL).fit(VIEWS, Y, groups=np.zeros(len(Y)))
+    for X in (None, VIEWS):
+        with pytest.warns(DataWarning, match="all labels are of one group"):
+            assert np.isnan(model.unknown_score(X)).all()
+        with pytest.warns(DataWarning, match="cannot be promised with 1 labelled group"):
+            assert not model.decide(X, unknown_rate=0.4).unknown.any()
+
+
 # ------------------------------------------------------------------ folds
 
 
@@ -291,7 +302,7 @@ def test_groups_of_any_size_are_left_out_of_the_search(by_patients, monkeypatch)
 
 def test_false_alarms_are_promised_by_groups(by_patients):
     """The 160 labels are of 40 patients."""
-    with pytest.warns(DataWarning, match="with 40 groups of labels to compare with"):
+    with pytest.warns(DataWarning, match="with 40 labelled groups to compare with"):
         assert not by_patients.decide(unknown_rate=1 / 50).unknown.any()
 
 

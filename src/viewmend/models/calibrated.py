@@ -271,7 +271,7 @@ def warn_of_guessing(calibration: Calibration) -> None:
         msg = (
             "every class has one label, or labels of one group, so that none can be held out: the "
             "accuracy is not estimated, and the probabilities may be too confident; label a second "
-            "sample of some class"
+            "sample of some class, in another group if there are groups"
         )
     elif estimate is not None and estimate.is_guessing:
         low, high = estimate.interval

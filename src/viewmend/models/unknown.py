@@ -28,10 +28,13 @@ from viewmend.models.calibrated import Decision
 from viewmend.models.fitted_state import MendState
 from viewmend.models.naming import check_samples_kept
 from viewmend.parameters import Real, short
+from viewmend.text import counted
 
 __all__ = ["UnknownMixin"]
 
 _RATE = Real(0, 1, low_open=True, high_open=True)
+# Groups with labels, below which none of these samples is compared with another.
+LEAST_GROUPS = 2
 
 
 class UnknownMixin:
@@ -63,10 +66,18 @@ class UnknownMixin:
         array (n_samples,)
             Share of the labelled samples that fit better. Of samples like the labelled ones, about
             5 % have a score of 0.95 or more. NaN for samples without any view, and for samples of
-            ``fit`` outside its graph; pass the latter as new samples.
+            ``fit`` outside its graph; pass the latter as new samples. All are NaN where all labels
+            are of one sample or one group, which there is nothing to compare with.
         """
         check_is_fitted(self)
         typical = self._typical()
+        if typical.n_groups < LEAST_GROUPS:
+            unit = "sample" if self.fitted_state_.label_groups is None else "group"
+            msg = (
+                f"no unknown_score is known, because all labels are of one {unit}, which "
+                f"there is nothing to compare with; label samples of another one"
+            )
+            warnings.warn(msg, DataWarning, stacklevel=2)
         if X is None:
             check_samples_kept(self, "unknown_score without X")
             return self._scores_in_fit(typical)
@@ -109,7 +120,7 @@ class UnknownMixin:
         if unknown_rate is None:
             return decision
         if X is None:
-            unknown = self._unknown(self.unknown_score(), unknown_rate)
+            unknown = self._unknown(self._scores_in_fit(self._typical()), unknown_rate)
             unknown &= self.fitted_state_.label_codes < 0
         else:
             # Samples without any view were warned of when their classes were decided.
@@ -124,13 +135,13 @@ class UnknownMixin:
                 f"samples of known classes that may be taken for unknown, such as 0.05"
             )
             raise InvalidParameterError(msg)
-        n_labels = len(np.unique(self._typical().groups))
+        n_labels = self._typical().n_groups
         if n_labels < fewest_labels(rate):
-            units = "labels" if self.fitted_state_.label_groups is None else "groups of labels"
+            unit = "label" if self.fitted_state_.label_groups is None else "labelled group"
             msg = (
-                f"unknown_rate={rate} cannot be promised with {n_labels} {units} to compare with, "
-                f"which takes {fewest_labels(rate)} or more: no sample is taken for "
-                f"unknown; label more samples, or raise unknown_rate"
+                f"unknown_rate={rate} cannot be promised with {counted(n_labels, unit)} to compare "
+                f"with, which takes {fewest_labels(rate)} or more: no sample is taken for unknown; "
+                f"label more samples, or raise unknown_rate"
             )
             warnings.warn(msg, DataWarning, stacklevel=3)
             return np.zeros(len(scores), dtype=bool)
@@ -152,7 +163,7 @@ class UnknownMixin:
         typical, data = self._typical(), self._check_predict(X, mask)
         part = comparable_new(data, self.zero_row_evidence_ is not None, unseen_get)
         scores = np.full(data.n_samples, np.nan)
-        if len(part.rows):
+        if len(part.rows) and typical.n_groups >= LEAST_GROUPS:
             seen = part.data
             strange = strange_new(self.fitted_state_.induction, typical, seen.views, seen.observed)
             scores[part.rows] = unknown_scores(strange, typical.strangeness)
@@ -161,7 +172,7 @@ class UnknownMixin:
     def _scores_in_fit(self, typical: TypicalSamples) -> np.ndarray:
         state = self.fitted_state_
         scores = np.full(len(state.label_codes), np.nan)
-        if len(state.order):
+        if len(state.order) and typical.n_groups >= LEAST_GROUPS:
             graph = self.graph_[state.order][:, state.order]
             codes = state.label_codes[state.order]
             groups = state.groups_of_labels()

@@ -99,8 +99,8 @@ def _unknown_samples(case: Case, model: FindsUnknown) -> str:
     if not _too_many(len(rows), n):
         return paragraph(f"{count} There is no sign of a class without labels.")
     words = paragraph(
-        f"{count} That is more than chance explains: look whether the first of them are of a "
-        "class that has no label yet."
+        f"{count} That is more than expected: look whether the first of them are of a class that "
+        "has no label yet. Where few samples have labels, it may also be chance."
     )
     first = rows[np.argsort(-scores[rows], kind="stable")][:N_LISTED].tolist()
     lines = [
@@ -112,7 +112,10 @@ def _unknown_samples(case: Case, model: FindsUnknown) -> str:
 
 
 def _too_many(n_found: int, n: int) -> bool:
-    """Whether chance explains so many of ``n`` samples only rarely."""
+    """Whether so many of ``n`` samples are rare, were the rate of known samples exact.
+
+    It comes from few labels, so that this asks for a look and proves nothing.
+    """
     return bool(binom.sf(n_found - 1, n, UNKNOWN_RATE) < UNLIKELY)
 
 

@@ -76,6 +76,11 @@ class TypicalSamples:
     width: np.ndarray
     strangeness: np.ndarray
 
+    @property
+    def n_groups(self) -> int:
+        """Number of groups; samples of a single one were compared with nothing."""
+        return len(np.unique(self.groups))
+
 
 def typical_samples(fit: MendInduction, labelled: np.ndarray, groups: np.ndarray) -> TypicalSamples:
     """Compare labelled samples of a fit, (n_labelled,) of int, with those of other groups.
