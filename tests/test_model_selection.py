@@ -337,6 +337,14 @@ def test_transduction_finds_held_out_classes_and_ignores_unlabelled_test_samples
         assert accuracy_score(Y[rows], classes) > 0.8
 
 
+def test_a_number_of_folds_stands_for_so_many():
+    rows, classes = cross_val_transduce(UnionGraphClassifier(), DATA, Y, cv=3)
+    expected = cross_val_transduce(UnionGraphClassifier(), DATA, Y, cv=LabelledStratifiedKFold(3))
+    np.testing.assert_array_equal(rows, expected[0])
+    np.testing.assert_array_equal(classes, expected[1])
+    assert rows.tolist() != cross_val_transduce(UnionGraphClassifier(), DATA, Y)[0].tolist()
+
+
 def test_transduction_takes_a_mask():
     expected = cross_val_transduce(UnionGraphClassifier(), DATA, Y)[1]
     found = cross_val_transduce(UnionGraphClassifier(), FILLED, Y, mask=DATA.observed)[1]

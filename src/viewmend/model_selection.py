@@ -17,6 +17,7 @@ metadata routing and request it::
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -201,8 +202,8 @@ def cross_val_transduce(
         The views.
     y : array-like (n_samples,)
         -1, None or NaN for unlabelled samples.
-    cv : splitter or iterable of (train, test), default=LabelledStratifiedKFold()
-        Only the test parts are used.
+    cv : int, splitter or iterable of (train, test), default=LabelledStratifiedKFold()
+        Number of folds, or what makes them; only the test parts are used.
     mask : array (n_samples, n_views) of bool, optional
         False where a sample does not have a view; replaces rows of NaN.
 
@@ -214,6 +215,8 @@ def cross_val_transduce(
         Their predicted classes; compare them with ``y[rows]``.
     """
     labels = _labels(labels_for(X, y))
+    if isinstance(cv, Integral):
+        cv = LabelledStratifiedKFold(int(cv))
     cv = LabelledStratifiedKFold() if cv is None else cv
     splits = cv.split(labels.codes, labels.codes) if hasattr(cv, "split") else cv
     rows = [test[labels.labelled[test]] for _, test in splits]

@@ -502,7 +502,7 @@ def test_new_views_get_the_dtype_asked_for():
     ("X", "message"),
     [
         (image(2), r"X has 2 features, but predict is expecting 3 features as input.*\(2, 1\)"),
-        ([image(2)], r"X has 1 views, but fit saw 2 \(image, text\)"),
+        ([image(2)], r"X has 1 view, but fit saw 2 \(image, text\)"),
         ([text(2), text(2)], "view 'image' has 1 columns but had 2 in fit"),
         ({"text": image(2)}, "view 'text' has 2 columns but had 1 in fit"),
         ({"sound": text(2)}, r"unknown view 'sound': fit saw the views \['image', 'text'\]"),

@@ -14,6 +14,7 @@ from viewmend.data.given_views import GivenViews
 from viewmend.data.input_arrays import as_table, common_rows, some_of, view_title
 from viewmend.data.opening import TABLE, default_name, split
 from viewmend.exceptions import DataWarning, InvalidViewsError
+from viewmend.text import counted
 
 
 class FittedOnViews(Protocol):
@@ -134,7 +135,7 @@ def _views_of_fit(given: GivenViews, fit: ViewsOfFit) -> GivenViews:
         return _at_places(given, fit, [*given.arrays])
     if len(given.arrays) != len(fit.names):
         msg = (
-            f"X has {len(given.arrays)} views, but fit saw {len(fit.names)} "
+            f"X has {counted(len(given.arrays), 'view')}, but fit saw {len(fit.names)} "
             f"({some_of(fit.names)}); pass them all in the same order, with None for a view that "
             f"is missing"
         )

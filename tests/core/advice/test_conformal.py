@@ -117,6 +117,8 @@ def test_too_few_labels_for_the_promise_leave_every_class_in():
     shares, codes = drawn(9, 3, np.random.default_rng(0))
     levels = set_levels(shares, shares)
     assert fewest_labels(0.1) == 9
+    assert [fewest_labels(1 / n) for n in range(2, 200)] == list(range(1, 199))
+    assert fewest_labels(0.0999) == 10
     assert np.isneginf(least_shares(shares[:8], codes[:8], levels, 0.1, by_class=False)).all()
     assert np.isfinite(least_shares(shares, codes, levels, 0.1, by_class=False)).all()
     assert np.isneginf(least_shares(shares[:0], codes[:0], levels, 0.99, by_class=True)).all()

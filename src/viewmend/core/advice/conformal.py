@@ -26,8 +26,9 @@ LARGEST_COUNT = 10**18
 
 def fewest_labels(alpha: float) -> int:
     """Held-out labels without which sets of this miss rate are all classes: ``1 / alpha - 1``."""
-    # Of rates so small that their inverse overflows, no number of labels is enough.
-    return math.ceil(min(1 / float(alpha) - 1, LARGEST_COUNT))
+    # Of rates so small that their inverse overflows, no number of labels is enough. The inverse of
+    # 1 / 49 is rounded to a little more than 49, which must not ask for one more.
+    return math.ceil(round(min(1 / float(alpha) - 1, LARGEST_COUNT), 9))
 
 
 def least_shares(
