@@ -183,6 +183,24 @@ def test_weights_of_a_class_that_should_have_no_row_fit_into_float32(rare):
     assert np.all(np.argmax(P * weights, axis=1) == 0)
 
 
+def test_single_precision_meets_the_shares_to_its_last_digits():
+    """Values of the objective are then equal by rounding, long before its slope is zero."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        P = np.exp(rng.normal(size=(200, 3)) * rng.choice([0.1, 1, 5])).astype(np.float32)
+        prior = rng.dirichlet(np.ones(3)) * 0.97 + 0.01
+        np.testing.assert_allclose(balance_classes(P, prior).mean(axis=0), prior, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_weights_against_rows_without_doubt_fit_into_float32():
+    """Rows that rule out the common class ask for larger weights than this type can hold."""
+    P = np.exp(20 * np.random.default_rng(0).normal(size=(60, 10)))
+    prior = np.full(10, 1e-12)
+    prior[0] = 1 - prior[1:].sum()
+    assert np.isfinite(class_weights(P, prior).astype(np.float32)).all()
+
+
 def test_rows_are_normalised_and_zero_rows_left():
     F = np.array([[1.0, 3.0], [0.0, 0.0]])
     np.testing.assert_array_equal(normalise_rows(F), [[0.25, 0.75], [0.0, 0.0]])

@@ -100,6 +100,16 @@ def test_a_view_without_labels_of_a_class_finds_nothing_and_is_compared_with():
     assert agreement(GROUP, CLASSES, observed, Y) is None
 
 
+def test_a_view_with_labels_of_some_classes_finds_none_of_them():
+    """Also where those of the classes that it has labels of would agree with another view."""
+    codes = CLASSES + (np.arange(N) % 2)
+    Y = np.eye(3, dtype=np.float32)[codes] * labels_of(CLASSES).any(axis=1, keepdims=True)
+    observed = OBSERVED.copy()
+    observed[Y[:, 2] > 0] = False
+    graphs, labelling = graphs_of(GROUP, observed), Labelling(Y, np.full(3, 1 / 3))
+    assert agreement_of_views(graphs, 2, labelling, labelling.prior, SPREADING) is None
+
+
 def test_homophily_of_known_is_that_of_the_edges_between_them():
     graphs, classes = graphs_of(GROUP, OBSERVED), CLASSES.copy()
     classes[::3] = -1

@@ -73,6 +73,15 @@ def test_every_row_a_landmark_gives_the_centred_kernel(width):
     np.testing.assert_allclose(inner_products(features), expected, atol=7e-5)
 
 
+def test_rows_far_from_the_origin_keep_the_digits_in_which_they_differ():
+    """A move of all rows changes no kernel, but the products of single precision."""
+    moved = {name: X + 128 for name, X in VIEWS.items()}
+    scales = {name: (cdist(X, X) ** 2).mean() / WIDTH for name, X in VIEWS.items()}
+    rounded = {name: X - 128 for name, X in moved.items()}
+    found = module.mean_kernel(moved, moved, scales)
+    np.testing.assert_allclose(found, kernel_matrix(rounded, scales), atol=1e-5)
+
+
 def test_duplicates_among_the_landmarks_do_no_harm():
     doubled = {name: np.repeat(X[:30], 2, axis=0) for name, X in VIEWS.items()}
     features = kernel_features(doubled, np.arange(60), WIDTH)

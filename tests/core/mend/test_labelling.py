@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.core.cut_rows import CutRows, cuts
 
 from viewmend.core.common.rows import RowsInMemory
-from viewmend.core.mend.labelling import Labelling
+from viewmend.core.mend.labelling import Labelling, doubted_rows, label_likelihood
 
 N_ROWS, N_CLASSES = 600, 4
 RNG = np.random.default_rng(0)
@@ -91,3 +91,20 @@ def test_a_new_start_leads_to_the_same_classes():
 def test_trust_must_be_settled_first():
     with pytest.raises(ValueError, match="call settled first"):
         Labelling(Y, PRIOR, None).shares(RowsInMemory(), P)
+
+
+def test_a_sample_of_any_class_has_some_label():
+    """A label is wrong with the probability of the noise, whatever the number of classes."""
+    for n_classes in (2, 5):
+        likelihood = label_likelihood(np.eye(n_classes), 0.3)
+        np.testing.assert_allclose(np.diag(likelihood), 0.7)
+        np.testing.assert_allclose(likelihood.sum(axis=0), 1)
+
+
+def test_a_label_remains_where_the_evidence_rules_it_out():
+    labels, evidence = np.eye(3)[[0, 1]], np.array([[0, 0.5, 0.5], [0.2, 0.2, 0.6]])
+    np.testing.assert_array_equal(doubted_rows(labels, evidence, 0.0), labels)
+    expected = np.array([0.2 * 0.15, 0.2 * 0.7, 0.6 * 0.15])
+    found = doubted_rows(labels, evidence, 0.3)
+    np.testing.assert_allclose(found, [[0, 0.5, 0.5], expected / expected.sum()])
+    assert not doubted_rows(np.zeros((1, 3)), evidence[:1], 0.3).any()

@@ -164,6 +164,16 @@ def test_a_sample_that_decides_its_own_fit_stays_finite():
     assert 1e-3 <= found.r2 <= 1
 
 
+def test_leverages_near_one_are_corrected_in_full():
+    """Up to the last thousandth, from which on a sample decides its own fit alone."""
+    few = np.concatenate([0.01 * X[:20, :1], [[0.3]]])
+    features, ridge = rotated(few), 1e-5
+    highest = leverages_of(features.Phi, features.spectrum, 21, (ridge,)).max()
+    assert 0.99 < highest < loo_ridge.MOST_LEVERAGE
+    found = leave_one_out_ridge(features, T[:21], (ridge,))
+    np.testing.assert_allclose(found.scores, refit_without_each(few, T[:21], ridge), atol=1e-9)
+
+
 def test_constant_targets_are_predicted_and_explain_nothing():
     constant = np.tile([0.2, 0.8], (N_ROWS, 1))
     found = leave_one_out_ridge(FEATURES, constant)

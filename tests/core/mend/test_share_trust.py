@@ -1,7 +1,10 @@
 """Three guesses at class shares: which is trusted follows from how they agree."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from viewmend.core.mend.share_trust import share_trust
 
@@ -83,3 +86,40 @@ def test_classes_in_another_order_are_trusted_alike():
     expected = share_trust(labelled, 60, scored)
     np.testing.assert_allclose(share_trust(labelled[order], 60, scored[order]), expected)
     assert sum(expected) == pytest.approx(1)
+
+
+def trust_by_hypotheses(labelled, n, scored):
+    """Every row of the tables in ``docs/mend.md`` with every other one, and SciPy's Gaussian."""
+    c = len(labelled)
+    seen = [2 * (np.sqrt(shares) - c**-0.5) for shares in (labelled, scored)]
+    rounding = c / (12 * n**2)
+    labels = [
+        (0.58, True, rounding),
+        (0.38, True, 1 / n),
+        (0.02, False, rounding),
+        (0.02, False, 1 / n + 1 / c),
+    ]
+    scores = [(0.05, True), (0.1, True), (0.2, True), (0.4, True), (0.4, False)]
+    logs, precisions = [], []
+    for (before, labels_tell, d), spread, (error, scores_tell) in product(
+        labels, (0.01, 0.2, 0.4, 0.8, 1.6), scores
+    ):
+        t, e = spread**2 / c, error**2 / c
+        covariance = t * np.outer(*2 * [[labels_tell, scores_tell]]) + np.diag([d, e])
+        gaussian = multivariate_normal(cov=covariance)
+        # Shares sum to one, so that one class follows from the others: its constant is left out.
+        density = gaussian.logpdf(np.transpose(seen)).sum() - gaussian.logpdf([0, 0])
+        logs.append(np.log(before) + density)
+        precisions.append([1 / t, labels_tell / d, scores_tell / e])
+    probable = np.exp(np.array(logs) - max(logs))
+    weights = np.array(precisions) / np.sum(precisions, axis=1, keepdims=True)
+    return probable @ weights / probable.sum()
+
+
+@pytest.mark.parametrize("n_labels", [10, 60, 1000])
+def test_trust_is_the_mean_of_all_hypotheses(n_labels):
+    for seed in range(3):
+        labelled = drawn(UNEQUAL, n_labels, seed)
+        for scored in (shares_of(UNEQUAL * NOISE), shares_of(NOISE)):
+            expected = trust_by_hypotheses(labelled, n_labels, scored)
+            np.testing.assert_allclose(share_trust(labelled, n_labels, scored), expected)

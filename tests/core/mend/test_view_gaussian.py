@@ -133,6 +133,18 @@ def test_views_that_repeat_each_other_count_once():
     assert np.mean(np.abs(P - Q)) < 0.3 * np.mean(np.abs(P - R))
 
 
+def test_scores_that_sum_to_one_are_not_lifted_to_the_floor():
+    """Their covariance is singular but for what was added to it, which is more than the floor."""
+    shares = softmax(Z, axis=2) * OBSERVED[:, :, None]
+    gaussian = fit_view_gaussian(shares, OBSERVED, CLASSES, PRIOR, 0.1)
+    one_view = gaussian.covariance[:N_CLASSES, :N_CLASSES]
+    np.testing.assert_allclose(np.linalg.eigvalsh(one_view)[0], 2 * gaussian.floor)
+    first = np.flatnonzero((OBSERVED == [True, False, False]).all(axis=1))
+    expected = [posterior_by_scipy(gaussian, shares[i], OBSERVED[i]) for i in first]
+    found = log_posterior(gaussian, shares[first], OBSERVED[first])
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
 # ------------------------------------------------------------------ estimates
 
 
@@ -231,3 +243,9 @@ def test_patterns_partition_the_samples(seed, n_samples, n_views):
         np.testing.assert_array_equal(observed[rows], np.tile(views, (len(rows), 1)))
         assert len(rows) > 0
     assert len({tuple(views) for views in patterns}) == len(patterns)
+
+
+def test_each_of_many_views_makes_another_pattern():
+    """More views than an integer has bits."""
+    observed = ~np.eye(100, dtype=bool)
+    assert len(list(observed_patterns(observed))) == 100
