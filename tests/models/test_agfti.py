@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,6 +120,24 @@ def start_graphs(model, data):
     graphs = model.view_graphs_.copy()
     graphs[~data.observed.T] = 1 / graphs.shape[2]
     return graphs
+
+
+def test_missing_rows_start_where_corresponding_anchors_put_them():
+    """The auxiliary tensor starts there too, and the penalty is such that a round keeps it."""
+    model, paper = quick(), quick_paper()
+    data, labels = model.prepare(TASK.data, TASK.y)
+    ours, theirs = (
+        make_problem(each, each.build_geometry(data, labels), labels) for each in (model, paper)
+    )
+    np.testing.assert_array_equal(ours.G, ours.Z)
+    assert theirs.G is None
+    np.testing.assert_array_equal(theirs.Z[theirs.missing.T], 1 / theirs.Z.shape[2])
+    missing = ours.missing.T
+    moved = [
+        np.abs(solve(problem, max_iter=1).Z - ours.Z)[missing].mean()
+        for problem in (ours, replace(ours, G=None), replace(ours, eta=theirs.eta))
+    ]
+    assert moved[0] < min(moved[1:]) / 2
 
 
 def test_damping_and_strength_reach_the_problem():

@@ -278,6 +278,13 @@ def test_primal_residual_vanishes_as_the_penalty_grows(make_problem):
     assert result.status == "max_iter"
 
 
+def test_the_penalty_grows_up_to_its_cap(make_problem):
+    penalties = []
+    problem = make_problem(eta=0.01, eta_growth=2.0, eta_max=0.05)
+    solve(problem, max_iter=4, callbacks=[lambda _, state: penalties.append(state.eta)])
+    assert penalties == [0.02, 0.04, 0.05, 0.05]
+
+
 def test_statuses(make_problem):
     problem = make_problem()
     assert solve(problem, max_iter=200, tol=1e-3).status == "converged"
@@ -310,7 +317,9 @@ def test_a_run_goes_on_until_missing_rows_are_imputed(make_problem, beta, rho):
     # The paper's rule, which compat="released" keeps, would end there.
     assert has_converged(ours.history[:calm], tol, COMPATIBILITY["released"].residual_scale(3, 90))
     assert (ours.status, ours.n_iter > calm) == ("converged", True)
-    assert ours.history[-1].primal_residual < tol * np.sqrt(ours.Z.shape[0] * ours.Z.shape[1])
+    bound = tol * np.sqrt(ours.Z.shape[0] * ours.Z.shape[1])
+    both = [r.change < tol and r.primal_residual < bound for r in ours.history]
+    assert both.index(True) == ours.n_iter - 1
     # Nothing much is left to happen.
     further = solve(problem, max_iter=60, tol=0.0)
     assert np.abs(further.F - ours.F).max() < 10 * tol

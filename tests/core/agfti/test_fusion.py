@@ -1,5 +1,7 @@
 """Algorithm 1 finds the saddle point of the game between view weights and fused graph."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -82,6 +84,28 @@ def test_newton_step_descends_and_ends_on_the_simplex(seed, beta):
     assert gradient(game, at) @ step <= 0
     np.testing.assert_allclose((at.alpha + step).sum(), 1, atol=1e-9)
     assert (at.alpha + step).min() >= -1e-9
+
+
+@given(st.integers(0, 99))
+@settings(max_examples=20, deadline=None)
+def test_newton_step_descends_where_views_disagree(seed):
+    """Rotated graphs may bend ``h`` down, by which its quadratic model must stay convex."""
+    game, rng = make_game(seed=seed), np.random.default_rng(seed)
+    turned = replace(game, A=game.A @ np.linalg.qr(rng.normal(size=(4, 8, 8)))[0])
+    at = evaluate(turned, simplex_points(4, 1, seed)[0])
+    assert np.linalg.eigvalsh(curvature(turned, at))[0] >= -1e-9
+    assert gradient(turned, at) @ newton_step(turned, at) <= 1e-12
+
+
+@given(st.integers(0, 99), st.sampled_from([0.01, 0.05, 0.3]))
+@settings(max_examples=30, deadline=None)
+def test_every_step_of_algorithm_1_descends(seed, beta):
+    """A full step may climb where supports of rows change, as those of sparse graphs do."""
+    rng, start = np.random.default_rng(seed), np.array([0.9, 0.05, 0.05])
+    A = rng.dirichlet(np.full(8, 0.05), size=(3, 30))
+    game = Game(A, 1.5 * rng.random((30, 8)), lam=9.0, beta=beta)
+    costs = [h(game, start), *(step.cost for step in fuse(game, start, tol=1e-6).steps)]
+    assert np.all(np.diff(costs) <= 1e-9)
 
 
 @pytest.mark.parametrize("beta", [0.02, 0.3, 4.0])

@@ -67,6 +67,16 @@ def test_waves_follow_permuted_samples(W):
     )
 
 
+def test_rough_waves_are_orthonormal_too(W):
+    """Those of frequencies near zero, by whose roots they are divided."""
+    rng = np.random.default_rng(0)
+    nearly_repeated = W * (1 + 3e-3 * rng.random(W.shape))
+    spectrum = graph_spectrum(np.hstack([W, nearly_repeated]), 18)
+    assert spectrum.mu[-1] < 1e-7
+    gram = spectrum.U.T @ spectrum.U
+    np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-12)
+
+
 def test_columns_that_repeat_add_no_wave(W):
     assert graph_spectrum(np.hstack([W, W]), 18).U.shape == (60, 9)
 

@@ -1,9 +1,11 @@
 """Label propagation solves its normal equations."""
 
 import numpy as np
+import pytest
 
 from viewmend.core.agfti.propagation import (
     anchor_scale,
+    damping_diagonals,
     propagate_labels,
     reachable_samples,
     soft_label_distances,
@@ -83,3 +85,18 @@ def test_reachable_samples_are_those_joined_by_a_path():
     np.testing.assert_array_equal(
         reachable_samples(graph, labelled), [True, True, True, False, False, False]
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_damping_that_one_would_swallow_leaves_labels_determined(dtype):
+    """A part of the graph without a label, and without damping, could have any labels."""
+    graph = np.zeros((6, 4), dtype=dtype)
+    graph[:3, :2] = graph[3:, 2:] = RNG.dirichlet(np.ones(2), size=3)
+    labelled = np.array([True, False, False, False, False, False])
+    one_hot = np.where(labelled[:, None], [1, 0], 0).astype(dtype)
+    B = damping_diagonals(1e8, 1e-30, labelled, graph[None])
+    F, Q = propagate_labels(graph, one_hot, *B)
+    assert not F[3:].any()
+    assert not Q[2:].any()
+    # As far as labels spread without damping, all have that of the one label.
+    np.testing.assert_allclose(F[:3] @ [1, 0], 1, rtol=0.01)
