@@ -7,8 +7,10 @@ import pytest
 
 from viewmend import MendClassifier, load, save
 from viewmend.callbacks import Checkpoint
+from viewmend.core.mend.labelling import label_likelihood
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidParameterError
+from viewmend.models.mend_problem import possible_noise
 from viewmend.models.suspects import judged_labels
 
 MODEL = {"n_landmarks": 60, "n_rounds": 3}
@@ -129,6 +131,13 @@ def test_wrong_labels_in_doubt_are_not_kept_and_right_ones_are(noise):
     model = fit(flipped(LABELLED[::10]), label_noise=noise)
     np.testing.assert_array_equal(model.transduction_[LABELLED], TASK.y_true[LABELLED])
     assert model.label_noise_ == pytest.approx(0.1 if noise == "auto" else noise, abs=0.02)
+
+
+def test_labels_cannot_be_wrong_more_often_than_guesses():
+    """Of guesses, every label is equally probable in every class; beyond, it speaks against its."""
+    np.testing.assert_allclose(label_likelihood(np.eye(4), possible_noise(0.75, 4)), 0.25)
+    with pytest.raises(InvalidParameterError, match=r"at most 0\.75, .* 4 classes, got 0\.76"):
+        fit(label_noise=0.76, n_rounds=0)
 
 
 def test_right_labels_of_separated_classes_are_kept_by_an_estimate_of_no_noise(clean):

@@ -90,9 +90,10 @@ class MendClassifier(
         samples of rare classes are found, with more false alarms. Classes that a dict leaves out
         have weight 1. ``estimated_accuracy_`` stays that of the most probable classes.
     label_noise : float in [0, 1) or "auto", default=0.0
-        Share of the given labels that may be wrong. 0 keeps all labels. Above 0, a label counts
-        less the more the views of its sample contradict it, and may be overruled. "auto" estimates
-        the share from labels that are contradicted more often than hard classes explain.
+        Share of the given labels that may be wrong, at most as many as if they had been guessed:
+        half of them with two classes. 0 keeps all labels. Above 0, a label counts less the more
+        the views of its sample contradict it, and may be overruled. "auto" estimates the share from
+        labels that are contradicted more often than hard classes explain.
     n_rounds : int, default=8
         Number of rounds with regressions on the views. Fewer rounds are faster; 0 uses the
         neighbour graphs only.

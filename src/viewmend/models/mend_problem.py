@@ -196,12 +196,25 @@ def make_labelling(
     parameters: MendParameters, labels: Labels, order: np.ndarray, to_device: ToDevice
 ) -> Labelling:
     """Labels and class shares of samples that are taken in another ``order`` (n_samples,)."""
-    prior, noise = known_prior(parameters.class_prior, labels), parameters.label_noise
+    prior, doubt = known_prior(parameters.class_prior, labels), None
+    if not isinstance(parameters.label_noise, str):
+        doubt = possible_noise(parameters.label_noise, labels.n_classes)
     Y = to_device(labels.one_hot(np.float32)[order])
-    doubt = None if isinstance(noise, str) else float(noise)
     if prior is None:
         return Labelling(Y, labels.shares(), trust=None, noise=doubt)
     return Labelling(Y, prior, noise=doubt)
+
+
+def possible_noise(noise: float, n_classes: int) -> float:
+    """The share of wrong labels, at most that of guesses: more would speak against their class."""
+    guessed = 1 - 1 / n_classes
+    if noise > guessed:
+        msg = (
+            f"label_noise must be at most {guessed:.3g}, the share of guesses that are wrong with "
+            f"{n_classes} classes, got {noise}; pass a smaller share, or 'auto'"
+        )
+        raise InvalidParameterError(msg)
+    return float(noise)
 
 
 def known_prior(class_prior: ClassPrior, labels: Labels) -> np.ndarray | None:
