@@ -358,6 +358,22 @@ def test_prediction_before_fit():
         small().predict(VIEWS)
 
 
+def test_samples_outside_the_graph_are_scored_as_new_ones():
+    """Without rounds both have the same edges to the graph, and columns of the same mass."""
+    model = small(graph_samples=60, n_rounds=0, calibration=None).fit(HARD.data, HARD.y)
+    outside = np.flatnonzero(model.graph_.sum(axis=1) == 0)
+    assert len(outside) == N_SAMPLES - 60
+    found = model.predict_proba(HARD.data[outside])
+    np.testing.assert_allclose(found, model.label_distributions_[outside], atol=1e-6)
+
+
+def test_two_samples_with_their_labels_are_enough():
+    """Their evidence joins them to nothing, and nothing is divided by."""
+    model = small(calibration=None).fit([view[:2] for view in BLOBS.views], np.array([1, 0]))
+    np.testing.assert_array_equal(model.transduction_, [1, 0])
+    assert np.isfinite(model.label_distributions_).all()
+
+
 # ------------------------------------------------------------------ callbacks and history
 
 

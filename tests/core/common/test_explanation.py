@@ -1,5 +1,7 @@
 """Parts that add up to what they explain."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -107,6 +109,15 @@ def test_views_and_prior_add_up_to_the_log_posterior(scored):
     expected = log_posterior(gaussian, Z, observed)
     np.testing.assert_allclose(centred(total), centred(expected), atol=1e-9)
     assert not parts[~observed].any()
+
+
+def test_views_add_up_where_eigenvalues_are_raised_to_the_floor(scored):
+    Z, observed, gaussian = scored
+    raised = replace(gaussian, floor=float(np.linalg.eigvalsh(gaussian.covariance)[-2]))
+    total = gaussian_parts(raised, Z, observed).sum(axis=1) + np.log(raised.prior)
+    expected = centred(log_posterior(raised, Z, observed))
+    np.testing.assert_allclose(centred(total), expected, atol=1e-9)
+    assert np.abs(expected - centred(log_posterior(gaussian, Z, observed))).max() > 0.1
 
 
 def test_views_and_prior_add_up_to_the_log_evidence(scored):

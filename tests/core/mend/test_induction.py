@@ -11,6 +11,7 @@ from viewmend.core.common.class_shares import normalise_rows
 from viewmend.core.graphs.graph import Edges
 from viewmend.core.mend import induction
 from viewmend.core.mend.evidence import combine, evidence_shares
+from viewmend.core.mend.geometry import NeighbourRule
 from viewmend.core.mend.induction import (
     induce_classes,
     join_by_evidence,
@@ -99,6 +100,18 @@ def test_guided_steps_equal_a_loop_over_edges():
             own += W[i, j] * agreement
         expected /= np.sqrt(own) * stage.F.sum(axis=0)
         np.testing.assert_allclose(found[i], expected, rtol=1e-4, atol=1e-7 * expected.max())
+
+
+def test_new_samples_have_as_many_neighbours_as_those_that_a_view_has():
+    rule = NeighbourRule(share=0.1, fewest=1)
+    fitted = replace(ONLY_GRAPHS, settings=replace(ONLY_GRAPHS.settings, neighbours=rule))
+    joined = view_edges(fitted, represent_new(FULL.views, NEW, np.ones((70, 3), dtype=bool)))
+    n_maps = len(joined.edges) // 3
+    for v, view in enumerate(fitted.views):
+        k = round(0.1 * len(view.rows) / N_CLASSES)
+        assert 1 < k < rule(N_FIT, N_CLASSES)
+        for edges in joined.edges[v * n_maps : (v + 1) * n_maps]:
+            np.testing.assert_array_equal((edges.weights > 0).sum(axis=1), k)
 
 
 def test_edges_are_those_of_the_graphs_of_fit():

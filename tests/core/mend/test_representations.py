@@ -168,6 +168,23 @@ def test_identical_rows_stay_identical_and_finite(name, n_rows):
     np.testing.assert_array_equal(Z, np.tile(Z[0], (n_rows, 1)))
 
 
+@pytest.mark.parametrize("name", ["unit", "hellinger"])
+def test_directions_that_hardly_differ_keep_their_distances(name):
+    """They are moved to the origin before they are rounded to single precision."""
+    near = 1 + 1e-5 * RNG.normal(size=(40, 6))
+    exact = unit_rows(np.sqrt(near) if name == "hellinger" else near)
+    np.testing.assert_allclose(pdist(mapped(name, near)), pdist(exact), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", OF_COLUMNS)
+def test_a_tensor_far_outside_the_columns_is_mapped_as_an_array(name):
+    torch = pytest.importorskip("torch")
+    fitted, far = fit(name, X), np.where(np.arange(7) < 3, [[1e38], [-1e30]], X[:2])
+    far = far.astype(np.float32)
+    np.testing.assert_allclose(fitted(torch.tensor(far)), fitted(far), rtol=1e-5)
+    assert np.isfinite(fitted(far) ** 2).all()
+
+
 @pytest.mark.parametrize("name", REPRESENTATIONS)
 def test_a_row_of_zeros_is_mapped_without_a_division_by_it(name):
     assert np.isfinite(mapped(name, np.vstack([X, np.zeros(7)]))).all()
