@@ -179,6 +179,7 @@ def test_a_class_without_labels_is_a_class_of_the_scores(mend, task):
     strange[np.flatnonzero(task.unlabelled)[:3]] = "unheard of"
     text = section("result", mend, y=task.y, y_true=strange)
     assert "unheard of\n\n0.0%\n\n0.0%\n\n0.0%\n\n3" in text
+    assert "of classes without a label\n\n3 of them, which count as wrong: unheard of" in text
 
 
 def test_a_report_knows_the_labels_and_names_of_the_fit(task, tmp_path):
@@ -212,6 +213,25 @@ def test_answers_of_another_type_are_not_all_wrong(task):
     model = UnionGraphClassifier().fit(task.X, np.where(task.y == None, -1, numbers))  # noqa: E711
     with pytest.raises(InvalidLabelsError, match="y must call the classes as fit did, but has '0'"):
         make_case(model, y_true=numbers.astype(str))
+
+
+def test_answers_of_no_class_of_the_model_are_refused(mend, task):
+    shouted = np.array([name.upper() for name in task.y_true])
+    with pytest.raises(
+        InvalidLabelsError, match=r"y_true must hold classes of the model, .* alike"
+    ):
+        make_case(mend, y=task.y, y_true=shouted)
+    with pytest.raises(InvalidLabelsError, match="90 samples without one; leave it out"):
+        make_case(mend, y=task.y, y_true=[None] * 90)
+
+
+def test_answers_of_a_single_class_are_enough(mend, task):
+    only = np.where(task.y_true == CLASSES[0], task.y_true, None)
+    asked = task.unlabelled & (only != None)  # noqa: E711
+    recall = np.mean(mend.transduction_[asked] == CLASSES[0])
+    text = section("result", mend, y=task.y, y_true=only)
+    assert f"accuracy\n\n{recall:.1%}" in text
+    assert f"judged samples\n\n{asked.sum()}" in text
 
 
 def test_sections_without_data_say_how_to_get_them(mend, task):

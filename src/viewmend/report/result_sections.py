@@ -128,6 +128,11 @@ def _score_facts(case: Case) -> str:
         ("macro F1", f"{macro_f1:.1%}"),
         ("judged samples", f"{len(told):,}"),
     ]
+    strange = case.true >= len(case.model.classes_)
+    if strange.any():
+        named = ", ".join(str(case.classes[label]) for label in np.unique(case.true[strange]))
+        words = f"{strange.sum():,} of them, which count as wrong: {named}"
+        facts.append(("of classes without a label", words))
     if case.given is None:
         warning = (
             "The labels of fit were not passed, so that samples with a given label are judged "
