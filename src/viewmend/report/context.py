@@ -65,7 +65,8 @@ class Case:
 
     ``given`` are the labels that ``fit`` got, ``truth`` those that it did not get, of some samples
     or of all. ``inspection`` is of the views, if they were given; ``search`` chose the parameters;
-    ``categories`` are the columns by view that became columns of 0 and 1.
+    ``categories`` are the columns by view that became columns of 0 and 1; None if the data was not
+    read from tables.
     """
 
     model: FittedClassifier
@@ -76,7 +77,7 @@ class Case:
     truth: Labels | None = None
     search: FittedSearch | None = None
     provenance: Provenance = field(default_factory=Provenance)
-    categories: Mapping[str, Iterable[Hashable]] = field(default_factory=dict)
+    categories: Mapping[str, Iterable[Hashable]] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -196,7 +197,7 @@ def make_case(
         truth,
         search,
         provenance or Provenance(_source(X)),
-        (X.categories if isinstance(X, MultiViewData) else None) or {},
+        X.categories if isinstance(X, MultiViewData) else None,
     )
 
 

@@ -94,12 +94,17 @@ def _changes(case: Case) -> str:
         return listed(f"{note[:1].upper()}{note[1:]}." for note in case.provenance.notes)
     if case.inspection is None:
         return advice(NEEDS_X.format("what was done to them"))
-    changes = [*_encoded(case), *_filled(case, case.inspection)]
-    return listed(changes) if changes else paragraph("None: the fit took the data as it is.")
+    changes = listed([*_encoded(case), *_filled(case, case.inspection)])
+    if case.provenance.notes is not None or case.categories is None:
+        return changes or paragraph("None: the fit took the data as it is.")
+    return joined(
+        changes or paragraph("None in the columns of the fit."),
+        paragraph("Which columns were left out when the tables were read is not known here."),
+    )
 
 
 def _encoded(case: Case) -> Iterator[str]:
-    for view, learnt in case.categories.items():
+    for view, learnt in (case.categories or {}).items():
         if columns := [str(column) for column in learnt]:
             yield (
                 f"View {view}: columns of categories became columns of 0 and 1 ({short(columns)})."
