@@ -10,7 +10,7 @@ import numpy as np
 from viewmend.inspection import Inspection
 from viewmend.parameters import short
 from viewmend.plot.bars import plot_weight_bars
-from viewmend.plot.coverage import plot_coverage, plot_overlap
+from viewmend.plot.coverage import coverage_size, overlap_size, plot_coverage, plot_overlap
 from viewmend.protocols import GivesAdvice, HasImputedGraphs
 from viewmend.report.context import Case
 from viewmend.report.html import (
@@ -158,10 +158,12 @@ def _coverage(case: Case) -> Iterator[str]:
         return
     names, seen = case.model.view_names_, case.observed
     caption = "Which views samples have: one line per set of views, the most frequent on top."
-    yield picture(partial(plot_coverage, seen, names), caption, "coverage")
+    size = coverage_size(seen, names, USUAL)
+    yield picture(partial(plot_coverage, seen, names), caption, "coverage", size)
     if len(names) > 1:
         caption = "Samples that two views have in common; on the diagonal, all samples of a view."
-        yield picture(partial(plot_overlap, seen, names), caption, "overlap")
+        size = overlap_size(names, USUAL)
+        yield picture(partial(plot_overlap, seen, names), caption, "overlap", size)
 
 
 def _views_table(inspection: Inspection) -> str:
