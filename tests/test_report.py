@@ -19,7 +19,7 @@ from viewmend.baselines import NaNBoostingClassifier, UnionGraphClassifier
 from viewmend.data import from_frames
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
-from viewmend.report import write_report
+from viewmend.report import report_html, write_report
 from viewmend.report.context import Case, make_case
 from viewmend.report.html import Cell, advice, table_html
 from viewmend.report.page import SECTIONS
@@ -213,6 +213,17 @@ def test_answers_of_another_type_are_not_all_wrong(task):
     model = UnionGraphClassifier().fit(task.X, np.where(task.y == None, -1, numbers))  # noqa: E711
     with pytest.raises(InvalidLabelsError, match="y must call the classes as fit did, but has '0'"):
         make_case(model, y_true=numbers.astype(str))
+
+
+def test_every_one_of_many_classes_is_named_beside_the_confusions():
+    codes = np.repeat(np.arange(50), 3)
+    names = np.array([f"diagnosis {i}" for i in range(50)], dtype=object)[codes]
+    given = np.where(np.arange(150) % 3 == 0, names, None)
+    model = UnionGraphClassifier(n_neighbors=2).fit([np.eye(50)[codes] + 0.01], given)
+    page = report_html(make_case(model, y=given, y_true=names))
+    drawn = re.search(r'<svg[^>]*aria-label="Confusion.*?</svg>', page, re.DOTALL)[0]
+    for name in np.unique(names):
+        assert len(re.findall(f">{name}<", drawn)) == 2, name
 
 
 def test_answers_of_no_class_of_the_model_are_refused(mend, task):
