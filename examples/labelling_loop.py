@@ -64,7 +64,9 @@ curves = {
 }
 
 # %%
-# The learning curves: accuracy on the samples that have no label.
+# The learning curves: accuracy on the samples that have no label. Suggestions help most at the
+# beginning. Later both are close here, and a single run does not show which is better:
+# `docs/results/next_steps.md` has the means of many runs.
 
 with plot_style():
     figure, ax = plt.subplots(figsize=(5, 3.5), layout="constrained")

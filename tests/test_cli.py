@@ -1,7 +1,10 @@
 """The command line: what it prints, writes and refuses."""
 
+import errno
 import importlib.util
+import os
 import re
+import runpy
 import sys
 import warnings
 
@@ -184,6 +187,24 @@ def test_warnings_of_the_library_are_one_line_notes(monkeypatch):
 def test_version():
     result = invoke("--version")
     assert (result.exit_code, result.stdout) == (0, f"viewmend {__version__}\n")
+
+
+def test_the_package_can_be_run_as_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["viewmend", "--version"])
+    monkeypatch.delitem(sys.modules, "viewmend.__main__", raising=False)
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("viewmend", run_name="__main__")
+    assert (end.value.code, capsys.readouterr().out) == (0, f"viewmend {__version__}\n")
+
+
+def test_a_full_disk_behind_standard_output_is_told_in_a_line(monkeypatch):
+    def full(*_args):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("viewmend.cli.methods.show_table", full)
+    result = invoke("methods")
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: the result cannot be printed: {os.strerror(errno.ENOSPC)}.\n"
 
 
 def test_bare_command_shows_the_commands():

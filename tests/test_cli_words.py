@@ -191,6 +191,19 @@ def test_advice_speaks_of_its_options(work, command, expected):
     assert PYTHON.search(said.replace(str(work), "")) is None, said
 
 
+def test_an_inspection_speaks_of_commands_and_options(work, tmp_path):
+    said = message(invoke("inspect", work / "one_class", "-l", "stage"))
+    assert "label more samples (viewmend suggest labels DATA says which)" in said
+    table = pd.DataFrame({"id": [f"P{i:02d}" for i in range(60)], "day": "2024-01-01"})
+    (tmp_path / "data").mkdir()
+    table.to_csv(tmp_path / "data" / "visits.csv", index=False)
+    (tmp_path / "data" / "one.csv").write_bytes((work / "data" / "one.csv").read_bytes())
+    dates = message(invoke("inspect", tmp_path / "data", "-l", "stage"))
+    assert "or leave the column out with --leave-out" in dates
+    for text in (said, dates):
+        assert re.search(r"MendClassifier|\.dt\.|\by must", text) is None, text
+
+
 def test_a_wrong_parameter_is_put_right_by_an_option(work):
     wrong = ("--set", "spreading=2", "--set", "n_landmarks=0")
     said = message(invoke("fit", work / "data", "-l", "stage", "-o", work / "out", *wrong))

@@ -352,7 +352,12 @@ def test_reports_of_fit_and_of_the_model_file(work, frames):
     page = ("--report", work / "fit.html")
     done(invoke("fit", work / "data", "--labels", "stage", *page, *FEW))
     done(invoke("report", work / "model.vm", work / "data", "-o", work / "report.html"))
-    assert (work / "report.html").read_text() == (work / "fit.html").read_text()
+    changes = re.compile(r"<h3>Changes before the fit</h3>(.*?)</section>", re.DOTALL)
+    of_fit, of_model = ((work / name).read_text() for name in ("fit.html", "report.html"))
+    assert changes.sub("", of_model) == changes.sub("", of_fit)
+    # Only the fit heard which columns were left out.
+    assert "None: the fit took the data as it is" in changes.search(of_fit)[1]
+    assert "Which columns were left out" in changes.search(of_model)[1]
     truth = ("--labels", work / "truth.csv")
     done(invoke("report", work / "model.vm", work / "data", "-o", work / "judged.html", *truth))
     assert (work / "judged.html").read_text() != (work / "fit.html").read_text()
@@ -500,6 +505,89 @@ def test_mistakes_are_short_errors(work, arguments, expected):
     assert "Traceback" not in result.output
     assert result.stdout == ""
     assert not (work / "refused").exists()
+
+
+OVERWRITING = [
+    ("fit", "data/labs.csv", "-l", "stage", "--predictions", "data/labs.csv"),
+    ("fit", "data", "-l", "stage", "-o", "data/scan.csv"),
+    ("fit", "data", "-l", "stage", "--report", "data/scan.csv"),
+    ("fit", "data", "-l", "stage", "-o", "same", "--predictions", "same"),
+    ("fit", "data", "-l", "stage", "-o", "same", "--report", "data/../same"),
+    ("fit", "data", "-l", "stage", "-o", "same", "--checkpoint", "same"),
+    ("fit", "data", "-l", "truth.csv:stage", "--predictions", "truth.csv"),
+    ("fit", "data", "-l", "stage", "-o", "truth.csv", "--groups", "truth.csv:stage"),
+    ("predict", "model.vm", "data", "-o", "model.vm"),
+    ("predict", "model.vm", "data/labs.csv", "-o", "data/labs.csv"),
+    ("report", "model.vm", "data", "-o", "model.vm"),
+    ("report", "model.vm", "data", "-o", "data/labs.csv"),
+    ("report", "model.vm", "data", "-o", "truth.csv", "--labels", "truth.csv"),
+    ("compare", "data/labs.csv", "-l", "stage", "-o", "data/labs.csv"),
+]
+
+
+@pytest.mark.parametrize("command", OVERWRITING, ids=" ".join)
+def test_no_file_that_is_read_or_written_already_is_written_over(work, command, monkeypatch):
+    monkeypatch.chdir(work)
+    files = [file for file in work.rglob("*") if file.is_file()]
+    before = {file: file.read_bytes() for file in files}
+    result = invoke(*command)
+    assert result.exit_code == 2
+    assert re.search(
+        "is (read by this command|written by --output already); write to", message(result)
+    )
+    assert {file: file.read_bytes() for file in work.rglob("*") if file.is_file()} == before
+
+
+def test_a_model_may_be_replaced_where_it_lies(work, tmp_path):
+    data = shutil.copytree(work / "data", tmp_path / "data")
+    for _ in range(2):
+        done(invoke("fit", data, "--labels", "stage", "-o", data / "model.vm", *FEW))
+
+
+def test_a_report_takes_cells_for_missing_as_the_fit_did(frames, tmp_path):
+    pytest.importorskip("matplotlib")
+    labs = frames[0]["labs"].astype({"labs0": object})
+    labs.iloc[0, 0] = "<0.05"
+    (tmp_path / "data").mkdir()
+    labs.to_csv(tmp_path / "data" / "labs.csv")
+    frames[0]["scan"].to_csv(tmp_path / "data" / "scan.csv")
+    how = "--unreadable-as-missing"
+    model, page = tmp_path / "model.vm", tmp_path / "page.html"
+    done(invoke("fit", tmp_path / "data", "-l", "stage", "-o", model, how, *FEW))
+    refused = invoke("report", model, tmp_path / "data", "-o", page)
+    assert refused.exit_code == 2
+    assert how in message(refused)
+    done(invoke("report", model, tmp_path / "data", "-o", page, how))
+
+
+def test_true_labels_are_those_of_the_fit_however_their_file_reads_them(frames, tmp_path):
+    """Beside the class 2b, pandas reads the class 1 as text; in a file of its own, as a number."""
+    tables, truth = frames
+    short = dict(zip(NAMES, ["1", "2", "2b"], strict=True))
+    (tmp_path / "data").mkdir()
+    for name, table in tables.items():
+        table.assign(stage=table["stage"].map(short)).to_csv(tmp_path / "data" / f"{name}.csv")
+    truth.map(short)[truth != NAMES[2]].to_csv(tmp_path / "truth.csv")
+    model, data = tmp_path / "model.vm", tmp_path / "data"
+    done(invoke("fit", data, "-l", "stage", "-o", model, "--predictions", tmp_path / "p.csv", *FEW))
+    told = invoke("evaluate", model, data, "--labels", tmp_path / "truth.csv", "--json")
+    classes = pd.read_csv(tmp_path / "p.csv", index_col=0)
+    fresh = classes.index[(classes["labelled"] == 0)].intersection(truth.index[truth != NAMES[2]])
+    right = (classes.loc[fresh, "class"] == truth[fresh].map(short)).mean()
+    assert json.loads(done(told).stdout)["accuracy"] == pytest.approx(right)
+    assert json.loads(told.stdout)["n_judged"] == len(fresh)
+
+
+def test_a_report_refuses_true_labels_of_other_names(work, tmp_path):
+    truth = pd.read_csv(work / "truth.csv", index_col=0)["stage"].str.upper()
+    truth.to_csv(tmp_path / "truth.csv")
+    page = tmp_path / "page.html"
+    told = invoke(
+        "report", work / "model.vm", work / "data", "-o", page, "-l", tmp_path / "truth.csv"
+    )
+    assert told.exit_code == 2
+    assert "the labels must hold classes of the model" in message(told)
+    assert not page.exists()
 
 
 def test_an_interrupt_is_no_error_of_ours(work, monkeypatch):

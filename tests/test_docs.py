@@ -31,6 +31,7 @@ CODE_PLACE = re.compile(
 )
 # Parts of the library that the reference leaves out: users meet them through others.
 INTERNAL = {
+    "__main__",
     "backend",
     "cli",
     "core",

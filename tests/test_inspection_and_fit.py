@@ -131,9 +131,9 @@ def test_the_commands_agree_on_files(broken, refused, tmp_path):
     assert (fit.exit_code, strict.exit_code) == ((2, 1) if refused else (0, 0)), fit.output
     errors = [f for f in json.loads(strict.stdout)["findings"] if f["severity"] == "error"]
     assert bool(errors) == refused
-    # In the same words, as far as they are about cells.
+    # In the same words, as far as they are about cells or labels.
     for error in errors:
-        if " cells that are " in error["message"]:
+        if " cells that are " in error["message"] or error["subject"] == "labels":
             assert " ".join(error["message"].split()) in message(fit)
 
 
@@ -155,6 +155,17 @@ def test_the_functions_agree_on_frames_and_arrays(broken, form):
     except InvalidViewsError as error:
         errors = [error]
     assert bool(errors) == refused
+
+
+def test_labels_of_other_samples_are_not_taken_for_no_labels(tmp_path):
+    data = clean()
+    data["label"].index = data["label"].index.str.upper()
+    folder = written(data, tmp_path)
+    told = json.loads(invoke("inspect", folder, "--json").stdout)
+    (error,) = [f for f in told["findings"] if f["severity"] == "error"]
+    assert error["subject"] == "labels"
+    assert "such as 'P00', is among those of the views, such as 'p00'" in error["message"]
+    assert error["message"] in message(invoke("fit", folder, "-o", tmp_path.parent / "m.vm"))
 
 
 def test_what_is_forgiven_is_no_error(tmp_path):

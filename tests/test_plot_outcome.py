@@ -35,7 +35,9 @@ from viewmend.plot import (
     reliability,
     view_patterns,
 )
+from viewmend.plot.coverage import coverage_size, overlap_size
 from viewmend.plot.style import ELLIPSIS, label_texts
+from viewmend.report.pictures import USUAL
 
 OBSERVED = np.array([[1, 1], [1, 0], [1, 0], [1, 0], [0, 1], [0, 1]], dtype=bool)
 RATES = {
@@ -138,6 +140,48 @@ def test_rarer_patterns_are_counted_together(ax):
 def test_overlap_counts_common_samples(ax):
     plot_overlap(OBSERVED, ["left", "right"], ax)
     assert texts_of(ax) == ["4\n67%", "1\n17%", "1\n17%", "3\n50%"]
+
+
+def in_report(draw, observed, names):
+    """Axes as large as a report makes them."""
+    size = coverage_size(observed, names, USUAL)
+    size = size if draw is plot_coverage else overlap_size(names, USUAL)
+    return Figure(figsize=size, layout="constrained").subplots()
+
+
+def touching(texts):
+    """Pairs of texts of which one covers a part of the other."""
+    boxes = np.array([text.get_window_extent().extents for text in texts]).reshape(-1, 4)
+    x0, y0, x1, y1 = boxes.T
+    touch = (x0[:, None] < x1) & (x0 < x1[:, None]) & (y0[:, None] < y1) & (y0 < y1[:, None])
+    return [(a, b) for a, b in np.argwhere(touch).tolist() if a < b]
+
+
+@pytest.mark.parametrize("draw", [plot_coverage, plot_overlap])
+@pytest.mark.parametrize("name", ["v{}", "laboratory values of visit {}"], ids=["short", "long"])
+@pytest.mark.parametrize("n_views", [3, 12])
+def test_numbers_and_names_of_many_views_do_not_touch(draw, name, n_views):
+    observed = np.random.default_rng(0).random((400, n_views)) < 0.5
+    names = [name.format(v) for v in range(n_views)]
+    for place in (None, in_report(draw, observed, names)):
+        ax = draw(observed, names, place)
+        ax.figure.draw_without_rendering()
+        assert touching([*ax.texts, *ax.get_yticklabels()]) == []
+        pyplot.close(ax.figure)
+
+
+def test_numbers_shrink_where_long_names_take_the_room(ax):
+    observed = np.random.default_rng(0).random((400, 8)) < 0.5
+    plot_overlap(observed, [f"laboratory values of visit {v}" for v in range(8)], ax)
+    ax.figure.draw_without_rendering()
+    assert len(ax.texts) == 64
+    assert touching(ax.texts) == []
+
+
+def test_pictures_of_few_views_are_of_the_usual_size():
+    observed = np.random.default_rng(0).random((60, 3)) < 0.5
+    assert coverage_size(observed, ["rna", "atac", "protein"], USUAL) == USUAL
+    assert overlap_size(["rna", "atac", "protein"], USUAL) == USUAL
 
 
 @pytest.mark.parametrize("draw", [plot_coverage, plot_overlap])

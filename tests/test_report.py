@@ -19,7 +19,7 @@ from viewmend.baselines import NaNBoostingClassifier, UnionGraphClassifier
 from viewmend.data import from_frames
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
-from viewmend.report import write_report
+from viewmend.report import report_html, write_report
 from viewmend.report.context import Case, make_case
 from viewmend.report.html import Cell, advice, table_html
 from viewmend.report.page import SECTIONS
@@ -179,6 +179,7 @@ def test_a_class_without_labels_is_a_class_of_the_scores(mend, task):
     strange[np.flatnonzero(task.unlabelled)[:3]] = "unheard of"
     text = section("result", mend, y=task.y, y_true=strange)
     assert "unheard of\n\n0.0%\n\n0.0%\n\n0.0%\n\n3" in text
+    assert "of classes without a label\n\n3 of them, which count as wrong: unheard of" in text
 
 
 def test_a_report_knows_the_labels_and_names_of_the_fit(task, tmp_path):
@@ -212,6 +213,36 @@ def test_answers_of_another_type_are_not_all_wrong(task):
     model = UnionGraphClassifier().fit(task.X, np.where(task.y == None, -1, numbers))  # noqa: E711
     with pytest.raises(InvalidLabelsError, match="y must call the classes as fit did, but has '0'"):
         make_case(model, y_true=numbers.astype(str))
+
+
+def test_every_one_of_many_classes_is_named_beside_the_confusions():
+    codes = np.repeat(np.arange(50), 3)
+    names = np.array([f"diagnosis {i}" for i in range(50)], dtype=object)[codes]
+    given = np.where(np.arange(150) % 3 == 0, names, None)
+    model = UnionGraphClassifier(n_neighbors=2).fit([np.eye(50)[codes] + 0.01], given)
+    page = report_html(make_case(model, y=given, y_true=names))
+    drawn = re.search(r'<svg[^>]*aria-label="Confusion.*?</svg>', page, re.DOTALL)[0]
+    for name in np.unique(names):
+        assert len(re.findall(f">{name}<", drawn)) == 2, name
+
+
+def test_answers_of_no_class_of_the_model_are_refused(mend, task):
+    shouted = np.array([name.upper() for name in task.y_true])
+    with pytest.raises(
+        InvalidLabelsError, match=r"y_true must hold classes of the model, .* alike"
+    ):
+        make_case(mend, y=task.y, y_true=shouted)
+    with pytest.raises(InvalidLabelsError, match="90 samples without one; leave it out"):
+        make_case(mend, y=task.y, y_true=[None] * 90)
+
+
+def test_answers_of_a_single_class_are_enough(mend, task):
+    only = np.where(task.y_true == CLASSES[0], task.y_true, None)
+    asked = task.unlabelled & (only != None)  # noqa: E711
+    recall = np.mean(mend.transduction_[asked] == CLASSES[0])
+    text = section("result", mend, y=task.y, y_true=only)
+    assert f"accuracy\n\n{recall:.1%}" in text
+    assert f"judged samples\n\n{asked.sum()}" in text
 
 
 def test_sections_without_data_say_how_to_get_them(mend, task):

@@ -122,7 +122,8 @@ def test_too_few_labels_for_sets_are_told_in_words(task):
     few[some] = task.y[some]
     model = MendClassifier(n_rounds=1).fit(task.X, few)
     text = inside("classes", make_case(model, task.X, few))
-    assert "cannot be promised with 6 held-out labels" in text
+    told = "Sets of classes are not counted: alpha=0.1 cannot be promised with 6 held-out labels"
+    assert told in text
     assert "Sizes of the sets" not in text
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from viewmend.data import MultiViewData, Request, read_view_tables, result_frame
 from viewmend.data.column_names import columns_of_fit
+from viewmend.data.indices import text_of
 from viewmend.data.origin import Origin, fingerprints
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.storage.atomic import replacing
@@ -58,7 +59,8 @@ def read_for(model: Any, data: Path, request: Request) -> MultiViewData:
             f"converted; only columns of numbers are used, and matched {matched}"
         )
         warnings.warn(msg, DataWarning, stacklevel=2)
-        return read_view_tables(data, request).numbers_only().aligned()
+        aligned = read_view_tables(data, request).numbers_only().aligned()
+        return _with_classes_of_fit(aligned, model.classes_)
     id_column = request.id_column or origin.id_column
     asked = replace(
         request,
@@ -66,7 +68,20 @@ def read_for(model: Any, data: Path, request: Request) -> MultiViewData:
         columns=origin.column_names,
         categories=origin.categories,
     )
-    return read_view_tables(data, asked).aligned()
+    return _with_classes_of_fit(read_view_tables(data, asked).aligned(), model.classes_)
+
+
+def _with_classes_of_fit(aligned: MultiViewData, classes: np.ndarray) -> MultiViewData:
+    """The data with its labels as the model has them.
+
+    Whether a file has the class 1 as a number or as text depends on its other labels.
+    """
+    if aligned.y is None:
+        return aligned
+    names = {text_of(label): label for label in classes.tolist()}
+    y = np.empty(len(aligned), dtype=object)
+    y[:] = [names.get(text_of(label), label) for label in aligned.y.tolist()]
+    return replace(aligned, y=y)
 
 
 def rows_of_fit(origin: Origin, aligned: MultiViewData) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Annotated, Any
 
 import typer
@@ -41,6 +42,13 @@ class Commands(TyperGroup):
             typer.echo(f"Interrupted: you stopped {command} (Ctrl-C) before its end.", err=True)
             typer.echo(printable("\n".join(told)), err=True)
             raise typer.Exit(INTERRUPTED) from error
+        except OSError as error:
+            # Errors about files are told by the commands; what is left is standard output. That
+            # whoever reads it has gone is no error, as Click knows.
+            if error.errno == errno.EPIPE:
+                raise
+            typer.echo(f"Error: the result cannot be printed: {error.strerror}.", err=True)
+            raise typer.Exit(1) from error
 
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode="markdown")

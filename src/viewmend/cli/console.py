@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from viewmend.cli.wording import for_command_line
+from viewmend.data.io.tables import is_table
 from viewmend.exceptions import (
     CheckpointError,
     InvalidLabelsError,
@@ -93,9 +94,30 @@ def check_picture(path: Path, option: str) -> None:
     check_writable(path, option)
 
 
+def check_files(
+    outputs: Mapping[str, Path | None], data: Path, others: Iterable[Path | None] = ()
+) -> None:
+    """Refuse to write over a file that the command reads, or two files to one path.
+
+    ``outputs`` are by option; ``data`` is read, and if it is a folder its tables are; so are the
+    ``others``. A file that is written over is lost.
+    """
+    tables = filter(is_table, data.iterdir()) if data.is_dir() else [data]
+    read = [*tables, *(path for path in others if path is not None)]
+    taken = {path.resolve(): "is read by this command" for path in read}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if path.resolve() in taken:
+            msg = f"{str(path)!r} {taken[path.resolve()]}; write to another file"
+            raise typer.BadParameter(printable(msg), param_hint=option)
+        taken[path.resolve()] = f"is written by {option} already"
+
+
 def check_table(path: Path, option: str, data: Path) -> None:
     """Refuse a table that could not be written, or would lie among the views of the data."""
     check_writable(path, option)
+    check_files({option: path}, data)
     if path.resolve().parent == data.resolve():
         msg = f"{str(path)!r} would be read as a view the next time; write it elsewhere"
         raise typer.BadParameter(msg, param_hint=option)

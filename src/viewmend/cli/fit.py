@@ -23,6 +23,7 @@ from viewmend.cli.building import (
     watch,
 )
 from viewmend.cli.console import (
+    check_files,
     check_table,
     check_writable,
     json_label,
@@ -33,7 +34,7 @@ from viewmend.cli.console import (
     write_json,
 )
 from viewmend.core.common.accuracy import AccuracyEstimate
-from viewmend.data import MultiViewData, ViewTables, read_view_tables, result_frame
+from viewmend.data import MultiViewData, Request, ViewTables, read_view_tables, result_frame
 from viewmend.data.origin import origin_of
 from viewmend.distributed.session import fitting_on
 from viewmend.exceptions import InvalidLabelsError
@@ -124,13 +125,13 @@ def fit(
     files = {"model": output, "predictions": predictions, "report": report}
     with refusals(), short_warnings(console) as notes:
         chosen = find_method(method)
-        _check_files(files, data, chosen)
-        model = build_model(chosen, settings or (), seed)
-        _check_groups(groups, model, chosen)
-        bar, written = watch(model, console, time_limit, checkpoint), list[Path]()
         request = options.request_for(
             id_column, labels, unlabelled, view, leave_out, unreadable_as_missing, groups
         )
+        _check_outputs(files, checkpoint, chosen, data, request)
+        model = build_model(chosen, settings or (), seed)
+        _check_groups(groups, model, chosen)
+        bar, written = watch(model, console, time_limit, checkpoint), list[Path]()
         with telling_interrupts(bar, checkpoint, written):
             with fitting_on(dask, memory_limit) as fit_model:
                 fitted = _fit(model, read_view_tables(data, request), fit_model)
@@ -164,24 +165,32 @@ class Fitted:
         return np.array([label is not None for label in self.labels])
 
 
-def _check_files(files: Mapping[str, Path | None], data: Path, method: Method) -> None:
-    """Refuse what could not be written, or would be read as a view the next time."""
+def _check_outputs(
+    files: Mapping[str, Path | None],
+    checkpoint: Path | None,
+    method: Method,
+    data: Path,
+    request: Request,
+) -> None:
+    """Refuse what could not be written, is read, or would be read as a view the next time."""
     if not any(files.values()):
         msg = "nothing would be kept; pass --output, --predictions or --report"
         raise typer.BadParameter(msg)
+    outputs = {OPTIONS[kind]: path for kind, path in files.items()}
+    check_files(outputs | {"--checkpoint": checkpoint}, data, options.files_of(request))
     if files["predictions"] is not None:
-        check_table(files["predictions"], "--predictions", data)
+        check_table(files["predictions"], OPTIONS["predictions"], data)
     if files["report"] is not None:
-        check_writable(files["report"], "--report")
+        check_writable(files["report"], OPTIONS["report"])
     if files["model"] is None:
         return
-    check_writable(files["model"], "--output")
+    check_writable(files["model"], OPTIONS["model"])
     if not can_be_saved(method):
         msg = (
             f"a model of {method.name} cannot be saved; leave --output out and pass --predictions, "
             "or choose Mend or AGF-TI"
         )
-        raise typer.BadParameter(msg, param_hint="--output")
+        raise typer.BadParameter(msg, param_hint=OPTIONS["model"])
 
 
 def _fit(model: Any, source: ViewTables, fit_model: Callable[..., Any]) -> Fitted:
@@ -225,7 +234,8 @@ NOT_ESTIMATED = (
     "different groups if there are groups"
 )
 
-# By what they are called in the output.
+# By what files are called in the output: the options that name them, and what writes them.
+OPTIONS = {"model": "--output", "predictions": "--predictions", "report": "--report"}
 WRITERS: Mapping[str, Callable[[Fitted, Path], None]] = {
     "model": _write_model,
     "predictions": _write_predictions,

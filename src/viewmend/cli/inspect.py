@@ -85,7 +85,8 @@ def _summary(found: Inspection) -> dict[str, Any]:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     """As the command line says it."""
-    return asdict(finding) | {"remedy": for_command_line(finding.remedy)}
+    words = {"message": finding.message, "remedy": finding.remedy}
+    return asdict(finding) | {key: for_command_line(text) for key, text in words.items()}
 
 
 def _show(console: Console, summary: Mapping[str, Any]) -> None:

@@ -99,6 +99,12 @@ AsJson = Annotated[
 ]
 
 
+def files_of(request: Request) -> list[Path]:
+    """Files that are read beside the data: of labels, and of groups."""
+    places = (request.labels_place(), request.groups_place())
+    return [file for file, _ in places if file is not None]
+
+
 def request_for(
     id_column: str | None = None,
     labels: str | None = None,

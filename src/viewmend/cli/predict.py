@@ -11,7 +11,7 @@ from rich.console import Console
 
 from viewmend.cli import options
 from viewmend.cli.answers import answer, prediction_table, read_for, write_sample_table
-from viewmend.cli.console import check_table, refusals, say, short_warnings, write_json
+from viewmend.cli.console import check_files, check_table, refusals, say, short_warnings, write_json
 from viewmend.data import MultiViewData
 from viewmend.exceptions import InvalidParameterError
 from viewmend.persistence import load
@@ -53,6 +53,7 @@ def predict(
     console = Console(stderr=True)
     with refusals(), short_warnings(console) as notes:
         check_table(output, "--output", data)
+        check_files({"--output": output}, data, [model])
         known = load(model)
         request = options.request_for(
             id_column, views=view, unreadable_as_missing=unreadable_as_missing

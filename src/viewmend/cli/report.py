@@ -10,7 +10,7 @@ from rich.console import Console
 
 from viewmend.cli import options
 from viewmend.cli.answers import origin_for, read_for, rows_of_fit
-from viewmend.cli.console import check_writable, refusals, say, short_warnings
+from viewmend.cli.console import check_files, check_writable, refusals, say, short_warnings
 from viewmend.persistence import load
 from viewmend.report import report_html
 from viewmend.report.context import Provenance, make_case
@@ -26,6 +26,7 @@ def report(
     labels: options.Labels = None,
     id_column: options.IdColumn = None,
     unlabelled: options.Unlabelled = None,
+    unreadable_as_missing: options.UnreadableAsMissing = False,
 ) -> None:
     """Write a report on a model: one HTML file that opens in any browser.
 
@@ -35,9 +36,13 @@ def report(
     `viewmend report model.vm data/ -o report.html --labels truth.csv`
     """
     with refusals(), short_warnings(Console(stderr=True)):
+        request = options.request_for(
+            id_column, labels, unlabelled, unreadable_as_missing=unreadable_as_missing
+        )
         check_writable(output, "--output")
+        check_files({"--output": output}, data, [model, *options.files_of(request)])
         known = load(model)
-        aligned = read_for(known, data, options.request_for(id_column, labels, unlabelled))
+        aligned = read_for(known, data, request)
         origin = origin_for(known, model)
         rows = rows_of_fit(origin, aligned)
         truth = None if labels is None or aligned.y is None else aligned.y[rows]

@@ -16,7 +16,14 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.given_labels import labels_for
 from viewmend.data.given_views import GivenViews
 from viewmend.data.input_arrays import as_mask, as_matrices, common_rows
-from viewmend.data.labels import Labels, read_labels, without_marks
+from viewmend.data.labels import (
+    UNLABELLED,
+    Labels,
+    classes_and_codes,
+    labelled_part,
+    read_labels,
+    without_marks,
+)
 from viewmend.data.opening import views_in
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
 from viewmend.inspection.frames import numeric_frames
@@ -107,6 +114,15 @@ def _read_labels(X: object, y: object, n_samples: int) -> tuple[Labels | None, l
         message, _, remedy = str(error).partition("; ")
     refused = [Finding("error", "labels", message, remedy)]
     try:
-        return read_labels(without_marks(y, n_samples), n_samples), refused
+        return _usable_labels(y, n_samples), refused
     except InvalidLabelsError:
         return None, refused
+
+
+def _usable_labels(y: object, n_samples: int) -> Labels:
+    """Labels without marks of missing ones, of however few classes."""
+    rows, known = labelled_part(without_marks(y, n_samples))
+    classes, known_codes = classes_and_codes(known)
+    codes = np.full(n_samples, UNLABELLED)
+    codes[rows] = known_codes
+    return Labels(classes, codes)

@@ -34,9 +34,7 @@ def inspect_tables(source: ViewTables) -> Inspection:
     for finding in found.findings:
         mended = refusal is None and finding.subject != "labels" and finding.severity == "error"
         findings.append(replace(finding, severity="warning") if mended else finding)
-    if refusal is not None and all(finding.severity != "error" for finding in findings):
-        message, _, remedy = refusal.partition("; ")
-        findings.append(Finding("error", "data", message, remedy))
+    findings = _with_refusal(findings, refusal)
     findings += _telling_categories(source, views, y)
     return replace(found, findings=most_severe_first(findings))
 
@@ -64,12 +62,24 @@ def _telling_categories(
             yield telling(view, told)
 
 
-def _refusal(source: ViewTables) -> str | None:
-    """What a fit would say to the tables, apart from faults and labels; None if it takes them."""
+def _with_refusal(findings: list[Finding], refusal: Exception | None) -> list[Finding]:
+    """The findings, with what a fit would say to the tables where they do not say it."""
+    if isinstance(refusal, InvalidLabelsError):
+        # Labels that match no sample look as if there were none.
+        findings = [f for f in findings if (f.subject, f.severity) != ("labels", "error")]
+    if refusal is None or any(finding.severity == "error" for finding in findings):
+        return findings
+    message, _, remedy = str(refusal).partition("; ")
+    subject = "labels" if isinstance(refusal, InvalidLabelsError) else "data"
+    return [*findings, Finding("error", subject, message, remedy)]
+
+
+def _refusal(source: ViewTables) -> Exception | None:
+    """What a fit would say to the tables, apart from faults; None if it joins them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
             source.aligned()
         except (InvalidViewsError, InvalidLabelsError, TooLargeError) as error:
-            return str(error)
+            return error
     return None

@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from viewmend.exceptions import InvalidParameterError
-from viewmend.plot.style import GREY, PALETTE, axes_or_new, label_texts, name_ticks, styled
+from viewmend.plot.style import (
+    GREY,
+    PALETTE,
+    axes_or_new,
+    label_inches,
+    label_texts,
+    name_ticks,
+    styled,
+)
 from viewmend.plot.tiles import draw_tiles
 
 if TYPE_CHECKING:
@@ -19,6 +27,11 @@ if TYPE_CHECKING:
 MISSING = "#e4e4e4"
 # Length of the longest bar of counts, as a share of the width of the matrix.
 BAR = 0.7
+# Combinations of views that are drawn one by one.
+MOST_PATTERNS = 12
+# Inches that a line of the matrix of combinations needs, a tile of the overlaps, and what is around
+# them beside the names; and the widest picture.
+LINE, TILE, AROUND, WIDEST = 0.17, 0.33, 0.6, 8.6
 
 
 def view_patterns(observed: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -40,12 +53,33 @@ def view_patterns(observed: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     return patterns[order], counts[order]
 
 
+def coverage_size(
+    observed: ArrayLike,
+    view_names: Sequence[str],
+    least: tuple[float, float] = (5.4, 4.0),
+    n_patterns: int = MOST_PATTERNS,
+) -> tuple[float, float]:
+    """Inches (width, height) that `plot_coverage` can be read in: ``least``, higher if need be."""
+    n_lines = min(n_patterns, len(view_patterns(observed)[0]))
+    below = label_inches([f"{name} 100%" for name in label_texts(view_names)])
+    return least[0], max(least[1], n_lines * LINE + below + AROUND)
+
+
+def overlap_size(
+    view_names: Sequence[str], least: tuple[float, float] = (5.4, 4.0)
+) -> tuple[float, float]:
+    """Inches (width, height) that `plot_overlap` can be read in: ``least``, larger if need be."""
+    side = len(view_names) * TILE + label_inches(label_texts(view_names)) + AROUND
+    side = min(side, WIDEST)
+    return max(least[0], side), max(least[1], side)
+
+
 @styled
 def plot_coverage(
     observed: ArrayLike,
     view_names: Sequence[str],
     ax: Axes | None = None,
-    n_patterns: int = 12,
+    n_patterns: int = MOST_PATTERNS,
 ) -> Axes:
     """Draw which views the samples have: one row per combination, with its number of samples.
 
@@ -64,8 +98,8 @@ def plot_coverage(
     -------
     matplotlib Axes
     """
-    ax = axes_or_new(ax)
     seen = _checked(observed, view_names)
+    ax = axes_or_new(ax, coverage_size(seen, view_names, n_patterns=n_patterns))
     patterns, counts = view_patterns(seen)
     shown = patterns[:n_patterns]
     for v, column in enumerate(shown.T):
@@ -114,8 +148,8 @@ def plot_overlap(observed: ArrayLike, view_names: Sequence[str], ax: Axes | None
     -------
     matplotlib Axes
     """
-    ax = axes_or_new(ax)
     seen = _checked(observed, view_names).astype(np.int64)
+    ax = axes_or_new(ax, overlap_size(view_names))
     common = seen.T @ seen
     shares = common / len(seen)
     texts = np.array([[f"{n}\n{n / len(seen):.0%}" for n in row] for row in common.tolist()])

@@ -60,6 +60,8 @@ LABEL_GAP = 0.07
 NAME_LENGTH = 24
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 LETTER = 0.6
+# Largest font of names at axes, in points.
+NAME_SIZE = 9.0
 
 Drawing = TypeVar("Drawing", bound=Callable[..., Any])
 
@@ -127,7 +129,7 @@ def name_ticks(ax: Axes, axis: str, texts: Sequence[str]) -> None:
     texts are from `label_texts` where users gave the names.
     """
     room = points_per_unit(ax)["xy".index(axis)]
-    size = float(np.clip(0.95 * room, 6.0, 9.0))
+    size = float(np.clip(0.95 * room, 6.0, NAME_SIZE))
     every = max(1, int(np.ceil(1.05 * size / room)))
     looks: dict[str, Any] = {"fontsize": size}
     longest = max((len(text) for text in texts), default=0)
@@ -139,11 +141,22 @@ def name_ticks(ax: Axes, axis: str, texts: Sequence[str]) -> None:
     ax.tick_params(axis=axis, length=0)  # type: ignore[arg-type]
 
 
-def points_per_unit(ax: Axes) -> tuple[float, float]:
-    """Width and height of one unit of the data, in points, before the layout is settled."""
+def label_inches(texts: Iterable[str]) -> float:
+    """How long the longest name at an axis is."""
+    return LETTER * NAME_SIZE * max(map(len, texts), default=0) / 72
+
+
+def points_per_unit(ax: Axes, beside: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:
+    """Width and height of one unit of the data, in points, before the layout is settled.
+
+    So many inches ``beside`` the axes, and below them, will be taken from them.
+    """
     box, dots = ax.get_window_extent(), ax.figure.dpi
     spans = [abs(end - start) for start, end in (ax.get_xlim(), ax.get_ylim())]
-    width, height = 72 * box.width / dots, 72 * box.height / dots
+    width, height = (
+        72 * max(side / dots - taken, 0.0)
+        for side, taken in zip((box.width, box.height), beside, strict=True)
+    )
     if ax.get_aspect() != "auto":
         return (min(width, height) / max(spans),) * 2
     return width / spans[0], height / spans[1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewmend.plot.style import LETTER, label_texts, name_ticks, points_per_unit
+from viewmend.plot.style import LETTER, label_inches, label_texts, name_ticks, points_per_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # Tiles darker than this have white numbers; numbers smaller than this many points are left out.
 DARK = 0.5
 SMALLEST = 4.0
+# Height of a line of text, as a share of the font size.
+LINE_HEIGHT = 1.2
 
 
 def draw_tiles(
@@ -33,9 +35,12 @@ def draw_tiles(
     left.
     """
     image = ax.imshow(values, cmap=colours, vmin=limits[0], vmax=limits[1])
-    room = min(points_per_unit(ax))
-    longest = max((len(line) for text in texts.flat for line in text.splitlines()), default=1)
-    size = min(9.0, 0.9 * room / (LETTER * max(longest, 2)))
+    columns, rows = map(label_texts, names)
+    room = min(points_per_unit(ax, beside=(label_inches(rows), label_inches(columns))))
+    lines = [text.splitlines() for text in texts.flat]
+    longest = max((len(line) for text in lines for line in text), default=1)
+    letters = max(LETTER * max(longest, 2), LINE_HEIGHT * max(map(len, lines), default=1))
+    size = min(9.0, 0.9 * room / letters)
     shades = image.to_rgba(values)[..., :3] @ (0.299, 0.587, 0.114)
     for row, column in np.argwhere(np.isfinite(values)) if size >= SMALLEST else ():
         ax.text(
@@ -48,5 +53,5 @@ def draw_tiles(
             color="white" if shades[row, column] < DARK else "black",
         )
     ax.spines[:].set_visible(False)
-    for axis, own in zip("xy", names, strict=True):
-        name_ticks(ax, axis, label_texts(own))
+    name_ticks(ax, "x", columns)
+    name_ticks(ax, "y", rows)

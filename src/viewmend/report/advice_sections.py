@@ -20,8 +20,18 @@ def next_section(case: Case) -> str:
     if not isinstance(model, GivesAdvice):
         return ""
     return joined(
-        part("Label", answer_of(lambda: _to_label(case, model.suggest_labels(N_LISTED)))),
-        part("Measure", answer_of(lambda: _to_measure(case, model.suggest_views()))),
+        part(
+            "Label",
+            answer_of(
+                lambda: _to_label(case, model.suggest_labels(N_LISTED)), "No label is suggested"
+            ),
+        ),
+        part(
+            "Measure",
+            answer_of(
+                lambda: _to_measure(case, model.suggest_views()), "No measurement is suggested"
+            ),
+        ),
     )
 
 

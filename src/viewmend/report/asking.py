@@ -10,14 +10,17 @@ from viewmend.report.context import Case
 from viewmend.report.html import Cell, advice
 
 
-def answer_of(ask: Callable[[], str]) -> str:
-    """What a model answers, as HTML; in its place, what it warns of, or why it does not answer."""
+def answer_of(ask: Callable[[], str], without: str) -> str:
+    """What a model answers, as HTML; in its place, why it does not answer, or what it warns of.
+
+    ``without`` says what the page then lacks.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)
         try:
             return ask()
         except (DataWarning, InvalidParameterError) as reason:
-            return advice(f"{str(reason)[:1].upper()}{str(reason)[1:]}.")
+            return advice(f"{without}: {reason}.")
 
 
 def id_cell(case: Case, row: int) -> Cell:

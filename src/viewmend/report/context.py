@@ -19,7 +19,15 @@ from viewmend.data.class_names import check_of_classes
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_labels import labels_for
 from viewmend.data.indices import check_same_rows, in_another_order, index_of
-from viewmend.data.labels import Labels, check_labels
+from viewmend.data.labels import (
+    UNLABELLED,
+    Labels,
+    as_label_array,
+    check_labels,
+    classes_and_codes,
+    find_unlabelled,
+    labelled_part,
+)
 from viewmend.data.matching import views_of_fit
 from viewmend.data.opening import rows_of
 from viewmend.data.validation import check_new_views
@@ -57,7 +65,8 @@ class Case:
 
     ``given`` are the labels that ``fit`` got, ``truth`` those that it did not get, of some samples
     or of all. ``inspection`` is of the views, if they were given; ``search`` chose the parameters;
-    ``categories`` are the columns by view that became columns of 0 and 1.
+    ``categories`` are the columns by view that became columns of 0 and 1; None if the data was not
+    read from tables.
     """
 
     model: FittedClassifier
@@ -68,7 +77,7 @@ class Case:
     truth: Labels | None = None
     search: FittedSearch | None = None
     provenance: Provenance = field(default_factory=Provenance)
-    categories: Mapping[str, Iterable[Hashable]] = field(default_factory=dict)
+    categories: Mapping[str, Iterable[Hashable]] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -178,9 +187,7 @@ def make_case(
         )
         raise InvalidLabelsError(msg)
     names = _checked_ids(getattr(model, "sample_ids_", None) if ids is None else ids, n_samples)
-    truth = None if y_true is None else check_labels(labels_for(X, y_true), n_samples)
-    if truth is not None:
-        check_of_classes(truth.classes, model.classes_)
+    truth = None if y_true is None else _truth(labels_for(X, y_true), model)
     return Case(
         model,
         names,
@@ -190,8 +197,29 @@ def make_case(
         truth,
         search,
         provenance or Provenance(_source(X)),
-        (X.categories if isinstance(X, MultiViewData) else None) or {},
+        X.categories if isinstance(X, MultiViewData) else None,
     )
+
+
+def _truth(y_true: object, model: FittedClassifier) -> Labels:
+    """True labels of some of the samples, of which some at least are classes of the model."""
+    n_samples = len(model.transduction_)
+    values = as_label_array(y_true, n_samples)
+    if find_unlabelled(values).all():
+        msg = f"y_true must hold a true label, got {n_samples} samples without one; leave it out"
+        raise InvalidLabelsError(msg)
+    rows, known = labelled_part(values)
+    classes, known_codes = classes_and_codes(known)
+    check_of_classes(classes, model.classes_)
+    if not set(classes.tolist()) & set(model.classes_.tolist()):
+        msg = (
+            f"y_true must hold classes of the model, {short(model.classes_.tolist())}, got "
+            f"{short(classes.tolist())}; spell them alike"
+        )
+        raise InvalidLabelsError(msg)
+    codes = np.full(n_samples, UNLABELLED)
+    codes[rows] = known_codes
+    return Labels(classes, codes)
 
 
 def _check_samples_of_fit(model: FittedClassifier, X: object, **told: object) -> None:

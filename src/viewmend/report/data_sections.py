@@ -10,7 +10,7 @@ import numpy as np
 from viewmend.inspection import Inspection
 from viewmend.parameters import short
 from viewmend.plot.bars import plot_weight_bars
-from viewmend.plot.coverage import plot_coverage, plot_overlap
+from viewmend.plot.coverage import coverage_size, overlap_size, plot_coverage, plot_overlap
 from viewmend.protocols import GivesAdvice, HasImputedGraphs
 from viewmend.report.context import Case
 from viewmend.report.html import (
@@ -94,12 +94,17 @@ def _changes(case: Case) -> str:
         return listed(f"{note[:1].upper()}{note[1:]}." for note in case.provenance.notes)
     if case.inspection is None:
         return advice(NEEDS_X.format("what was done to them"))
-    changes = [*_encoded(case), *_filled(case, case.inspection)]
-    return listed(changes) if changes else paragraph("None: the fit took the data as it is.")
+    changes = listed([*_encoded(case), *_filled(case, case.inspection)])
+    if case.provenance.notes is not None or case.categories is None:
+        return changes or paragraph("None: the fit took the data as it is.")
+    return joined(
+        changes or paragraph("None in the columns of the fit."),
+        paragraph("Which columns were left out when the tables were read is not known here."),
+    )
 
 
 def _encoded(case: Case) -> Iterator[str]:
-    for view, learnt in case.categories.items():
+    for view, learnt in (case.categories or {}).items():
         if columns := [str(column) for column in learnt]:
             yield (
                 f"View {view}: columns of categories became columns of 0 and 1 ({short(columns)})."
@@ -153,10 +158,12 @@ def _coverage(case: Case) -> Iterator[str]:
         return
     names, seen = case.model.view_names_, case.observed
     caption = "Which views samples have: one line per set of views, the most frequent on top."
-    yield picture(partial(plot_coverage, seen, names), caption, "coverage")
+    size = coverage_size(seen, names, USUAL)
+    yield picture(partial(plot_coverage, seen, names), caption, "coverage", size)
     if len(names) > 1:
         caption = "Samples that two views have in common; on the diagonal, all samples of a view."
-        yield picture(partial(plot_overlap, seen, names), caption, "overlap")
+        size = overlap_size(names, USUAL)
+        yield picture(partial(plot_overlap, seen, names), caption, "overlap", size)
 
 
 def _views_table(inspection: Inspection) -> str:

@@ -32,7 +32,8 @@ UNLIKELY = 0.01
 
 def doubt_section(case: Case) -> str:
     """What may be wrong with data, labels and predictions."""
-    uncertain = folded(f"The {N_UNCERTAIN} least certain samples", _uncertain(case), False)
+    n_shown = min(N_UNCERTAIN, int(case.unlabelled.sum()))
+    uncertain = folded(f"The least certain samples ({n_shown})", _uncertain(case), False)
     return joined(
         findings_html(case),
         _out_of_reach(case),
@@ -46,7 +47,9 @@ def _suspects(case: Case) -> str:
     model = case.model
     if not isinstance(model, GivesAdvice):
         return ""
-    return answer_of(lambda: _suspect_labels(case, model.suspect_labels()))
+    return answer_of(
+        lambda: _suspect_labels(case, model.suspect_labels()), "Labels are not compared"
+    )
 
 
 def _suspect_labels(case: Case, found: Any) -> str:
@@ -83,7 +86,7 @@ def _strangers(case: Case) -> str:
     model = case.model
     if not isinstance(model, FindsUnknown):
         return ""
-    return answer_of(lambda: _unknown_samples(case, model))
+    return answer_of(lambda: _unknown_samples(case, model), "Such samples are not looked for")
 
 
 def _unknown_samples(case: Case, model: FindsUnknown) -> str:
@@ -92,8 +95,8 @@ def _unknown_samples(case: Case, model: FindsUnknown) -> str:
     asked = case.unlabelled & ~np.isnan(scores)
     rows, n = np.flatnonzero(unknown & asked), int(asked.sum())
     count = (
-        f"{len(rows):,} of {n:,} unlabelled samples lie farther from the known classes than "
-        f"{1 - UNKNOWN_RATE:.0%} of the labelled samples do. Up to about {UNKNOWN_RATE * n:.0f} "
+        f"Unlabelled samples that lie farther from the known classes than {1 - UNKNOWN_RATE:.0%} "
+        f"of the labelled samples do: {len(rows):,} of {n:,}. Up to about {UNKNOWN_RATE * n:.0f} "
         "may, even if every sample is of a known class."
     )
     if not _too_many(len(rows), n):

@@ -72,8 +72,9 @@ def facts_html(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def listed(texts: Iterable[str]) -> str:
-    """Texts as points of a list."""
-    return tag("ul", "".join(tag("li", escape(text)) for text in texts), class_="points")
+    """Texts as points of a list; empty where there is none."""
+    points = "".join(tag("li", escape(text)) for text in texts)
+    return tag("ul", points, class_="points") if points else ""
 
 
 def code_marked(text: str) -> str:

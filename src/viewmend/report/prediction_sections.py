@@ -74,7 +74,8 @@ def _calibration(calibration: Calibration) -> str:
     """What the confidence was fitted to: given labels, each predicted without itself."""
     caption = (
         f"Is the confidence right? {calibration.n_samples:,} given labels, each predicted without "
-        "itself. On the diagonal, 80% of the samples with a confidence of 80% are right."
+        "itself. On the diagonal, 80% of the samples with a confidence of 80% are right. The "
+        "confidence was fitted to these labels, and may be less right for other samples."
     )
     n_bins = max(1, min(BINS, calibration.n_samples // FEWEST_IN_BIN))
     draw = partial(plot_reliability, calibration.confidence, calibration.correct, n_bins=n_bins)
@@ -110,7 +111,9 @@ def _sets(case: Case) -> str:
     model = case.model
     if not isinstance(model, GivesAdvice):
         return ""
-    told = answer_of(lambda: _set_sizes(case, model.predict_set(alpha=ALPHA)))
+    told = answer_of(
+        lambda: _set_sizes(case, model.predict_set(alpha=ALPHA)), "Sets of classes are not counted"
+    )
     return part("Samples with more than one possible class", told)
 
 

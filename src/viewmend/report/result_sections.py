@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from viewmend.plot.confidence import plot_reliability
 from viewmend.plot.confusion import plot_confusion
+from viewmend.plot.style import label_inches, label_texts
 from viewmend.report.context import THRESHOLD, Case
 from viewmend.report.html import (
     Cell,
@@ -18,10 +21,12 @@ from viewmend.report.html import (
     part,
     table_html,
 )
-from viewmend.report.pictures import SQUARE, picture, side_by_side
+from viewmend.report.pictures import SQUARE, WIDE, picture, side_by_side
 
 # Confidences below which predictions might be withheld.
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+# Inches that a class needs in the picture of confusions, and what is around it beside the names.
+ROW, AROUND = 0.12, 0.8
 
 
 def result_section(case: Case) -> str:
@@ -94,7 +99,7 @@ def _scores(case: Case) -> str:
             ),
             f"Confusion in percent of each true class; abstained: {_abstention(case)}.",
             "confusion",
-            SQUARE,
+            _confusion_size(names),
         ),
         picture(
             lambda ax: plot_reliability(sure, right, ax),
@@ -110,6 +115,13 @@ def _scores(case: Case) -> str:
         _class_scores(case),
         _withholding(sure, right),
     )
+
+
+def _confusion_size(names: Iterable[object]) -> tuple[float, float]:
+    """Width and height of the picture in which every class can be named."""
+    texts = label_texts(names)
+    side = min(len(texts) * ROW + label_inches(texts) + AROUND, WIDE[0])
+    return max(SQUARE[0], side), max(SQUARE[1], side)
 
 
 def _abstention(case: Case) -> str:
@@ -128,6 +140,11 @@ def _score_facts(case: Case) -> str:
         ("macro F1", f"{macro_f1:.1%}"),
         ("judged samples", f"{len(told):,}"),
     ]
+    strange = case.true >= len(case.model.classes_)
+    if strange.any():
+        named = ", ".join(str(case.classes[label]) for label in np.unique(case.true[strange]))
+        words = f"{strange.sum():,} of them, which count as wrong: {named}"
+        facts.append(("of classes without a label", words))
     if case.given is None:
         warning = (
             "The labels of fit were not passed, so that samples with a given label are judged "
