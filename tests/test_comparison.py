@@ -20,7 +20,7 @@ from viewmend.comparison import (
     paired_difference,
 )
 from viewmend.datasets import hide, make_multiview_blobs
-from viewmend.exceptions import InvalidLabelsError, InvalidParameterError
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidParameterError
 from viewmend.plot import plot_comparison
 
 QUICK = ["union graph", "mean + logistic", "late fusion"]
@@ -116,6 +116,23 @@ def test_rows_in_another_order_give_the_same_table():
     second = compare_methods(TASK.data[order], TASK.y[order], methods=QUICK, random_state=7)
     for row in first.methods:
         assert_array_equal(second[row.name].is_right, row.is_right)
+
+
+def test_labels_of_samples_without_any_view_do_not_count():
+    """All of a class but one: it is never held out, and no method fails for lack of it."""
+    mask, rows = TASK.data.observed.copy(), np.flatnonzero(TASK.y == 1)[1:]
+    mask[rows] = False
+    with pytest.warns(DataWarning, match=f"labels of {len(rows)} samples without any view"):
+        found = compare_methods(TASK.data.views, TASK.y, mask, QUICK)
+    fewer = np.where(mask.any(axis=1), TASK.y, -1)
+    expected = compare_methods(TASK.data.views, fewer, mask, QUICK)
+    assert found.never_held_out == expected.never_held_out == (1,)
+    for row in expected.methods:
+        assert row.failure is None
+        assert_array_equal(found[row.name].is_right, row.is_right)
+    mask[TASK.y == 1] = False
+    with pytest.raises(InvalidLabelsError, match="class 1 has labels, but only of"):
+        compare_methods(TASK.data.views, TASK.y, mask, QUICK)
 
 
 def test_a_failing_method_is_the_last_row_with_its_reason():
@@ -249,6 +266,8 @@ def test_methods_and_splits_that_cannot_be_used_are_refused():
         compare_methods(TASK.data, TASK.y, methods=["magic"])
     with pytest.raises(InvalidParameterError, match="methods must be a list of names"):
         compare_methods(TASK.data, TASK.y, methods="Mend")
+    with pytest.raises(InvalidParameterError, match="pass estimators as a dict"):
+        compare_methods(TASK.data, TASK.y, methods=[UnionGraphClassifier()])
     y = np.full(150, -1)
     y[:4] = [0, 0, 1, 1]
     with pytest.raises(InvalidLabelsError, match=r"n_splits=5 must be at most .* got 4"):
@@ -265,6 +284,14 @@ def test_every_fit_is_told():
     )
     names = ["mean + logistic", "union graph"]
     assert steps == [(name, done, 2) for name in names for done in range(2)]
+
+
+def test_what_goes_wrong_in_a_callback_is_no_failure_of_a_method():
+    def stop(*_step):
+        raise StopIteration
+
+    with pytest.raises(StopIteration):
+        compare_methods(TASK.data, TASK.y, methods=QUICK, on_step=stop)
 
 
 def test_the_picture_shows_accuracies_intervals_and_guessing():

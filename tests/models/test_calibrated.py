@@ -288,6 +288,13 @@ def test_agfti_borrows_only_for_views_that_are_missing(fits):
     np.testing.assert_allclose(fits["agfti"].explain(complete).borrowed, 0, atol=1e-12)
 
 
+def test_without_rounds_mend_borrows_nothing_and_not_less():
+    model = MendClassifier(n_rounds=0, calibration=None).fit(TASK.data, TASK.y)
+    explained = model.explain(np.arange(N_SAMPLES))
+    np.testing.assert_allclose(explained.borrowed, 0, atol=1e-6)
+    assert "borrowed -0%" not in explained.summary()
+
+
 def test_a_view_of_noise_has_little_say_in_mend():
     """Not so in AGF-TI, whose weights are an adversary's."""
     noise = np.random.default_rng(0).normal(size=(N_SAMPLES, 8))

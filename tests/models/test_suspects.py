@@ -58,6 +58,16 @@ def test_separated_classes_with_right_labels_have_no_noise(clean):
     np.testing.assert_array_equal(np.sort(suspects.samples), LABELLED)
 
 
+def test_what_is_found_with_little_certainty_contradicts_no_label():
+    """Without regressions all other classes together are more probable than the right one."""
+    blobs = make_multiview_blobs(160, n_views=3, noise=2.0, n_classes=4, random_state=0)
+    task = hide(blobs.views, blobs.y, missing_rate=0.35, label_rate=0.25, random_state=0)
+    suspects = fit(task.y, task.data, n_rounds=0).suspect_labels()
+    assert (suspects.scores > 0.5).all()
+    np.testing.assert_array_equal(suspects.suggested, suspects.given)
+    assert "the rest of the data says" not in suspects.summary()
+
+
 def test_wrong_labels_come_first_and_are_counted(noisy):
     suspects, wrong = noisy.suspect_labels(), LABELLED[::10]
     np.testing.assert_array_equal(np.sort(suspects.samples[: len(wrong)]), wrong)

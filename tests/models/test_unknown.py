@@ -107,6 +107,15 @@ def test_labels_reach_labelled_samples_as_much_as_others_of_their_class():
     assert reach[79] == pytest.approx(2 * reach[39], rel=1e-4)
 
 
+def test_labels_of_all_classes_reach_labelled_samples_as_much_as_others():
+    """A complete graph of 17 and 6 labels: parts of unequal size, which take more of one class."""
+    graph = csr_array(np.ones((60, 60)) - np.eye(60))
+    codes = np.full(60, -1)
+    codes[:17], codes[17:23] = 0, 1
+    reach = label_reach(graph, codes, np.arange(23), np.array([0.4, 0.6]), 0.9)
+    np.testing.assert_allclose(reach, reach[59], rtol=1e-4)
+
+
 def test_decisions_stay_as_they_are_unless_unknown_samples_are_asked_for(model):
     plain, asked = model.decide(NEW), model.decide(NEW, unknown_rate=0.05)
     assert not plain.unknown.any()

@@ -111,6 +111,18 @@ def test_a_single_column_has_all_and_a_constant_one_nothing():
     assert model.explain_view(1).importances[1] == 0
 
 
+def test_of_many_classes_as_many_samples_are_swapped_as_show_all_of_them():
+    """Without a sample of a class its score varies little, and every column seems to be all."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(50), 4)
+    view = 5 * rng.normal(size=(50, 6))[y] + rng.normal(size=(200, 6))
+    given = np.where(np.arange(200) % 4 < 2, y, -1)
+    model = MendClassifier(calibration=None, n_rounds=1).fit([view], given)
+    found, few = model.explain_view(0), model.explain_view(0, n_samples=128)
+    assert (found.n_samples, few.n_samples) == (200, 128)
+    assert 3 * found.by_class.max() < few.by_class.max()
+
+
 def test_columns_keep_their_names():
     frame = pd.DataFrame(VIEWS[0], columns=[f"gene {j}" for j in range(N_COLUMNS)])
     model = MendClassifier(calibration=None).fit({"rna": frame, "size": VIEWS[1]}, Y)

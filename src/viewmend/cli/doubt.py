@@ -31,7 +31,7 @@ def doubt(
 ) -> None:
     """Show the given labels that the rest of the data contradicts, most suspect first.
 
-    The score is the probability that another class is right, by the neighbours of the sample and
+    The score is the probability of all other classes together, by the neighbours of the sample and
     by regressions that leave it out. The file of --output has every given label.
 
     `viewmend doubt model.vm -o suspects.csv`
@@ -44,7 +44,7 @@ def doubt(
         columns = {"given": found.given, "suggested": found.suggested, "score": found.scores}
         table = names.table(found.samples, columns)
         files = write_advice(table, output)
-    # Of a label with a low score the rest of the data may suggest another class, too.
+    # A high score alone may mean that the sample is like those of several classes.
     contradicted = found.suggested != found.given
     rows = records(table[contradicted])
     if as_json:

@@ -23,7 +23,9 @@ from viewmend.data.labels import Labels, check_labels
 from viewmend.data.validation import check_views
 from viewmend.exceptions import DataWarning, InvalidParameterError
 from viewmend.model_selection import LabelledStratifiedKFold, cross_val_transduce
+from viewmend.models.apart import comparable_samples
 from viewmend.parameters import HasParameters, short
+from viewmend.text import counted
 
 __all__ = ["DEFAULT_METHODS", "compare_methods"]
 
@@ -56,8 +58,9 @@ def compare_methods(
 
     One part of the labels is held out at a time. Their samples stay in the fit as unlabelled ones,
     and so do all samples without a label. Every method predicts the same held-out labels. Each
-    class keeps a label in every fit, so that a class with a single label is never held out. Folds
-    depend on the values of the samples and on the seed, not on the order of the rows.
+    class keeps a label in every fit, so that a class with a single label is never held out. Labels
+    of samples without any view do not count. Folds depend on the values of the samples and on the
+    seed, not on the order of the rows.
 
     Parameters
     ----------
@@ -98,6 +101,7 @@ def compare_methods(
     estimators = _estimators(DEFAULT_METHODS if methods is None else methods, random_state)
     data = check_views(X, mask=mask)
     labels = with_groups(check_labels(labels_for(X, y), data.n_samples), X, groups)
+    labels = _without_unseen(data, labels)
     # Fits must not find hidden labels beside the views.
     data = replace(data, y=None)
     folds = _folds(data, labels, n_splits, random_state)
@@ -120,12 +124,18 @@ def _estimators(
             f"out for {', '.join(DEFAULT_METHODS)}"
         )
         raise InvalidParameterError(msg)
+    nameless = [name for name in methods if not isinstance(name, str)]
     if isinstance(methods, Mapping):
-        nameless = [name for name in methods if not isinstance(name, str)]
         if nameless:
             msg = f"methods must have text for names, got {short(nameless[0])}; name it in words"
             raise InvalidParameterError(msg)
         return dict(methods)
+    if nameless:
+        msg = (
+            f"methods must be names in a list, got {short(nameless[0])}; pass estimators as a dict "
+            f"with names of your own"
+        )
+        raise InvalidParameterError(msg)
     asked = {name: get_method(name).estimator() for name in methods}
     for model in asked.values():
         if "random_state" in model.get_params(deep=False):
@@ -133,6 +143,23 @@ def _estimators(
     # What was added to the registry alone comes last.
     known = [name for name in SIMPLER_FIRST if name in asked]
     return {name: asked[name] for name in dict.fromkeys([*known, *asked])}
+
+
+def _without_unseen(data: MultiViewData, labels: Labels) -> Labels:
+    """Labels of samples that have a view: of the others nothing is learned or told.
+
+    An error where these are all the labels of a class, as in a fit.
+    """
+    unseen = np.flatnonzero(data.unseen & labels.labelled)
+    if len(unseen) == 0:
+        return labels
+    comparable_samples(data, labels)
+    msg = (
+        f"labels of {counted(len(unseen), 'sample')} without any view are not held out, because "
+        f"nothing could tell their classes; add what is known about them"
+    )
+    warnings.warn(msg, DataWarning, stacklevel=3)
+    return labels.without(unseen)
 
 
 def _folds(data: MultiViewData, labels: Labels, n_splits: int, seed: int) -> list[np.ndarray]:
@@ -154,17 +181,16 @@ def _judged(
     """The row of one method; whatever its fits raise is its failure."""
     known = labels.classes.astype(object)[labels.codes]
     known[~labels.labelled] = None
-    found, times = [], [time.perf_counter()]
-    try:
-        for turn, fold in enumerate(folds):
-            tell(name, turn, len(folds))
+    found, seconds = [], []
+    for turn, fold in enumerate(folds):
+        tell(name, turn, len(folds))
+        begun = time.perf_counter()
+        try:
             found.append(_found_without(estimator, data, known, fold))
-            times.append(time.perf_counter())
-    except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        return ComparedMethod(name, np.empty(0, bool), np.empty(0, int), None, reason)
-    # The first fit of a process may have to compile.
-    seconds = float(np.median(np.diff(times)))
+        except Exception as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            return ComparedMethod(name, np.empty(0, bool), np.empty(0, int), None, reason)
+        seconds.append(time.perf_counter() - begun)
     rows = np.concatenate(folds)
     is_right = np.array([a == b for a, b in zip(np.concatenate(found), known[rows], strict=True)])
     n_groups = None if labels.groups is None else len(np.unique(labels.groups[rows]))
@@ -172,7 +198,8 @@ def _judged(
         name,
         is_right,
         labels.codes[rows],
-        seconds,
+        # The first fit of a process may have to compile.
+        float(np.median(seconds)),
         n_groups=n_groups,
         class_groups=labels.group_counts(rows),
     )

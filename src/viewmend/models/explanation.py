@@ -330,7 +330,8 @@ def explanation_of(
         support=support,
         graph_shares=graph_shares,
         view_shares=view_shares,
-        borrowed=np.where(answered.apart, 0, 1 - view_shares.sum(axis=1)),
+        # Rounding must leave nothing below zero.
+        borrowed=np.where(answered.apart, 0, np.maximum(1 - view_shares.sum(axis=1), 0)),
         log_odds=logs[turn, :, codes] - logs[turn, :, rivals],
         reasons=("graph", *names, *["zero rows"] * answered.zero_logs.shape[1]),
         view_names=model.view_names_,

@@ -26,12 +26,12 @@ class SuspectLabels:
     given : array (n_labels,)
         Their labels.
     suggested : array (n_labels,)
-        The most probable classes by the rest of the data, which may be the given ones; other than
-        these where the score is above 0.5.
+        The most probable classes by the rest of the data, which may be the given ones.
     scores : array (n_labels,)
-        Between 0 and 1, in descending order: the probability of the other classes, compared with
-        the given class, by the rest of the data. A class counts for more if its samples often have
-        this label. Above 0.5 the label is more probably wrong than right.
+        Between 0 and 1, in descending order: the probability of all other classes together, by the
+        rest of the data. A class counts for more if its samples often have this label. The score
+        does not count that most labels are right: where classes are hard to tell apart, right
+        labels have scores above 0.5, too.
     noise_rate : float
         Estimated share of the labels that are wrong.
     counts : array (n_classes, n_classes)
@@ -61,11 +61,11 @@ class SuspectLabels:
         head = (
             f"{self.n_suspects} of {len(self.samples)} labels may be wrong ({self.noise_rate:.1%})"
         )
-        contradicted = int((self.scores > 0.5).sum())
+        contradicted = np.flatnonzero(self.suggested != self.given)
         lines = [
             f"  sample {self.names[i]}: given {self.given[i]}, the rest of the data says "
             f"{self.suggested[i]} (score {self.scores[i]:.2f})"
-            for i in range(min(most, self.n_suspects, contradicted))
+            for i in contradicted[: min(most, self.n_suspects)]
         ]
         return "\n".join([head, *lines])
 

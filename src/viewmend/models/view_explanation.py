@@ -17,7 +17,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.distributed.lazy import is_lazy
 from viewmend.exceptions import InvalidParameterError
 from viewmend.models.fitted_state import MendState
-from viewmend.parameters import Integer, short
+from viewmend.parameters import AnyOf, Integer, OneOf, short
 from viewmend.plot.columns import plot_columns
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ViewColumnsMixin", "ViewExplanation"]
 
-_ROWS, _NUMBER = Integer(2), Integer(0)
+_ROWS, _NUMBER = AnyOf(OneOf(None), Integer(2)), Integer(0)
+# Samples whose values are swapped by default: at least so many, and of every class about as many.
+SWAPPED, PER_CLASS = 128, 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,7 +167,7 @@ class ViewColumnsMixin:
         view: str | int,
         X: Any = None,
         mask: ArrayLike | None = None,
-        n_samples: int = 128,
+        n_samples: int | None = None,
     ) -> ViewExplanation:
         """Columns of a view that the class scores of its regression come from.
 
@@ -182,9 +184,11 @@ class ViewColumnsMixin:
             Samples to swap values of; None for the samples of ``fit``.
         mask : array (n_new, n_views) of bool, optional
             False where a new sample does not have a view; replaces rows of NaN.
-        n_samples : int, default=128
+        n_samples : int, optional
             Largest number of samples whose values are swapped; they are chosen by their content.
-            The time grows with this number and with the number of columns.
+            The time grows with this number and with the number of columns. By default 128, or 10
+            times the number of classes if that is more: the score of a class varies little among
+            samples of which none is of this class.
 
         Returns
         -------
@@ -193,7 +197,7 @@ class ViewColumnsMixin:
         check_is_fitted(self)
         v = self._number_of_view(view)
         if not _ROWS.accepts(n_samples):
-            msg = f"n_samples must be {_ROWS.expected}, got {short(n_samples)}; pass 128"
+            msg = f"n_samples must be {_ROWS.expected}, got {short(n_samples)}; leave it out"
             raise InvalidParameterError(msg)
         fitted = self.fitted_state_.induction.views[v]
         if fitted.regression is None:
@@ -203,8 +207,9 @@ class ViewColumnsMixin:
             )
             raise InvalidParameterError(msg)
         rows = None if X is None else self._new_rows(v, X, mask)
+        most = max(SWAPPED, PER_CLASS * len(self.classes_)) if n_samples is None else n_samples
         with limited_threads(self.n_jobs), serial_blas():
-            effects = column_effects(fitted, rows, n_samples)
+            effects = column_effects(fitted, rows, most)
         return told_columns(self, v, effects)
 
     def _number_of_view(self, view: object) -> int:

@@ -1,5 +1,7 @@
 """The expected change in closed form is what spreading again with one more label brings."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -18,6 +20,7 @@ SPREADING, N, C = 0.9, 30, 3
 # Further samples that nothing joins to the others: no label reaches them.
 N_APART = 8
 PRIOR = np.array([0.5, 0.3, 0.2])
+ROWS = np.arange(N + N_APART)
 
 
 @pytest.fixture
@@ -93,36 +96,46 @@ def test_the_strategy_ranks_all_samples_of_a_small_graph_by_it(known):
     np.testing.assert_allclose(found[free], np.array(expected)[free], rtol=1e-2)
 
 
-def test_samples_that_spread_alike_share_what_they_change(known):
-    """A second label at the same place changes nothing; one that spreads elsewhere keeps all."""
-    ranking = STRATEGIES["change"].ranking(known, 1)
-    before = gains(ranking).copy()
+def changes_once_known(known, chosen):
+    """Of all samples, if the chosen ones had their expected labels: by spreading all again."""
     columns = spread_labels(known.graph, np.eye(len(known.codes)), SPREADING, 1e-12)
-    columns /= np.linalg.norm(columns, axis=0)
-    ranking.choose(11)
-    np.testing.assert_allclose(
-        gains(ranking), before * (1 - (columns.T @ columns)[11] ** 2), rtol=1e-2, atol=1e-9
-    )
+    soft = (known.codes[:, None] == np.arange(C)).astype(float)
+    soft[chosen] = known.shares[chosen]
+    F = spread_labels(known.graph, soft, SPREADING, 1e-12)
+    later = Answers(F, known.answers.evidence, PRIOR, F.sum(axis=0))
+    return expected_changes(later, columns, known.shares)
+
+
+def test_a_batch_goes_on_as_if_the_chosen_samples_had_their_expected_labels(known):
+    """Each is the best per cost of those that are left."""
+    free, costs = known.codes < 0, np.random.default_rng(1).uniform(0.5, 2, len(known.codes))
+    ranking = STRATEGIES["change"].ranking(replace(known, rates=free / costs), 1)
+    found = choose_batch(ranking, 9, free, costs, Likeness(csr_array(known.graph.shape), ROWS))
+    for turn, row in enumerate(found.rows.tolist()):
+        before = found.rows[:turn]
+        expected = changes_once_known(known, before)
+        assert found.gains[turn] == found.told[turn] == pytest.approx(expected[row], rel=1e-2)
+        best = np.max((expected / costs)[free & ~np.isin(ROWS, before)])
+        assert expected[row] / costs[row] == pytest.approx(best, rel=1e-2)
 
 
 def test_once_the_first_samples_are_used_up_others_are_looked_at(rng, monkeypatch):
     """A choice takes near-duplicates with it, and the change of few samples is computed at first.
 
-    No sample was chosen without one, and what two labels share counts across all of them.
+    No sample is chosen without one.
     """
     graph = csr_array(random_graph(rng, 200, 0.03) ** 0.1)
     codes = np.full(200, -1)
     codes[:3] = [0, 1, 2]
     known, n = known_of(graph, codes, rng.dirichlet(np.ones(C), 200)), 15
     monkeypatch.setattr(labels, "SHORTLIST", 20)
-    likeness = Likeness(graph, np.arange(200))
     ranking = STRATEGIES["change"].ranking(known, n)
-    found = choose_batch(ranking, n, codes < 0, np.ones(200), likeness)
+    gains(ranking)
+    first = set(ranking.rows.tolist())
+    found = choose_batch(ranking, n, codes < 0, np.ones(200), Likeness(graph, np.arange(200)))
     assert len(set(found.rows.tolist())) == n
-    assert len(ranking.rows) > 20
-    monkeypatch.setattr(labels, "SHORTLIST", 200)
-    every = STRATEGIES["change"].ranking(known, n)
-    for row, gain in zip(found.rows.tolist(), found.gains.tolist(), strict=True):
-        assert gains(every)[row] == pytest.approx(gain, rel=1e-2)
-        assert gain > 0
-        every.choose(row)
+    assert len(first) == 20
+    assert set(found.rows.tolist()) - first
+    for turn, row in enumerate(found.rows.tolist()):
+        expected = changes_once_known(known, found.rows[:turn])[row]
+        assert found.gains[turn] == pytest.approx(expected, rel=1e-2)

@@ -7,7 +7,7 @@ regressions had their say in both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,16 @@ class Answers:
         """Not yet scaled, (n_samples, n_classes); zero rows where no label reaches."""
         mass = self.mass
         return self.F * self.evidence * np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)
+
+    def with_label(self, spread: np.ndarray, shares: np.ndarray) -> Answers:
+        """Once a sample has the label that is expected of it.
+
+        Of every class as much of what a label spreads (n_samples,) as the sample has of the
+        ``shares`` (n_classes,).
+        """
+        column = spread[:, None]
+        mass = self.mass + self.added_mass(column)[:, 0] * shares
+        return replace(self, F=self.F + column * shares, mass=mass)
 
     def shares(self) -> np.ndarray:
         """The answers."""

@@ -78,11 +78,9 @@ def rank_labels(codes: np.ndarray, shares: np.ndarray) -> RankedLabels:
     given = codes[:, None] == np.arange(shares.shape[1])
     counts = confident_counts(RowsInMemory(), given.astype(float), shares)
     logs = log_shares(shares) + np.log(error_ratios(counts))[codes]
-    others = np.where(given, -np.inf, logs)
-    odds = logsumexp(others, axis=1) - logs[given]
-    # Where a label is more probably wrong than right, another class is named, though the given one
-    # may be more probable than any other alone.
-    found = np.argmax(np.where(odds[:, None] > 0, others, shares), axis=1)
+    odds = logsumexp(np.where(given, -np.inf, logs), axis=1) - logs[given]
+    # The given class may be found where all others together are more probable than it.
+    found = np.argmax(logs, axis=1)
     order = np.argsort(-odds, kind="stable")
     return RankedLabels(order, found[order], expit(odds)[order], counts)
 

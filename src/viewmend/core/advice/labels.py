@@ -31,7 +31,11 @@ LEAST_DOUBT = 0.01
 # Samples whose expected change is computed at a time, at least: those that coverage and doubt put
 # first among the ones that are left.
 SHORTLIST = 64
-# Relative residual of what their labels would spread.
+# Of these, changes are computed of so many at a time.
+AT_A_TIME = 16
+# Entries of what their labels spread, at most: of very many samples, some are looked at later.
+LARGEST = 1 << 25
+# Relative residual of what their labels spread.
 TOLERANCE = 1e-3
 
 
@@ -198,16 +202,18 @@ class ExpectedChange:
         guess = FieldRanking(known.field, LEAST_DOUBT + gini_doubts(_shares(known))).worth
         # Samples that cost too much must not fill the list.
         guess = guess if known.rates is None else guess * known.rates
-        return ChangeRanking(known, guess, max(SHORTLIST, n))
+        size = min(n, LARGEST // len(guess))
+        return ChangeRanking(known, guess, max(SHORTLIST, size))
 
 
 @dataclass(eq=False)
 class ChangeRanking:
-    """Expected changes ``worth`` (n_samples,), zero but for samples that were looked at.
+    """Expected changes ``worth`` (n_samples,), zero but for samples that are looked at.
 
-    These are the first by a ``guess`` (n_samples,), ``size`` of them, and some more once none of
-    them is left. What two labels change is shared as far as they spread alike, by the squared
-    cosines between what they spread.
+    These are the first by a ``guess`` (n_samples,), ``size`` of them, and some others once none of
+    them is left. Each is looked at as if the chosen ones had the labels that are expected of them.
+    The more labels there are, the less one more changes. So changes from before the last choice
+    are upper bounds, and those that cannot be the largest are left at that (Minoux 1978).
     """
 
     known: Known
@@ -215,16 +221,19 @@ class ChangeRanking:
     size: int
 
     def __post_init__(self) -> None:
+        assert self.known.answers is not None, "comes with the shares"
         n_samples = len(self.guess)
-        self.worth = np.zeros(n_samples)
-        self.rows = np.empty(0, dtype=np.int64)
-        # What labels of these rows spread, and of those that were chosen, as unit vectors.
-        self.columns, self.chosen = np.empty((n_samples, 0)), np.empty((n_samples, 0))
+        self.answers, self.shares = self.known.answers, _shares(self.known)
+        self.rates = np.ones(n_samples) if self.known.rates is None else self.known.rates
+        self.worth, self.rows = np.zeros(n_samples), np.empty(0, dtype=np.int64)
+        # What labels of these rows spread, and whether their worth is that after the last choice.
+        self.spread, self.is_known = np.empty((n_samples, 0)), np.empty(0, dtype=bool)
 
     def gains(self, left: np.ndarray) -> np.ndarray:
-        """Expected number of answers that change, by the class shares of each sample."""
+        """Expected number of answers that change: that of the best sample, bounds of others."""
         if left.any() and not left[self.rows].any():
             self._look_at(np.flatnonzero(left))
+        self._compute_best(np.flatnonzero(left[self.rows]))
         return self.worth
 
     def told(self, row: int) -> float:
@@ -232,30 +241,33 @@ class ChangeRanking:
         return float(self.worth[row])
 
     def choose(self, row: int) -> None:
-        """Samples that spread the same are worth less from now on."""
-        column = self.columns[:, self.rows == row]
-        self.chosen = np.concatenate([self.chosen, column], axis=1)
-        self.worth[self.rows] *= _unshared(self.columns, column)
+        """Labels change less from now on where this one has told of the answers."""
+        for place in np.flatnonzero(self.rows == row):
+            self.answers = self.answers.with_label(self.spread[:, place], self.shares[row])
+        self.is_known[:] = False
 
     def _look_at(self, rows: np.ndarray) -> None:
-        """Compute the changes of the first of some samples."""
+        """Go on with the first of some samples, in the place of those before."""
         # At first as many as are asked for: most of them will do.
         size = SHORTLIST if len(self.rows) else self.size
-        known, first = self.known, np.argsort(-self.guess[rows], kind="stable")[:size]
-        rows = np.sort(rows[first])
-        columns = unit_columns(rows, len(self.guess))
-        spread = spread_labels(known.graph, columns, known.spreading, TOLERANCE)
-        assert known.answers is not None, "comes with the shares"
-        changes = expected_changes(known.answers, spread, _shares(known)[rows])
-        columns = spread / np.linalg.norm(spread, axis=0)
-        self.worth[rows] = changes * _unshared(columns, self.chosen)
-        self.rows = np.concatenate([self.rows, rows])
-        self.columns = np.concatenate([self.columns, columns], axis=1)
+        first = np.argsort(-self.guess[rows], kind="stable")[:size]
+        self.worth[self.rows] = 0
+        self.rows, self.is_known = np.sort(rows[first]), np.zeros(len(first), dtype=bool)
+        self.worth[self.rows] = np.inf
+        columns = unit_columns(self.rows, len(self.guess))
+        self.spread = spread_labels(self.known.graph, columns, self.known.spreading, TOLERANCE)
 
-
-def _unshared(columns: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Part (n_columns,) of unit vectors, the columns, that none of the chosen ones has told."""
-    return np.asarray(np.maximum(1 - (columns.T @ chosen) ** 2, 0).prod(axis=1))
+    def _compute_best(self, places: np.ndarray) -> None:
+        """Compute the worth of some samples, until that of the best per cost is known."""
+        while len(places):
+            rows = self.rows[places]
+            best = places[np.argsort(-self.worth[rows] * self.rates[rows], kind="stable")]
+            if self.is_known[best[0]]:
+                return
+            some = np.sort(best[~self.is_known[best]][:AT_A_TIME])
+            rows, spread = self.rows[some], self.spread[:, some]
+            self.worth[rows] = expected_changes(self.answers, spread, self.shares[rows])
+            self.is_known[some] = True
 
 
 def _shares(known: Known) -> np.ndarray:

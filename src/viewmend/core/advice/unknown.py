@@ -166,16 +166,16 @@ def label_reach(
     """
     labelled = np.flatnonzero(codes >= 0)
     of_class = codes[labelled]
-    counts = np.bincount(of_class, minlength=len(prior))
     part = _parts(of_class, groups)
     Y = np.zeros((len(codes), N_PARTS + 1))
     # A column without the labels of each part, and last one with all of them.
     kept = part[:, None] != np.arange(N_PARTS + 1)
-    Y[labelled] = (prior / np.maximum(counts, 1))[of_class][:, None] * kept
+    left = np.eye(len(prior))[of_class].T @ kept
+    # Over most graphs labels of all classes reach a sample, so that each has to have its weight.
+    Y[labelled] = (prior[:, None] / np.maximum(left, 1))[of_class] * kept
     F = spread_labels(graph, Y, spreading)
-    left = (np.eye(len(prior))[of_class].T @ kept)[of_class, part]
     reach = F[:, N_PARTS].copy()
-    reach[labelled] = F[labelled, part] * counts[of_class] / np.maximum(left, 1)
+    reach[labelled] = F[labelled, part]
     return np.asarray(reach * inverse_roots(np.asarray(graph.sum(axis=1)).ravel()))
 
 
