@@ -62,8 +62,9 @@ def test_a_join_worked_out_by_hand(tmp_path):
         {"sep": "|", "encoding": "utf-16"},
         {"sep": ";", "decimal": ",", "lineterminator": "\r\n"},
         {"quoting": 1},
+        {"sep": ";", "decimal": ",", "quoting": 1},
     ],
-    ids=["excel", "tabs", "windows", "utf16", "crlf", "quoted"],
+    ids=["excel", "tabs", "windows", "utf16", "crlf", "quoted", "quoted decimals"],
 )
 def test_the_habits_of_spreadsheets_make_no_difference(tmp_path, habit):
     plain = joined(folder_of(tmp_path / "plain"), labels="stage")

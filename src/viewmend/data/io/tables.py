@@ -145,7 +145,7 @@ def _decimal(lines: Sequence[str], separator: str) -> str:
     if separator == ",":
         return "."
     edge = re.escape(separator)
-    comma = re.compile(rf"(?:^|{edge})\s*-?\d+,\d+\s*(?:{edge}|$)")
+    comma = re.compile(rf'(?:^|{edge})\s*"?\s*-?\d+,\d+\s*"?\s*(?:{edge}|$)')
     return "," if any(comma.search(line) for line in lines) else "."
 
 
