@@ -92,6 +92,16 @@ def test_capitals_blanks_and_lock_files_make_no_difference(tmp_path):
     same(joined(padded, labels="stage"), plain)
 
 
+@pytest.mark.parametrize("name", ["genes.xlsx", "visit.1.csv.gz", "Genes.TXT"])
+def test_tables_of_a_kind_that_is_not_read_are_told(tmp_path, name):
+    folder = folder_of(tmp_path)
+    plain = joined(folder, labels="stage")
+    for other in (name, "README.md", f"~${name}"):
+        (folder / other).write_bytes(b"PK")
+    with pytest.warns(DataWarning, match=rf"left out \['{name}'\], which cannot be read as tables"):
+        same(joined(folder, labels="stage"), plain)
+
+
 def test_parquet_with_or_without_index_is_the_same(tmp_path):
     pytest.importorskip("pyarrow")
     plain = joined(folder_of(tmp_path / "plain"), labels="stage")

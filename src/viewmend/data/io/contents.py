@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from viewmend.data.io.tables import FORMATS, header_of, is_table, read_tables
 from viewmend.data.joining import column_labels, identifiers
 from viewmend.data.scverse import annotated_tables
 from viewmend.data.validation import check_complete_data, without_zero_rows
-from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 from viewmend.parameters import short
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ TABLE_LABELS, ARRAY_LABELS = "label", "y"
 ARRAY_IDS = "ids"
 # File of labels in a folder, whatever its ending.
 LABELS_FILE = "labels"
+
+# Endings of tables that are not read: of spreadsheets, statistics programs and packed files.
+UNREAD = tuple(".xlsx .xls .xlsm .ods .txt .csv.gz .tsv.gz .csv.zip .sav .dta .rds".split())
 
 # A file and a column of it, or of the data where it is in no file of its own.
 Place = tuple[Path | None, str | None]
@@ -162,7 +166,20 @@ def _table_files(path: Path) -> list[Path]:
             "rename or remove one of them"
         )
         raise InvalidViewsError(msg)
+    _tell_unread(path)
     return files
+
+
+def _tell_unread(path: Path) -> None:
+    """Warn of files that look like tables, of a kind that is not read."""
+    names = sorted(file.name for file in path.iterdir() if not file.name.startswith(("~", ".")))
+    unread = [name for name in names if name.lower().endswith(UNREAD)]
+    if unread:
+        msg = (
+            f"left out {short(unread)}, which cannot be read as tables; save them as CSV if they "
+            "are views"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=5)
 
 
 def _from_tables(files: Sequence[Path], request: Request) -> Contents:
