@@ -189,13 +189,26 @@ def _discriminant(gaussian: ViewGaussian, views: np.ndarray) -> tuple[np.ndarray
     """
     n_classes, width = gaussian.means.shape
     columns = np.flatnonzero(np.repeat(views, width // len(views)))
-    values, vectors = scipy.linalg.eigh(gaussian.covariance[np.ix_(columns, columns)])
     means = gaussian.means[:, columns]
     middle = means.mean(axis=0)
-    solved = ((means - middle) @ vectors / np.maximum(values, gaussian.floor)) @ vectors.T
+    solved = _solved(gaussian.covariance[np.ix_(columns, columns)], gaussian.floor, means - middle)
     directions = np.zeros((width, n_classes))
     directions[columns] = solved.T
     return directions, np.log(gaussian.prior) - np.einsum("ck,ck->c", means + middle, solved) / 2
+
+
+def _solved(C: np.ndarray, floor: float, B: np.ndarray) -> np.ndarray:
+    """``B C^{-1}``, with eigenvalues of ``C`` (width, width) below the floor raised to it."""
+    lowered = C.copy()
+    lowered[np.diag_indices_from(C)] -= floor
+    try:
+        # It has a factor where no eigenvalue of C is below the floor, which is nearly always so.
+        scipy.linalg.cholesky(lowered, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        values, vectors = scipy.linalg.eigh(C)
+        return np.asarray((B @ vectors / np.maximum(values, floor)) @ vectors.T)
+    factor = scipy.linalg.cho_factor(C, check_finite=False)
+    return np.asarray(scipy.linalg.cho_solve(factor, B.T, check_finite=False).T)
 
 
 def _codes(observed: Array) -> Array:
