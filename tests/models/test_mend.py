@@ -11,7 +11,7 @@ from viewmend import MendClassifier
 from viewmend.baselines import UnionGraphClassifier
 from viewmend.callbacks import LogRounds, TimeLimit
 from viewmend.core.mend.representations import REPRESENTATIONS
-from viewmend.datasets import hide, make_multiview_blobs
+from viewmend.datasets import hide, make_broken_moons, make_multiview_blobs
 from viewmend.exceptions import (
     DataWarning,
     InvalidLabelsError,
@@ -204,6 +204,19 @@ def test_separated_blobs_are_labelled_right(fitted):
     assert accuracy(fitted) > 0.97
     np.testing.assert_allclose(fitted.label_distributions_.sum(axis=1), 1)
     np.testing.assert_array_equal(fitted.transduction_[TASK.labelled], TASK.y[TASK.labelled])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_sub_cluster_problem_is_solved(seed):
+    """Views of two columns, in which rows of one direction may be of different moons."""
+    task = make_broken_moons(random_state=seed)
+    assert accuracy(small(calibration=None).fit(task.data, task.y), task) == 1
+    asked = small(calibration=None, representations=["unit"]).fit(task.data, task.y)
+    assert accuracy(asked, task) < 0.5
+    assert [view.representations["unit"].first for view in asked.fitted_state_.induction.views] == [
+        "unit",
+        "unit",
+    ]
 
 
 def test_given_labels_are_kept_even_where_they_are_wrong():

@@ -37,9 +37,7 @@ from viewmend.models.explanation import Explanation, explain_mended
 from viewmend.models.fitted_state import MendState
 from viewmend.models.inductive import InductiveMixin
 from viewmend.models.mend_fit import MendFitting
-from viewmend.models.mend_problem import (
-    make_settings,
-)
+from viewmend.models.mend_problem import make_settings
 from viewmend.models.new_explanation import NewExplanationMixin
 from viewmend.models.prediction_sets import PredictionSetsMixin
 from viewmend.models.suspects import SuspectsMixin
@@ -131,8 +129,9 @@ class MendClassifier(
         Representations and kernels are always float32.
     representations : "all" or sequence of str, default="all"
         Ways to scale the rows of a view before they are compared: "unit", "standard",
-        "standard_unit", "centred_unit", "hellinger" and "half_whitened". See
-        `viewmend.core.mend.representations`.
+        "standard_unit", "centred_unit", "hellinger" and "half_whitened". "all" only scales the
+        columns where they have different units, or where there are two or three of them: the length
+        of a row then tells as much as its direction. See `viewmend.core.mend.representations`.
     n_neighbors : int or (int, int), default=(3, 10)
         Number of neighbours of a sample in each graph. A pair gives bounds: the number is then half
         of the mean number of observed samples per class, within these bounds.

@@ -86,6 +86,7 @@ def make_geometry_settings(parameters: MendParameters) -> GeometrySettings:
     """What is computed of the samples before any label is looked at."""
     return GeometrySettings(
         representations=representation_names(parameters.representations),
+        adapted=isinstance(parameters.representations, str),
         most_neighbours=int(np.max(parameters.n_neighbors)),
         n_landmarks=parameters.n_landmarks,
         kernel_width=float(np.clip(parameters.kernel_width, *KERNEL_WIDTHS)),

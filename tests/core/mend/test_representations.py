@@ -11,7 +11,16 @@ from tests.core.cut_rows import CutRows, cuts
 from viewmend.core.common.rows import RowsInMemory
 from viewmend.core.common.scaling import unit_rows
 from viewmend.core.mend import representations
-from viewmend.core.mend.representations import REPRESENTATIONS, component_rows, represent
+from viewmend.core.mend.representations import (
+    IN_NARROW_VIEW,
+    MANY_COLUMNS,
+    OF_AMOUNTS,
+    REPRESENTATIONS,
+    component_rows,
+    n_effective,
+    represent,
+    rules_for,
+)
 
 RNG = np.random.default_rng(0)
 # Positive and skewed, as counts are, so that no representation is a special case of another.
@@ -257,3 +266,61 @@ def test_pieces_do_not_show(monkeypatch):
     monkeypatch.setattr(representations, "PIECE", 40)
     for name, fitted in represent(RowsInMemory(), X, REPRESENTATIONS, X).items():
         np.testing.assert_allclose(fitted(X), whole[name](X), atol=1e-6)
+
+
+# ------------------------------------------------------------------ narrow views
+
+
+def adapted(X):
+    """Rows in all representations, by the rules for views like this one."""
+    sample = component_rows(X)
+    rules = rules_for(RowsInMemory(), X, sample)
+    return {name: r(X) for name, r in represent(RowsInMemory(), X, rules, sample, rules).items()}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
+def test_variance_lies_in_as_many_columns_as_vary_alike(seed, n_columns):
+    rng = np.random.default_rng(seed)
+    alike, scale = np.repeat([1.0, 0.0], [n_columns, 5]), np.exp(rng.uniform(-300, 300))
+    assert n_effective(rng.permutation(alike) * scale) == pytest.approx(n_columns)
+    few = np.concatenate([[1e6], rng.uniform(0, 1, n_columns)])
+    assert n_effective(few * scale) == pytest.approx(1, abs=1e-6)
+    assert 1 <= n_effective(rng.uniform(0.1, 1, n_columns)) <= n_columns
+
+
+def test_a_narrow_view_tells_rows_of_one_direction_apart():
+    """Scaled to unit length they are one point, and one of two columns is lost."""
+    row = np.array([[3.0, 4.0]])
+    view = np.concatenate([row * length for length in (0.5, 1, 2, 4)] + [RNG.normal(size=(30, 2))])
+    assert pdist(mapped("unit", view)[:4]).max() < 1e-6
+    for rows in adapted(view).values():
+        assert pdist(rows[:4]).min() > 0.1
+
+
+def test_in_a_narrow_view_the_units_of_columns_do_not_count():
+    view = RNG.normal(size=(60, 7)) * [1e5, 1e3, 1, 1, 1, 1, 1]
+    units = np.array([1e-5, 40.0, 1e4, 1, 1, 1, 1])
+    for rows, others in zip(adapted(view).values(), adapted(view * units).values(), strict=True):
+        np.testing.assert_allclose(rows, others, atol=1e-5)
+
+
+def test_rules_follow_from_where_the_variance_lies():
+    def rules(view):
+        return rules_for(RowsInMemory(), view, component_rows(view))
+
+    signed, amounts = RNG.normal(size=(50, 8)), RNG.gamma(2.0, size=(50, 8))
+    steep = np.array([100.0, *[1.0] * 7])
+    assert rules(signed) is rules(amounts) is REPRESENTATIONS
+    assert rules(signed * steep) is rules(signed[:, :2]) is IN_NARROW_VIEW
+    assert rules(amounts * steep) is OF_AMOUNTS
+    many = RNG.normal(size=(50, MANY_COLUMNS + 1)) * [100, *[1] * MANY_COLUMNS]
+    assert rules(many) is REPRESENTATIONS
+    assert rules(many[:, :-1]) is IN_NARROW_VIEW
+
+
+def test_roots_tell_small_amounts_apart_beside_a_large_one():
+    """Of 0.1 to 0.9 and 1e6, those of `standard` lie a millionth of the widest distance apart."""
+    view = np.array([[0.1], [0.3], [0.6], [0.9], [1e6]])
+    gaps = {name: np.diff(rows[:4, 0]).min() for name, rows in adapted(view).items()}
+    assert gaps["hellinger"] > 100 * max(gap for name, gap in gaps.items() if name != "hellinger")

@@ -32,6 +32,7 @@ from viewmend.core.mend.representations import (
     Representation,
     component_rows,
     represent,
+    rules_for,
 )
 
 # Called as ``tell(name, done, total)`` when a part of the work begins.
@@ -76,6 +77,8 @@ class GeometrySettings:
     ----------
     representations : tuple of str
         Rows of `REPRESENTATIONS`.
+    adapted : bool
+        Whether narrow views have rules of their own for these, as `rules_for` says.
     most_neighbours : int
         Largest number of neighbours that any graph will need.
     n_landmarks : int
@@ -87,6 +90,7 @@ class GeometrySettings:
     """
 
     representations: tuple[str, ...] = tuple(REPRESENTATIONS)
+    adapted: bool = True
     most_neighbours: int = 10
     n_landmarks: int = 1000
     kernel_width: float = 0.2
@@ -218,10 +222,16 @@ def _compared_view(
     """A view, whose rows are ``given`` on the host, for want of the map of its kernel alone."""
     memory, xp = RowsInMemory(), array_namespace(X)
     tell(0, "representations")
-    fitted = represent(memory, X, settings.representations, component_rows(given))
-    mapped = {name: representation(X) for name, representation in fitted.items()}
+    sample = component_rows(given)
+    rules = rules_for(memory, X, sample) if settings.adapted else REPRESENTATIONS
+    fitted = represent(memory, X, settings.representations, sample, rules)
+    # Of some that are the same, one is computed.
+    same = {name: next(n for n, each in fitted.items() if each is r) for name, r in fitted.items()}
+    distinct = {name: fitted[name](X) for name in dict.fromkeys(same.values())}
+    mapped = {name: distinct[first] for name, first in same.items()}
     tell(1, "neighbours")
-    near = neighbour_search(mapped, settings.most_neighbours + 1)
+    found = neighbour_search(distinct, settings.most_neighbours + 1)
+    near = {name: found[first] for name, first in same.items()}
     tell(2, "kernel features")
     chosen = bottom_rows(given, settings.n_landmarks, settings.seed)
     landmarks = xp.asarray(chosen, device=X.device)

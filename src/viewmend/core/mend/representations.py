@@ -31,6 +31,10 @@ FARTHEST = 1e15
 # Rows that lie closer together than this share of their distance from the origin are centred before
 # they lose digits to float32; those that lie closer than the second differ by rounding alone.
 CLOSE, EQUAL = 2.0**-8, 1e-13
+# A view is narrow if its variance lies in so few columns, by `n_effective`: directions of its rows
+# then tell little. Of views with more columns than the second number, most columns hardly vary, and
+# to standardise them would count noise as much as signal.
+FEW_COLUMNS, MANY_COLUMNS = 3.5, 64
 # Rows that principal components are computed from at most: beyond, the components hardly change.
 PCA_ROWS = 4096
 # Entries of a view worked on at a time: in NumPy, as many as a cache holds; and elsewhere.
@@ -140,12 +144,12 @@ def unit(moments: Moments, _sample: np.ndarray) -> Representation:
 
 
 def standard(moments: Moments, _sample: np.ndarray) -> Representation:
-    """Columns of mean 0 and deviation 1; constant columns become zero."""
+    """Columns of ``f(x)`` with mean 0 and deviation 1; constant columns become zero."""
     deviations = moments.deviations
     # A deviation of rounding errors alone is none.
     varies = deviations > 1e-12 * np.hypot(moments.mean, deviations)
     scale = np.where(varies, 1 / np.where(varies, deviations, 1), 0)
-    return Representation("as given", moments.mean, scale, unit=False)
+    return Representation(moments.first, moments.mean, scale, unit=False)
 
 
 def standard_unit(moments: Moments, sample: np.ndarray) -> Representation:
@@ -189,25 +193,62 @@ REPRESENTATIONS: dict[str, Rule] = {
     "hellinger": Rule("unit root", unit),
     "half_whitened": Rule("unit", half_whitened),
 }
+# In their place in a narrow view; and where none of its values is negative, as of amounts, of which
+# a few may be very large.
+IN_NARROW_VIEW = dict.fromkeys(REPRESENTATIONS, Rule("as given", standard))
+OF_AMOUNTS = IN_NARROW_VIEW | {"hellinger": Rule("root", standard)}
 
 
 def represent(
-    rows: Rows, X: Column, names: Iterable[str], sample: np.ndarray
+    rows: Rows,
+    X: Column,
+    names: Iterable[str],
+    sample: np.ndarray,
+    rules: Mapping[str, Rule] = REPRESENTATIONS,
 ) -> dict[str, Representation]:
     """Representations by name, fitted to the observed rows of a view.
+
+    Those of the same rule are one object.
 
     Parameters
     ----------
     rows : Rows
     X : column of array (n_observed, n_features)
     names : iterable of str
-        Keys of `REPRESENTATIONS`.
+        Keys of ``rules``.
     sample : array (n_sampled, n_features)
         Some of the rows on the host, as those of `component_rows`.
+    rules : mapping of str to Rule
     """
-    rules = {name: REPRESENTATIONS[name] for name in names}
-    moments = fit_moments(rows, X, sorted({rule.first for rule in rules.values()}))
-    return {name: rule.fit(moments[rule.first], sample) for name, rule in rules.items()}
+    of_names = {name: rules[name] for name in names}
+    moments = fit_moments(rows, X, sorted({rule.first for rule in of_names.values()}))
+    fitted = {
+        rule: rule.fit(moments[rule.first], sample) for rule in dict.fromkeys(of_names.values())
+    }
+    return {name: fitted[rule] for name, rule in of_names.items()}
+
+
+def rules_for(rows: Rows, X: Column, sample: np.ndarray) -> Mapping[str, Rule]:
+    """The rules that suit a view: those for narrow ones, or the usual ones.
+
+    Parameters as in `represent`.
+    """
+    if sample.shape[1] > MANY_COLUMNS:
+        return REPRESENTATIONS
+    moments = fit_moments(rows, X, ["as given"])["as given"]
+    if n_effective(moments.deviations) > FEW_COLUMNS:
+        return REPRESENTATIONS
+    return IN_NARROW_VIEW if (sample < 0).any() else OF_AMOUNTS
+
+
+def n_effective(deviations: np.ndarray) -> float:
+    """In how many columns the variance lies: ``(sum_j s_j^2)^2 / sum_j s_j^4`` of (n_features,).
+
+    That is their number if all vary alike, and one if one of them varies far more than the others.
+    """
+    tiny = np.finfo(float).tiny
+    shares = (deviations / max(float(deviations.max(initial=0)), tiny)) ** 2
+    return float(shares.sum() ** 2 / max(float(shares @ shares), tiny))
 
 
 def fit_moments(rows: Rows, X: Column, firsts: Iterable[str]) -> dict[str, Moments]:

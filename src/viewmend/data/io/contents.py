@@ -37,8 +37,8 @@ ARRAY_IDS = "ids"
 # File of labels in a folder, whatever its ending.
 LABELS_FILE = "labels"
 
-# Endings of tables that are not read: of spreadsheets, statistics programs and packed files.
-UNREAD = tuple(".xlsx .xls .xlsm .ods .txt .csv.gz .tsv.gz .csv.zip .sav .dta .rds".split())
+# Endings of tables that are not read: of spreadsheets, text files and packed files.
+UNREAD = (".xlsx", ".xls", ".xlsm", ".ods", ".txt", ".csv.gz", ".tsv.gz", ".csv.zip")
 
 # A file and a column of it, or of the data where it is in no file of its own.
 Place = tuple[Path | None, str | None]
