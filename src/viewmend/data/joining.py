@@ -67,6 +67,17 @@ def all_ids(indices: Mapping[str, pd.Index]) -> pd.Index:
     return first
 
 
+def check_one_length(lengths: Mapping[str, int]) -> None:
+    """Refuse tables of different lengths that have nothing but row numbers to be joined by."""
+    if len(set(lengths.values())) > 1:
+        msg = (
+            f"tables must have identifiers to be joined by, but have only row numbers, and "
+            f"different lengths {short(lengths)}; give all of them a column of identifiers, named "
+            f"in on= for frames, or an index"
+        )
+        raise InvalidViewsError(msg)
+
+
 def _check_same_kind(indices: Mapping[str, pd.Index]) -> None:
     """Numbers in one view and text in another can never be equal."""
     from pandas.api.types import infer_dtype
