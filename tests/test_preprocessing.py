@@ -151,6 +151,8 @@ def test_inner_parameters_can_be_read_and_set():
     assert several.fit_transform(DATA).n_features == (2, B.shape[1])
     with pytest.raises(ValueError, match="Invalid parameter"):
         several.set_params(transformers=3)
+    with pytest.raises(InvalidParameterError, match=r"views with a .* are \['view 0', 'view 1'\]"):
+        several.set_params(**{"transformer__view 2__n_components": 3})
 
 
 def test_in_a_pipeline_it_learns_from_the_training_part_alone():
@@ -212,6 +214,8 @@ def test_what_a_transformer_cannot_do_is_told_with_its_view():
         fitted.transform({"c": A})
     with pytest.raises(InvalidViewsError, match="view 'a' has 1 columns but had"):
         fitted.transform({"a": A[:, :1]})
+    with pytest.raises(InvalidViewsError, match="view 'a' must be 2-D"):
+        fitted.transform({"a": pd.Series(A[:, 0])})
 
 
 def test_rows_joined_by_identifier_can_be_transformed():

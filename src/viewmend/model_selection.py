@@ -1,9 +1,10 @@
 """Folds, scorers and cross-validation for data in which most samples have no label.
 
 Plain splitters put unlabelled samples into test parts, and plain scorers count -1, the mark of an
-unlabelled sample, as one more class. Here only labelled samples are held out and scored. Do not use
-scikit-learn's ``cross_val_predict`` for probabilities: it renumbers the classes before the fit, and
--1 becomes one of them.
+unlabelled sample, as one more class. Here only labelled samples are held out and scored. Pass the
+labelled samples alone to what counts the classes before the fit, so that -1 becomes one of them:
+scikit-learn's ``cross_val_predict`` for probabilities, and estimators that contain others, such as
+``CalibratedClassifierCV`` and ``StackingClassifier``.
 
 The data must be a `MultiViewData`, which `viewmend.check_views` makes from lists and dicts, or one
 stacked array with ``view_sizes``. To split a ``mask`` together with a stacked array, enable

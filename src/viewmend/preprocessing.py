@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewmend.data.container import MultiViewData
 from viewmend.data.given_views import GivenViews
 from viewmend.data.indices import identifying
-from viewmend.data.input_arrays import as_mask, as_matrix, common_rows, some_of, view_title
+from viewmend.data.input_arrays import as_mask, as_matrix, common_rows, some_of, view_title, width
 from viewmend.data.matching import ViewsOfFit, all_views, in_layout_of_fit
 from viewmend.data.opening import TABLE, default_name, opened, rows_of, split
 from viewmend.data.sparse import check_sparse
@@ -111,8 +111,20 @@ class PerView(  # type: ignore[call-arg]
             values = {key.removeprefix(f"{prefix}__"): params.pop(key) for key in own}
             if values:
                 self._by_view()[name].set_params(**values)
+        self._check_known(params)
         super().set_params(**params)
         return self
+
+    def _check_known(self, params: Mapping[str, Any]) -> None:
+        """Refuse parameters of views that have no transformer of their own."""
+        views = self._by_view()
+        strange = [name for name in params if name.startswith("transformer__")]
+        if views and strange:
+            msg = (
+                f"{strange[0]!r} is no parameter of PerView, whose views with a transformer are "
+                f"{short(list(views))}; write transformer__{next(iter(views))}__..."
+            )
+            raise InvalidParameterError(msg)
 
     def fit(self, X: Any, y: Any = None, mask: ArrayLike | None = None) -> Self:
         """Fit every transformer on the observed rows of its view.
@@ -341,6 +353,7 @@ def _read(given: GivenViews) -> dict[str, Any]:
 
 
 def _readable(view: Any, title: str) -> Any:
+    width(view, title)
     if scipy.sparse.issparse(view):
         check_sparse(view, title)
         return scipy.sparse.csr_array(view)

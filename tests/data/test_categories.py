@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.preprocessing import OneHotEncoder
 
@@ -104,6 +106,15 @@ def test_booleans_are_zero_and_one(values):
 def test_numbers_that_are_held_as_text_are_numbers():
     found = from_frames({"v": frame(x=[" 1.5", "2e3", "-4", "9", "1", "2", "3", "4"])})
     assert_array_equal(found.views[0][:, 0], [1.5, 2000, -4, 9, 1, 2, 3, 4])
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), min_size=2, max_size=9))
+@example([0.1257302210933933, 1.3040000451301372])
+def test_a_number_held_as_text_is_that_number_to_the_last_digit(numbers):
+    kept = [number for number in numbers if abs(number) < 1e140]
+    numbers = [*kept, 1.0]
+    found = from_frames({"v": pd.DataFrame({"x": list(map(repr, numbers))})})
+    assert found.views[0][:, 0].tolist() == numbers
 
 
 def test_identifiers_and_free_text_are_left_out_and_told_of():

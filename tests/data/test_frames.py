@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from viewmend import LabelSearchCV, MendClassifier
+from viewmend import LabelSearchCV, MendClassifier, check_views
 from viewmend.baselines import UnionGraphClassifier
 from viewmend.data import from_arrays, from_frames, result_frame
 from viewmend.datasets import hide, make_multiview_blobs
@@ -313,6 +313,42 @@ def test_labels_of_unknown_samples_are_left_out_with_a_warning():
     assert found.y.tolist() == [None, 2]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "shown"),
+    [("p1", "P1 ", "'p1' and 'P1 '"), ("M\u00fc", "Mu\u0308", r"'M\\xfc' and 'Mu\\u0308'")],
+)
+def test_identifiers_that_look_alike_are_told(one, other, shown):
+    """They count as two samples, each without the views of the other."""
+    frames = {"v": SOUND.assign(id=[one, "q"]), "w": SOUND.assign(id=[other, "q"])}
+    with pytest.warns(DataWarning, match=f"1 identifier.* what cannot be seen, as {shown}, and"):
+        assert from_frames(frames, on="id").n_samples == 3
+
+
+def test_results_of_new_samples_take_views_in_any_form():
+    X = {"v": frame_of(12), "w": frame_of(12)}
+    model = MendClassifier(n_rounds=0, calibration=None).fit(X, [0, 1] + [None] * 10)
+    new = {name: view[:3] for name, view in X.items()}
+    results = result_frame(model, new=new)
+    assert results.index.tolist() == ["a", "b", "c"]
+    by_position = result_frame(model, new=check_views(new)[:])
+    pd.testing.assert_frame_equal(results, by_position)
+
+
+def test_classes_of_one_text_have_columns_of_their_own():
+    with pytest.warns(DataWarning, match="differ only in their types"):
+        model = MendClassifier(n_rounds=0, calibration=None).fit(
+            frame_of(12), [1, "1"] + [None] * 10
+        )
+    results = result_frame(model)
+    assert results.columns.tolist() == ["class", "confidence", "p_1", "p_'1'"]
+    assert_array_equal(results.iloc[:, 2:], model.label_distributions_)
+
+
+def frame_of(n):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(rng.normal(size=(n, 3)), index=list("abcdefghijkl")[:n], columns=[*"xyz"])
+
+
 def test_frames_are_left_as_they_are():
     photo, before = PHOTO.copy(), PHOTO.copy()
     from_frames({"photo": photo}, labels="kind", on="id")
@@ -361,6 +397,29 @@ def test_arrays_without_identifiers_have_the_same_rows_and_labels_in_their_order
     assert_array_equal(found.observed[:, 1], [True, False, True])
 
 
+def test_frames_among_arrays_are_identified_by_their_index():
+    """Else a label would be given to the row of that number."""
+    numbered = ORDERED.set_axis([2, 0, 1])
+    found = from_arrays({"left": numbered, "right": NUMBERS}, pd.Series(["x", "y"], index=[2, 1]))
+    assert found.ids.tolist() == [2, 0, 1]
+    assert found.y.tolist() == ["x", None, "y"]
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda array: array.astype(">f8"),
+        lambda array: array.astype(str),
+        lambda array: np.where(array == 0, None, array),
+    ],
+    ids=["another byte order", "text", "objects"],
+)
+def test_arrays_are_joined_by_the_numbers_that_they_hold(convert):
+    array = convert(NUMBERS)
+    numbers = np.array([[np.nan if cell is None else float(cell) for cell in row] for row in array])
+    assert_array_equal(from_arrays({"left": array}).views[0], numbers)
+
+
 def test_new_arrays_have_as_many_columns_as_the_fitted_ones():
     fitted = from_arrays({"left": NUMBERS, "right": NUMBERS})
     new = from_arrays({"right": NUMBERS[:1]}, like=fitted)
@@ -369,12 +428,23 @@ def test_new_arrays_have_as_many_columns_as_the_fitted_ones():
         from_arrays({"right": np.hstack([NUMBERS, NUMBERS])}, like=fitted)
 
 
+ORDERED = pd.DataFrame(NUMBERS, index=["p", "q", "r"])
 BAD_ARRAYS = {
     "lengths": ({"l": NUMBERS, "r": NUMBERS[:2]}, {}, r"\{'l': 3, 'r': 2\}.*pass ids"),
     "1-D": ({"l": NUMBERS[0]}, {}, r"1-D of shape \(2,\)"),
     "too few ids": ({"l": NUMBERS}, {"ids": {"l": ["p"]}}, r"got 1 for 3 rows"),
     "no ids": ({"l": NUMBERS}, {"ids": {}}, r"an entry for view 'l'"),
-    "complex": ({"l": NUMBERS * 1j}, {}, r"must hold numbers but has dtype complex128"),
+    "complex": ({"l": NUMBERS * 1j}, {}, r"view 'l' must be real, got dtype complex128"),
+    "another order": (
+        {"l": ORDERED, "r": ORDERED[::-1]},
+        {},
+        r"different row indices.*from_frames joins them",
+    ),
+    "another order than ids": (
+        {"l": ORDERED},
+        {"ids": {"l": ["r", "q", "p"]}},
+        r"ids of view 'l' must be in the order of its rows, .* from 'r'; pass frame.index",
+    ),
     "list of views": ([NUMBERS], {}, r"got list"),
 }
 

@@ -8,7 +8,15 @@ import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from viewmend import MendClassifier
-from viewmend.data import from_anndata, from_mudata, result_frame, write_back
+from viewmend.data import (
+    Request,
+    from_anndata,
+    from_mudata,
+    read_views,
+    result_frame,
+    write_back,
+)
+from viewmend.data.class_names import class_texts
 from viewmend.datasets import hide, make_multiview_blobs
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError, TooLargeError
 
@@ -218,7 +226,8 @@ def test_a_file_with_results_says_the_same_when_it_is_read_again(cells, fitted, 
 
 
 @saves_files
-@pytest.mark.parametrize("classes", [(3, 5), (True, False), ((1, 2), (3, 4))], ids=str)
+@pytest.mark.filterwarnings("ignore:classes 1, '1' differ only in their types")
+@pytest.mark.parametrize("classes", [(3, 5), (True, False), ((1, 2), (3, 4)), (1, "1")], ids=str)
 def test_classes_of_any_type_can_be_saved(classes, tmp_path):
     adata = modality(np.random.default_rng(0).normal(size=(12, 2)) + 3, "abcdefghijkl")
     y = np.empty(12, dtype=object)
@@ -227,7 +236,28 @@ def test_classes_of_any_type_can_be_saved(classes, tmp_path):
     write_back(adata, MendClassifier(n_rounds=0, calibration=None).fit(found, y))
     adata.write_h5ad(tmp_path / "one.h5ad")
     again = anndata.read_h5ad(tmp_path / "one.h5ad")
-    assert [str(told) for told in again.obs["viewmend"][:2]] == [str(label) for label in classes]
+    names = class_texts(classes)
+    assert [str(told) for told in again.obs["viewmend"][:2]] == names
+    assert sorted(again.uns["viewmend"]["classes"]) == sorted(names)
+    shares = again.obsm["viewmend_probabilities"]
+    assert shares.shape == (12, 2)
+    assert_allclose(shares.sum(axis=1), 1)
+
+
+@saves_files
+def test_results_in_a_file_are_no_views(cells, tmp_path):
+    """They come from labels: held out in a fit on them, labels would be known all the same."""
+    task, names, kinds, _ = cells
+    obs = pd.DataFrame({"kind": kinds[task.y_true]}, index=names)
+    adata = anndata.AnnData(obs=obs, obsm={"rna": np.nan_to_num(task.data.views[0], nan=1.0)})
+    before = from_anndata(adata, ["rna"], "kind")
+    write_back(adata, MendClassifier(n_rounds=0).fit(before))
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    read = read_views(tmp_path / "cells.h5ad", Request(labels="kind"))
+    assert read.names == ("rna",)
+    assert_array_equal(read.views[0], before.views[0])
+    named = Request(views=("viewmend_probabilities",))
+    assert read_views(tmp_path / "cells.h5ad", named).n_features == (3,)
 
 
 def test_what_is_no_mudata_or_anndata_is_refused():

@@ -218,6 +218,16 @@ def test_a_masked_entry_of_a_mask_was_not_seen():
     assert observed.tolist() == [[True, True], [False, True], [True, True], [True, True]]
 
 
+@pytest.mark.parametrize("unknown", [None, NAType()])
+def test_an_empty_cell_of_a_mask_was_not_seen(unknown):
+    """As objects, in which nullable frames hold their flags."""
+    mask = np.array([[True, True], [unknown, True], [True, False]], dtype=object)
+    observed = check_views([image(3), text(3)], mask=mask).observed
+    assert observed.tolist() == [[True, True], [False, True], [True, False]]
+    with pytest.raises(InvalidViewsError, match=r"mask must be bool .* got object"):
+        check_views([image(3), text(3)], mask=[[1, True], [None, True], [True, False]])
+
+
 def test_mask_is_not_modified():
     mask = np.ones((3, 2), dtype=bool)
     mask.flags.writeable = False
@@ -340,6 +350,15 @@ REFUSED_VIEWS = [
 def test_refused_views(views, message):
     with pytest.raises(InvalidViewsError, match=message):
         check_views(views)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_of_frames_that_are_no_numbers_are_named(library):
+    frames = pytest.importorskip(library)
+    table = frames.DataFrame({"crp": [1.5, 2.0], "site": ["north", "south"], "kind": ["a", "1"]})
+    told = r"view 'labs' must be numeric, but its column\(s\) site, kind are not; .*from_frames"
+    with pytest.raises(InvalidViewsError, match=told):
+        check_views({"labs": table})
 
 
 def test_objects_are_also_a_type_error():

@@ -25,7 +25,7 @@ def anndata_views(adata: Any) -> GivenViews:
     arrays = {
         key: entry
         for key, entry in adata.obsm.items()
-        if _is_matrix_of_numbers(entry) and not _is_written_back(adata, key)
+        if _is_matrix_of_numbers(entry) and not is_written_back(adata, key)
     }
     found = {key: names_in(entry) for key, entry in arrays.items()}
     if not arrays:
@@ -97,7 +97,7 @@ def _is_matrix_of_numbers(entry: Any) -> bool:
     return len(entry.shape) == 2 and entry.shape[1] > 0 and kinds <= set("biuf")
 
 
-def _is_written_back(adata: Any, key: str) -> bool:
+def is_written_back(adata: Any, key: str) -> bool:
     """Whether an entry of ``obsm`` holds probabilities of classes that a model found."""
     name, _, ending = key.rpartition("_")
     summary = adata.uns.get(name) if ending in WRITTEN_BACK else None

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.input_arrays import as_dense, view_title, width
+from viewmend.data.indices import identifying, in_another_order, index_of
+from viewmend.data.input_arrays import as_dense, as_matrix, view_title, width
 from viewmend.data.joining import all_ids, check_room, identifiers, join, labels_by_id
+from viewmend.data.opening import common_index
 from viewmend.data.per_sample import one_each
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
+from viewmend.parameters import short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,14 +41,14 @@ def from_arrays(
         unlabelled.
     ids : dict of sequences (n_observed_v,), optional
         Identifiers of the rows of every view. Without them, all views must have the same rows, with
-        rows of NaN for missing views.
+        rows of NaN for missing views, and frames the same index.
     like : MultiViewData, optional
         Data that a model was fitted on; the views must have the same columns.
 
     Returns
     -------
     MultiViewData
-        Without ``ids``, row numbers are the identifiers.
+        Without ``ids``, the identifiers are the index of frames, or else row numbers.
     """
     if not isinstance(arrays, Mapping) or not arrays:
         msg = (
@@ -53,12 +56,20 @@ def from_arrays(
             f"view, as in {{'photo': array}}"
         )
         raise InvalidViewsError(msg)
-    indices = {name: _rows(array, name, ids) for name, array in arrays.items()}
-    samples = _same_rows(indices) if ids is None else all_ids(indices)
+    widths = {name: width(array, view_title(name)) for name, array in arrays.items()}
+    indices = _same_rows(arrays) if ids is None else _rows_by_id(arrays, ids)
+    samples = all_ids(indices)
     known = None if labels is None else _labels(labels, samples, ids is None)
-    check_room(len(samples), {name: np.shape(array)[1] for name, array in arrays.items()})
-    tables = {name: as_table(array, indices[name], name) for name, array in arrays.items()}
+    check_room(len(samples), widths)
+    tables = {
+        name: as_table(_numbers(array, name), indices[name], name) for name, array in arrays.items()
+    }
     return join(tables, samples, known, like)
+
+
+def _numbers(array: Any, name: str) -> Any:
+    """An array of numbers, also of objects or text; frames have columns of their own types."""
+    return array if index_of(array) is not None else as_matrix(array, view_title(name))
 
 
 def as_table(
@@ -70,39 +81,53 @@ def as_table(
     width(array, view_title(name))
     if isinstance(array, pd.DataFrame):
         return array.set_axis(index, axis=0)
-    return pd.DataFrame(as_dense(array, view_title(name)), index=index, columns=columns)
+    dense = as_dense(array, view_title(name))
+    # pandas knows the byte order of the machine only.
+    native = dense.astype(dense.dtype.newbyteorder("="), copy=False)
+    return pd.DataFrame(native, index=index, columns=columns)
 
 
-def _rows(array: Any, name: str, ids: Mapping[str, Sequence[Any]] | None) -> pd.Index:
-    """Identifiers of the rows of one view."""
+def _rows_by_id(arrays: Mapping[str, Any], ids: Mapping[str, Sequence[Any]]) -> dict[str, pd.Index]:
+    """Identifiers of the rows of every view, which its own index must not contradict."""
+    indices = {}
+    for name, array in arrays.items():
+        if name not in ids:
+            msg = f"ids must have an entry for view {name!r}, got {list(ids)}; add its identifiers"
+            raise InvalidViewsError(msg)
+        index = identifiers(ids[name], f"ids of view {name!r}")
+        n_rows = np.shape(array)[0]
+        if len(index) != n_rows:
+            msg = (
+                f"ids of view {name!r} must be one per row, got {len(index)} for {n_rows} rows; "
+                f"pass the identifiers in the order of the rows"
+            )
+            raise InvalidViewsError(msg)
+        own = index_of(array)
+        if own is not None and in_another_order(own, index):
+            msg = (
+                f"ids of view {name!r} must be in the order of its rows, but has the index of the "
+                f"frame in another order, from {short(index[0])}; pass frame.index"
+            )
+            raise InvalidViewsError(msg)
+        indices[name] = index
+    return indices
+
+
+def _same_rows(arrays: Mapping[str, Any]) -> dict[str, pd.Index]:
+    """The same identifiers for every view: those of the frames or, without any, row numbers."""
     import pandas as pd
 
-    width(array, view_title(name))
-    n_rows = np.shape(array)[0]
-    if ids is None:
-        return pd.RangeIndex(n_rows)
-    if name not in ids:
-        msg = f"ids must have an entry for view {name!r}, got {list(ids)}; add its identifiers"
-        raise InvalidViewsError(msg)
-    index = identifiers(ids[name], f"ids of view {name!r}")
-    if len(index) != n_rows:
-        msg = (
-            f"ids of view {name!r} must be one per row, got {len(index)} for {n_rows} rows; pass "
-            f"the identifiers in the order of the rows"
-        )
-        raise InvalidViewsError(msg)
-    return index
-
-
-def _same_rows(indices: Mapping[str, pd.Index]) -> pd.Index:
-    lengths = {name: len(index) for name, index in indices.items()}
+    lengths = {name: np.shape(array)[0] for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         msg = (
             f"views without ids must have the same rows, but have {lengths} of them; pass ids, or "
             f"fill the rows of missing samples with NaN"
         )
         raise InvalidViewsError(msg)
-    return next(iter(indices.values()))
+    rows = identifying(common_index(arrays))
+    n_samples = next(iter(lengths.values()))
+    index = pd.RangeIndex(n_samples) if rows is None else identifiers(rows, "the index")
+    return dict.fromkeys(arrays, index)
 
 
 def _labels(labels: Any, samples: pd.Index, in_row_order: bool) -> pd.Series:

@@ -225,6 +225,8 @@ def _numbers(column: pd.Series) -> pd.Series:
         return column
     texts = _texts(column)
     numbers = pd.to_numeric(texts, errors="coerce").astype(np.float64)
+    # What it reads is a few last digits off; Python reads the number that is written.
+    numbers = numbers.where(numbers.isna(), texts).astype(np.float64)
     return numbers.fillna(texts.str.lower().map(BOOLEANS).astype(np.float64))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from viewmend.data.indices import text_of
+from viewmend.data.indices import as_read, folded, text_of
 from viewmend.exceptions import InvalidLabelsError
 
 
@@ -51,11 +51,10 @@ def written_like(classes: Iterable[Any], words: Container[str]) -> list[Any]:
 
 
 def spelt_alike(classes: Iterable[Any]) -> list[list[Any]]:
-    """Groups of classes that differ only in capitals or blanks, or in being text or a number."""
+    """Groups of classes that look alike but for capitals and blanks, or are text and a number."""
     spellings: dict[str, list[Any]] = {}
     for label in classes:
-        text = plain_text(label) or text_of(label)
-        spellings.setdefault(text.casefold(), []).append(label)
+        spellings.setdefault(folded(plain_text(label) or text_of(label)), []).append(label)
     groups = [alike for alike in spellings.values() if len(alike) > 1]
     # Text, bytes and numbers cannot be compared with each other.
     return [sorted(alike, key=lambda label: (type(label).__name__, str(label))) for alike in groups]
@@ -63,9 +62,19 @@ def spelt_alike(classes: Iterable[Any]) -> list[list[Any]]:
 
 def how_alike(classes: Sequence[Any]) -> str:
     """What classes that are spelt alike differ in."""
-    written = all(isinstance(label, (str, bytes)) for label in classes)
-    what = "in capitals or blanks" if written else "in their types"
-    return f"classes {', '.join(map(repr, classes))} differ only {what}"
+    if len({type(label) for label in classes}) > 1:
+        return f"classes {', '.join(map(repr, classes))} differ only in their types"
+    if len({as_read(plain_text(label) or text_of(label)) for label in classes}) > 1:
+        # Such as an accent that is a sign of its own, as file names of a Mac have it.
+        return f"classes {', '.join(map(ascii, classes))} differ only in what cannot be seen"
+    return f"classes {', '.join(map(repr, classes))} differ only in capitals or blanks"
+
+
+def class_texts(classes: Iterable[Any]) -> list[str]:
+    """What classes are called in text, which tells 1 from "1" where both are there."""
+    labels = list(classes)
+    names = [str(label) for label in labels]
+    return names if len(set(names)) == len(names) else [repr(label) for label in labels]
 
 
 def plain_text(label: object) -> str | None:

@@ -18,6 +18,7 @@ from viewmend.data.container import MultiViewData
 from viewmend.data.joining import (
     all_ids,
     check_column_names,
+    check_one_length,
     check_room,
     column_labels,
     columns_of,
@@ -224,9 +225,5 @@ def _check_not_just_numbered(tables: Mapping[str, pd.DataFrame]) -> None:
         isinstance(table.index, pd.RangeIndex) and table.index.equals(pd.RangeIndex(len(table)))
         for table in tables.values()
     )
-    if numbered and len(set(lengths.values())) > 1:
-        msg = (
-            f"frames must have identifiers to be joined by, but have only row numbers, and "
-            f"different lengths {short(lengths)}; name their column in on=, or set it as index"
-        )
-        raise InvalidViewsError(msg)
+    if numbered:
+        check_one_length(lengths)

@@ -6,6 +6,7 @@ are taken by their position, so an index must be that of the views, or be known 
 
 from __future__ import annotations
 
+import unicodedata
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -42,6 +43,20 @@ def text_of(identifier: Any) -> str:
     whole = isinstance(identifier, (float, np.floating)) and identifier.is_integer()
     # Days are written without the hours that they have in pandas.
     return str(int(identifier) if whole else identifier).removesuffix(" 00:00:00")
+
+
+def as_read(text: str) -> str:
+    """A text without capitals, and without blanks around it or repeated inside."""
+    return " ".join(text.casefold().split())
+
+
+def folded(text: str) -> str:
+    """`as_read`, and without what cannot be seen: texts that look the same are equal."""
+    if not text.isascii():
+        # Letters with an accent are one sign or two; some signs have no width.
+        text = unicodedata.normalize("NFC", text)
+        text = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
+    return as_read(text)
 
 
 def as_text(rows: Any) -> np.ndarray:

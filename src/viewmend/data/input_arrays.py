@@ -69,7 +69,32 @@ def as_matrix(raw: object, title: str, dtype: DTypeLike | None = None) -> np.nda
     filled_width(array, title)
     if dtype is None:
         dtype = np.float32 if array.dtype == np.float32 else np.float64
-    return np.ascontiguousarray(_as_floats(array, title, dtype))
+    try:
+        return np.ascontiguousarray(_as_floats(array, title, dtype))
+    except _NonNumericViewsError as error:
+        raise _of_columns(raw, array, title) or error from error.__cause__
+
+
+def _of_columns(raw: Any, array: np.ndarray, title: str) -> _NonNumericViewsError | None:
+    """The error that names the columns of a frame that are no numbers; None for other arrays."""
+    names = getattr(raw, "columns", None)
+    if names is None or callable(names):
+        return None
+    wrong = [name for name, column in zip(names, array.T, strict=True) if not _are_floats(column)]
+    msg = (
+        f"{title} must be numeric, but its column(s) {some_of(wrong)} are not; "
+        f"viewmend.data.from_frames turns categories into columns of 0 and 1; make numbers of "
+        f"dates, or leave the columns out"
+    )
+    return _NonNumericViewsError(msg)
+
+
+def _are_floats(column: np.ndarray) -> bool:
+    try:
+        _as_floats(column, "", np.float64)
+    except _NonNumericViewsError:
+        return False
+    return True
 
 
 def width(array: Any, title: str) -> int:
@@ -244,8 +269,8 @@ def _check_no_dates_within(array: np.ndarray) -> None:
 
 
 def _is_na(array: np.ndarray) -> np.ndarray:
-    """True at ``pandas.NA``, told by the name of its type so that pandas need not be there."""
-    is_na = np.frompyfunc(lambda value: type(value).__name__ == "NAType", 1, 1)
+    """True at None and ``pandas.NA``, told by its type's name so that pandas need not be there."""
+    is_na = np.frompyfunc(lambda value: value is None or type(value).__name__ == "NAType", 1, 1)
     return np.asarray(is_na(array), dtype=bool)
 
 
@@ -278,6 +303,11 @@ def as_mask(mask: ArrayLike | None, shape: tuple[int, int]) -> np.ndarray:
         mask = mask.detach().cpu()  # type: ignore[union-attr]
     # Where nothing is known, nothing was seen.
     array = np.array(np.ma.filled(mask, False) if np.ma.isMaskedArray(mask) else mask)
+    if array.dtype.kind == "O" and array.ndim == 2:
+        # So frames hold it that have empty cells, or whose types have some.
+        known = ~_is_na(array)
+        flags = set(map(type, array[known])) <= {bool, np.bool_}
+        array = np.where(known, array, False).astype(bool) if flags else array
     if array.dtype != bool or array.shape != shape:
         msg = (
             f"mask must be bool of shape {shape} (n_samples, n_views), got {array.dtype} of shape "

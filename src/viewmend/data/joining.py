@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.data.container import MultiViewData
-from viewmend.data.indices import as_text
+from viewmend.data.indices import as_read, as_text, folded, text_of
 from viewmend.data.labels import as_label_array, find_unlabelled
 from viewmend.data.validation import check_views
 from viewmend.exceptions import (
@@ -67,6 +67,17 @@ def all_ids(indices: Mapping[str, pd.Index]) -> pd.Index:
     return first
 
 
+def check_one_length(lengths: Mapping[str, int]) -> None:
+    """Refuse tables of different lengths that have nothing but row numbers to be joined by."""
+    if len(set(lengths.values())) > 1:
+        msg = (
+            f"tables must have identifiers to be joined by, but have only row numbers, and "
+            f"different lengths {short(lengths)}; give all of them a column of identifiers, named "
+            f"in on= for frames, or an index"
+        )
+        raise InvalidViewsError(msg)
+
+
 def _check_same_kind(indices: Mapping[str, pd.Index]) -> None:
     """Numbers in one view and text in another can never be equal."""
     from pandas.api.types import infer_dtype
@@ -103,7 +114,7 @@ def _warn_of_near_ids(tables: Mapping[str, pd.DataFrame], ids: pd.Index) -> None
 
     if ids.dtype.kind in "iufM":
         return
-    spelt = [" ".join(name.casefold().split()).lstrip("0") for name in as_text(ids)]
+    spelt = [folded(name).lstrip("0") for name in as_text(ids)]
     near = pd.Series(spelt, index=ids, dtype=object)
     near = near[near.duplicated(keep=False)]
     for table in tables.values():
@@ -112,10 +123,12 @@ def _warn_of_near_ids(tables: Mapping[str, pd.DataFrame], ids: pd.Index) -> None
         near = near[~near.isin(own[own.duplicated()])]
     if near.size:
         first, second, *_ = near.index[near == near.iloc[0]]
+        seen = len({as_read(text_of(name)).lstrip("0") for name in (first, second)}) == 1
+        show = short if seen else ascii
         msg = (
             f"{near.nunique()} identifier(s) of a view are those of another view but for capitals, "
-            f"blanks or leading zeros, as {short(first)} and {short(second)}, and count as other "
-            f"samples; spell them alike if they are the same"
+            f"blanks, leading zeros or what cannot be seen, as {show(first)} and {show(second)}, "
+            f"and count as other samples; spell them alike if they are the same"
         )
         warnings.warn(msg, DataWarning, stacklevel=4)
 

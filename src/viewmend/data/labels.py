@@ -7,7 +7,6 @@ import numbers
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -208,6 +207,12 @@ def as_label_array(y: object, n_samples: int) -> np.ndarray:
         msg = "A column-vector y was passed when a 1d array was expected; pass y.ravel() instead"
         warnings.warn(msg, DataConversionWarning, stacklevel=3)
         array = array.ravel()
+    if array.ndim == 0:
+        msg = (
+            f"y must be 1-D (n_samples,), got {short(y)}, a {type(y).__name__}; pass a list or an "
+            f"array with one label per sample, such as frame[y] if y is the name of a column"
+        )
+        raise InvalidLabelsError(msg)
     if array.ndim != 1:
         msg = (
             f"y must be 1-D (n_samples,), got {array.ndim}-D of shape {array.shape}; pass one "
@@ -246,8 +251,10 @@ def _is_marker(value: object) -> bool:
         return True
     if isinstance(value, (str, bytes)):
         return not value.strip()
-    is_number = isinstance(value, (numbers.Real, Decimal))
-    return is_number and bool(value == -1 or value != value)
+    if isinstance(value, np.datetime64):
+        return bool(np.isnat(value))
+    # NaN of any kind, and NaT of durations, which are numbers to Python, differ from themselves.
+    return isinstance(value, numbers.Number) and bool(value == -1 or value != value)  # type: ignore[comparison-overlap]
 
 
 def _with_native_dtype(known: np.ndarray) -> np.ndarray:
@@ -259,6 +266,8 @@ def _with_native_dtype(known: np.ndarray) -> np.ndarray:
         known = np.array(known.tolist())
     if known.dtype.kind != "f":
         return known
+    # The limit is beyond what half precision can count to.
+    known = known.astype(np.promote_types(known.dtype, np.float64), copy=False)
     fractional = (known != np.floor(known)) | (np.abs(known) >= _LARGEST_EXACT)
     if fractional.any():
         msg = (

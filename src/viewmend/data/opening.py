@@ -130,10 +130,10 @@ def _of_entries(named: Sequence[tuple[str, Any]], has_names: bool = False) -> Gi
         msg = f"two views have the same name, got names {names}; give every view its own name"
         raise InvalidViewsError(msg)
     arrays = {name: collected(array) for name, array in named}
-    return GivenViews(arrays, named_columns(arrays), _common_index(arrays), has_names=has_names)
+    return GivenViews(arrays, named_columns(arrays), common_index(arrays), has_names=has_names)
 
 
-def _common_index(arrays: Mapping[str, Any]) -> Any:
+def common_index(arrays: Mapping[str, Any]) -> Any:
     """The index of all frames; rows of other samples, or in another order, must not pass."""
     frames = {name: index_of(array) for name, array in arrays.items()}
     (first, shared), *others = [item for item in frames.items() if item[1] is not None] or [

@@ -21,6 +21,9 @@ def one_each(values: Any) -> np.ndarray:
         # NumPy has no bfloat16.
         values = values.double() if values.is_floating_point() else values
     array = np.asarray(values)
+    if array.dtype.names is not None:
+        # A row of one field is a value, as those of a list are.
+        array = _of_list(array.tolist())
     return array if array.dtype.kind in "biufUSMm" else array.astype(object)
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from viewmend.data.class_names import class_texts
 from viewmend.data.container import MultiViewData
-from viewmend.data.indices import in_another_order
+from viewmend.data.indices import identifying, in_another_order
 from viewmend.data.joining import identifiers
+from viewmend.data.opening import rows_of
 from viewmend.exceptions import InvalidParameterError, InvalidViewsError
 from viewmend.parameters import short
 from viewmend.protocols import FittedClassifier, PredictsNewSamples
@@ -29,7 +31,7 @@ def result_frame(
     model: FittedClassifier,
     ids: Sequence[Any] | np.ndarray | None = None,
     *,
-    new: MultiViewData | None = None,
+    new: Any = None,
 ) -> pd.DataFrame:
     """Classes and class probabilities of every sample as a pandas frame.
 
@@ -42,15 +44,16 @@ def result_frame(
     ids : sequence (n_samples,), optional
         Identifiers of the samples of ``fit``, in its order, as in ``data.ids``; row numbers if left
         out.
-    new : MultiViewData, optional
+    new : MultiViewData, or views in any form that ``predict`` takes, optional
         New samples to predict, in place of the samples of ``fit``; they may lack views of ``fit``.
+        Without identifiers they are numbered.
 
     Returns
     -------
     DataFrame (n_samples, 2 + n_classes)
         ``class``, the predicted one, a categorical over all classes of ``fit``; ``confidence``, its
         probability; and ``p_<class>``, the probability of every class. The command line writes the
-        same columns.
+        same columns. Classes of the same text, such as 1 and "1", are called as Python writes them.
     """
     import pandas as pd
 
@@ -66,7 +69,8 @@ def result_frame(
     else:
         shares = np.asarray(model.predict_proba(new))
         weights = getattr(model, "decision_weights_", 1.0)
-        classes, rows = model.classes_[(shares * weights).argmax(axis=1)], new.sample_ids
+        classes = model.classes_[(shares * weights).argmax(axis=1)]
+        rows = new.sample_ids if isinstance(new, MultiViewData) else identifying(rows_of(new))
     index = pd.RangeIndex(len(shares)) if rows is None else identifiers(rows, "ids")
     if len(index) != len(shares):
         msg = (
@@ -87,5 +91,6 @@ def result_frame(
         "class": predicted,
         "confidence": shares[np.arange(len(shares)), predicted.codes],
     }
-    columns |= {f"p_{label}": shares[:, c] for c, label in enumerate(model.classes_)}
+    names = class_texts(model.classes_)
+    columns |= {f"p_{name}": shares[:, c] for c, name in enumerate(names)}
     return pd.DataFrame(columns, index=index)

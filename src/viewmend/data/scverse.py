@@ -9,6 +9,7 @@ import numpy as np
 
 from viewmend.data.annotated import MAIN_MATRIX, WRITTEN_BACK
 from viewmend.data.arrays import as_table
+from viewmend.data.class_names import class_texts
 from viewmend.data.container import MultiViewData
 from viewmend.data.input_arrays import view_title, width
 from viewmend.data.joining import all_ids, check_room, column_labels, identifiers, join
@@ -108,7 +109,7 @@ def write_back(
     model: FittedClassifier,
     ids: Sequence[Any] | None = None,
     *,
-    new: MultiViewData | None = None,
+    new: Any = None,
     key: str = "viewmend",
 ) -> None:
     """Write the results of a fitted model into the container of the observations, in place.
@@ -128,7 +129,7 @@ def write_back(
     ids : sequence (n_samples,), optional
         Names of the observations of ``fit``, in its order; if left out, the identifiers that it
         saw, or all of ``container.obs_names`` if it saw none.
-    new : MultiViewData, optional
+    new : MultiViewData, or views in any form that ``predict`` takes, optional
         New observations to predict, in place of those of ``fit``.
     key : str
         Name of the entries; existing entries of this name are replaced.
@@ -253,7 +254,7 @@ def _storable_classes(prediction: pd.Series) -> pd.Series:
     categories = prediction.cat.categories
     if categories.inferred_type in {"string", "integer", "floating", "boolean"}:
         return prediction
-    return prediction.cat.rename_categories([str(label) for label in categories])
+    return prediction.cat.rename_categories(class_texts(categories))
 
 
 def _summary(model: FittedClassifier) -> dict[str, Any]:
@@ -261,7 +262,7 @@ def _summary(model: FittedClassifier) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "model": type(model).__name__,
         "parameters": {name: repr(value) for name, value in model.get_params(deep=False).items()},
-        "classes": np.array([str(label) for label in model.classes_], dtype=object),
+        "classes": np.array(class_texts(model.classes_), dtype=object),
         "views": np.array([str(name) for name in model.view_names_], dtype=object),
     }
     if hasattr(model, "view_weights_"):

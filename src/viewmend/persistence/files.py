@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewmend.exceptions import InvalidParameterError, VersionWarning
 from viewmend.models.base import TwoStepClassifier
 from viewmend.models.search import LabelSearchCV
+from viewmend.parameters import short
 from viewmend.persistence.consistency import check_model
 from viewmend.persistence.registry import LAYOUTS, VOCABULARY, FileLayout
 from viewmend.storage.archive import Document, read_archive, write_archive
@@ -40,12 +42,14 @@ def save(model: TwoStepClassifier | LabelSearchCV, file: str | os.PathLike[str] 
     ------
     NotFittedError
     InvalidParameterError
-        If there is no folder for the file, or a folder in its place.
+        If there is no folder for the file, a folder in its place, or no binary file.
     ModelFileError
         If a label or a parameter is not a number, string, boolean, date, or tuple of these.
     """
     if isinstance(file, (str, os.PathLike)):
         check_folder(Path(file))
+    else:
+        _check_binary(file, "write")
     document = describe(model)
     # What cannot be read again is better found now than by whoever loads it.
     rebuild(document)
@@ -85,6 +89,7 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
         If another minor version of viewmend saved the model.
     """
     if not isinstance(file, (str, os.PathLike)):
+        _check_binary(file, "read")
         return _load(file)
     if Path(file).is_dir():
         msg = f"{file} is a folder, and no model; pass a file that viewmend.save wrote"
@@ -95,6 +100,16 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> TwoStepClassifier:
         except ModelFileError as error:
             msg = f"{file}: {error}"
             raise ModelFileError(msg) from error
+
+
+def _check_binary(file: object, method: str) -> None:
+    """Refuse what is neither a path nor a binary file, before the work."""
+    if isinstance(file, io.TextIOBase) or not hasattr(file, method):
+        msg = (
+            f"file must be a path, or a file open in binary mode, got {short(file)} of type "
+            f"{type(file).__name__}; pass a path such as 'model.vm'"
+        )
+        raise InvalidParameterError(msg)
 
 
 def _load(stream: BinaryIO) -> TwoStepClassifier:

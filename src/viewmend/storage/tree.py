@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, datetime
 from types import FunctionType
 from typing import Any
 
@@ -109,7 +110,7 @@ def _tag_of(value: Any) -> str:
     if type(value) not in TAG_OF_TYPE:
         msg = (
             f"{short(value)} of type {type(value).__name__} cannot be saved; expected numbers, "
-            f"strings, booleans, None, and tuples, lists, dicts or arrays of them"
+            f"strings, booleans, dates, None, and tuples, lists, dicts or arrays of them"
         )
         raise ModelFileError(msg)
     return TAG_OF_TYPE[type(value)]
@@ -122,6 +123,21 @@ def _write_float(value: float, _write: Writer) -> str:
 def _read_float(body: Any, _read: Reader) -> float:
     expect(isinstance(body, str) and body in NOT_FINITE, "float", str(list(NOT_FINITE)), body)
     return NOT_FINITE[body]
+
+
+def _read_time(kind: type[date]) -> Callable[[Any, Reader], Any]:
+    """Reads dates, or dates with times, from the one form in which they are written."""
+
+    def read(body: Any, _read: Reader) -> Any:
+        try:
+            value = kind.fromisoformat(body)
+        except (TypeError, ValueError):
+            value = None
+        same = value is not None and value.isoformat() == body
+        expect(same, kind.__name__, "in ISO form", body)
+        return value
+
+    return read
 
 
 def _write_items(values: Any, write: Writer) -> list[Any]:
@@ -292,6 +308,8 @@ TAGS = {
     "record": Tag(_write_record, _read_record),
     "function": Tag(_write_function, _read_function),
     "generator": Tag(_write_generator, _read_generator),
+    "date": Tag(lambda value, _write: value.isoformat(), _read_time(date)),
+    "datetime": Tag(lambda value, _write: value.isoformat(), _read_time(datetime)),
 }
 TAG_OF_TYPE: dict[type, str] = {
     float: "float",
@@ -302,4 +320,6 @@ TAG_OF_TYPE: dict[type, str] = {
     csr_array: "csr",
     FunctionType: "function",
     np.random.Generator: "generator",
+    date: "date",
+    datetime: "datetime",
 }

@@ -112,6 +112,86 @@ def test_parquet_with_or_without_index_is_the_same(tmp_path):
         same(joined(folder, labels="stage"), plain)
 
 
+ROW_NUMBERS = "ignore:left out 1 column of .*csv without a name"
+
+
+@pytest.mark.filterwarnings(ROW_NUMBERS)
+def test_row_numbers_that_pandas_wrote_do_not_join_rows(tmp_path):
+    """Without index=False they are the first column of both tables, and their only shared one."""
+    plain = joined(folder_of(tmp_path / "plain"), labels="stage")
+    for name, write in {"both": (LABS, SCAN), "one": (LABS,)}.items():
+        folder = folder_of(tmp_path / name)
+        for file, table in zip(("labs.csv", "scan.csv"), write, strict=False):
+            table.to_csv(folder / file)
+        same(joined(folder, labels="stage"), plain)
+
+
+@pytest.mark.filterwarnings(ROW_NUMBERS)
+def test_row_numbers_do_not_join_labels_either(tmp_path):
+    LABS.drop(columns="stage").to_csv(tmp_path / "labs.csv")
+    LABS[["patient", "stage"]][::-1].reset_index(drop=True).to_csv(tmp_path / "truth.csv")
+    found = joined(tmp_path / "labs.csv", labels=str(tmp_path / "truth.csv"))
+    assert found.ids.tolist() == LABS["patient"].tolist()
+    assert found.y.tolist() == LABS["stage"].tolist()
+
+
+def test_numbers_without_a_name_are_used_where_nothing_else_can_be(tmp_path):
+    """A column that two tables share need not tell their rows apart."""
+    table = pd.DataFrame({"age": [50, 50, 60], "x": [1.5, 2.5, 3.5]})
+    for name in "ab":
+        table.rename(columns={"x": name}).to_csv(tmp_path / f"{name}.csv")
+    assert joined(tmp_path).n_features == (2, 2)
+    table[:2].to_csv(tmp_path / "b.csv")
+    with pytest.raises(InvalidViewsError, match=r"only row numbers, .*'a.csv': 3, 'b.csv': 2"):
+        joined(tmp_path)
+    # Numbers of rows that were left, or of patients?
+    for name in "ab":
+        SCAN[::2].to_csv(tmp_path / f"{name}.csv")
+    with pytest.raises(InvalidViewsError, match=r"\['patient'\] can be identifiers too; say which"):
+        joined(tmp_path)
+    # Neither of two such columns is where both tables begin.
+    both = pd.DataFrame({"code": list("xyz"), "patient": list("pqr"), "v": [1.5, 2.5, 3.5]})
+    both.to_csv(tmp_path / "a.csv")
+    both[["patient", "code", "v"]].to_csv(tmp_path / "b.csv")
+    with pytest.raises(InvalidViewsError, match=r"\['code', 'patient'\] can be identifiers too"):
+        joined(tmp_path)
+
+
+def test_an_index_without_a_name_is_kept_in_a_parquet_file(tmp_path):
+    pytest.importorskip("pyarrow")
+    plain = joined(folder_of(tmp_path / "plain"), labels="stage")
+    folder = folder_of(tmp_path / "parquet")
+    for name, table in {"labs": LABS, "scan": SCAN}.items():
+        (folder / f"{name}.csv").unlink()
+        table.set_index("patient").rename_axis(None).to_parquet(folder / f"{name}.parquet")
+    same(joined(folder, labels="stage"), plain)
+
+
+def test_measurements_are_no_identifiers(tmp_path):
+    """The first column of a table without identifiers would be lost as a feature."""
+    LABS[["hb", "crp"]].to_csv(tmp_path / "labs.csv", index=False)
+    with pytest.raises(InvalidViewsError, match=r"column 'hb' of .* such as 1.5; give all"):
+        joined(tmp_path / "labs.csv")
+    assert joined(tmp_path / "labs.csv", id_column="hb").n_samples == 4
+    LABS[["hb", "crp"]].rename(columns={"hb": "ID"}).to_csv(tmp_path / "labs.csv", index=False)
+    assert joined(tmp_path / "labs.csv").n_samples == 4
+
+
+@pytest.mark.parametrize("cells", [["950", "1.234", "12.500"], ["1.234,5", "950,0", "1.000.000"]])
+def test_points_between_thousands_are_not_read_as_decimal_points(tmp_path, cells):
+    rows = [f"p{i};{cell};{i},5" for i, cell in enumerate(cells)]
+    (tmp_path / "d.csv").write_text("\n".join(["id;price;x", *rows]) + "\n", encoding="utf-8")
+    with pytest.raises(InvalidViewsError, match=r"column 'price' has '1.234.*points between thous"):
+        joined(tmp_path / "d.csv")
+
+
+def test_decimal_points_beside_decimal_commas_are_read(tmp_path):
+    """One number with a point that cannot be between thousands tells what all of them are."""
+    text = "id;a;b\np;1.234;1,5\nq;0.5;2,5\nr;12.500;3,5\n"
+    (tmp_path / "d.csv").write_text(text, encoding="utf-8")
+    assert_array_equal(joined(tmp_path / "d.csv").views[0], [[1.234, 1.5], [0.5, 2.5], [12.5, 3.5]])
+
+
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
@@ -306,6 +386,47 @@ def test_archives_of_arrays(tmp_path):
     np.savez(tmp_path / "plain.npz", photo=photo, text=text)
     source = read_view_tables(tmp_path / "plain.npz", Request(views=("text",)))
     assert (source.id_column, source.labels, list(source.tables)) == (None, None, ["text"])
+
+
+VIEW = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
+
+
+def test_labels_and_identifiers_of_an_archive_may_stand_in_columns(tmp_path):
+    """As MATLAB and others write them; as one more view they would give the classes away."""
+    y, ids = np.array([[1], [0], [-1]]), np.array([["p"], [" q"], ["r "]])
+    np.savez(tmp_path / "d.npz", photo=VIEW, y=y, ids=ids)
+    found = joined(tmp_path / "d.npz")
+    assert found.names == ("photo",)
+    assert (found.ids.tolist(), found.y.tolist()) == (["p", "q", "r"], [1, 0, None])
+
+
+def test_arrays_of_an_archive_that_are_not_used_are_named(tmp_path):
+    np.savez(tmp_path / "d.npz", photo=VIEW, labels=np.array([0, 1, 1]))
+    with pytest.warns(DataWarning, match=r"left out 1 array of d.npz .*'labels': \(3,\)"):
+        assert joined(tmp_path / "d.npz").y is None
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"mask": VIEW > 2}, "'mask', which would be read as a view"),
+        ({"ids": np.array(["p", "\t", "r"])}, r"ids must have .* but 1 are empty .*row 2 of 3"),
+        ({"ids": np.array([1, 2, np.nan])}, r"ids must have .* but 1 are empty .*row 3 of 3"),
+        ({"ids": np.arange(2)}, "all with the same rows, .*'ids': 2"),
+        ({"y": np.eye(3)}, r"'y' of .* got shape \(3, 3\); .*argmax"),
+    ],
+)
+def test_archives_that_cannot_be_used(tmp_path, arrays, message):
+    np.savez(tmp_path / "d.npz", photo=VIEW, **arrays)
+    with pytest.raises((InvalidViewsError, InvalidLabelsError), match=message):
+        joined(tmp_path / "d.npz")
+
+
+def test_numbers_of_another_byte_order_are_the_same(tmp_path):
+    np.savez(tmp_path / "d.npz", photo=VIEW.astype(">f4"), y=np.array([1, 0, 1], dtype=">i2"))
+    found = joined(tmp_path / "d.npz")
+    assert_array_equal(found.views[0], VIEW)
+    assert found.y.tolist() == [1, 0, 1]
 
 
 def test_mudata_and_anndata(tmp_path):

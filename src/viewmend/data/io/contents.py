@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewmend.data.annotated import MAIN_MATRIX
+from viewmend.data.annotated import MAIN_MATRIX, is_written_back
 from viewmend.data.arrays import as_table
 from viewmend.data.categories import Categories
 from viewmend.data.class_names import MISSING_MARKS
-from viewmend.data.indices import as_text
+from viewmend.data.indices import as_text, objects
 from viewmend.data.io.border import check_size, reading
 from viewmend.data.io.hdf5 import check_hdf5_file
 from viewmend.data.io.mat import read_mat
@@ -26,6 +26,7 @@ from viewmend.data.scverse import annotated_tables
 from viewmend.data.validation import check_complete_data, without_zero_rows
 from viewmend.exceptions import DataWarning, InvalidLabelsError, InvalidViewsError
 from viewmend.parameters import short
+from viewmend.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 # Column of labels where none is named, by kind of file, and the array of identifiers.
 TABLE_LABELS, ARRAY_LABELS = "label", "y"
 ARRAY_IDS = "ids"
+# What an array of bools is called that says which sample has which view.
+MASKS = ("mask", "observed")
 # File of labels in a folder, whatever its ending.
 LABELS_FILE = "labels"
 
@@ -223,8 +226,35 @@ NPY_HEADERS: Mapping[tuple[int, int], Callable[[Any], Any]] = {
 
 def _from_npz(path: Path, _request: Request) -> Contents:
     arrays = read_npz(path)
+    y, ids = (
+        _one_per_row(arrays.pop(name, None), name, path) for name in (ARRAY_LABELS, ARRAY_IDS)
+    )
     views = {name: array for name, array in arrays.items() if array.ndim == 2}
-    return _from_arrays(views, arrays.get(ARRAY_LABELS), arrays.get(ARRAY_IDS), path)
+    masks = [name for name, view in views.items() if name in MASKS and view.dtype == bool]
+    if masks:
+        msg = (
+            f"{path} holds {masks[0]!r}, which would be read as a view; fill the rows of missing "
+            f"samples with NaN and leave it out, or rename it if it is a view"
+        )
+        raise InvalidViewsError(msg)
+    if strange := {name: array.shape for name, array in arrays.items() if array.ndim != 2}:
+        msg = (
+            f"left out {counted(len(strange), 'array')} of {path.name} ({short(strange)}), which "
+            f"are neither 2-D views nor called {ARRAY_LABELS} or {ARRAY_IDS}"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=4)
+    return _from_arrays(views, y, ids, path)
+
+
+def _one_per_row(array: np.ndarray | None, name: str, path: Path) -> np.ndarray | None:
+    """Labels or identifiers (n_samples,), which may stand in a column or a row."""
+    if array is not None and (array.ndim == 0 or max(array.shape) != array.size):
+        msg = (
+            f"{name!r} of {path} must be one value per sample, (n_samples,), got shape "
+            f"{array.shape}; of indicator columns of classes, save Y.argmax(axis=1)"
+        )
+        raise InvalidLabelsError(msg)
+    return None if array is None else array.ravel()
 
 
 def _from_mat(path: Path, _request: Request) -> Contents:
@@ -239,7 +269,8 @@ def _from_arrays(
     import pandas as pd
 
     lengths = {name: len(array) for name, array in views.items()}
-    lengths |= {} if y is None else {ARRAY_LABELS: len(y)}
+    answers = {ARRAY_LABELS: y, ARRAY_IDS: ids}
+    lengths |= {name: len(array) for name, array in answers.items() if array is not None}
     if not views or len(set(lengths.values())) > 1:
         msg = (
             f"{path} must hold one 2-D array per view, all with the same rows, but holds arrays "
@@ -248,7 +279,9 @@ def _from_arrays(
         raise InvalidViewsError(msg)
     n_samples = next(iter(lengths.values()))
     # As text, like the identifiers of tables, in which labels and groups may be.
-    index = identifiers(as_text(np.arange(n_samples) if ids is None else ids.ravel()), ARRAY_IDS)
+    rows = np.arange(n_samples) if ids is None else ids
+    text = objects(name.strip() for name in as_text(rows))
+    index = identifiers(text, ARRAY_IDS, pd.isna(rows) | (text == ""))
     tables = {
         name: as_table(array, index, name, [str(column) for column in range(array.shape[1])])
         for name, array in views.items()
@@ -271,9 +304,13 @@ def _from_h5ad(path: Path, request: Request) -> Contents:
 
     check_hdf5_file(path)
     adata = anndata.read_h5ad(path)
-    names = list(adata.obsm)
+    # What a model wrote comes from labels, so that a fit on it would know those it holds out.
+    names = [key for key in adata.obsm if key in request.views or not is_written_back(adata, key)]
     if adata.X is not None and (not names or MAIN_MATRIX in request.views):
         names.append(MAIN_MATRIX)
+    if not names:
+        msg = f"{path} must hold a view, but has neither X nor an entry of obsm; add one of them"
+        raise InvalidViewsError(msg)
     return _from_annotated({name: (adata, name) for name in names}, {"obs": adata.obs})
 
 

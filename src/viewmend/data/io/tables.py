@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewmend.data.indices import as_text, objects
 from viewmend.data.io.border import check_size, reading
-from viewmend.data.joining import identifiers
+from viewmend.data.joining import check_one_length, identifiers
 from viewmend.exceptions import DataWarning, InvalidViewsError
 from viewmend.extras import how_to_install
 from viewmend.parameters import short
@@ -26,8 +26,13 @@ if TYPE_CHECKING:
 SEPARATORS = (",", ";", "\t", "|")
 # Bytes looked at to tell how a text file was written.
 HEAD = 2**16
-# What pandas calls a column without a name.
+# What pandas calls a column without a name, the first one of a table above all.
 NAMELESS = re.compile(r"Unnamed: \d+")
+FIRST_NAMELESS = "Unnamed: 0"
+# Numbers with a decimal comma, and with points between thousands.
+THOUSANDS = re.compile(r"[-+]?(?:0|[1-9]\d*|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?")
+# What no identifier looks like.
+FRACTION = re.compile(r"[-+]?\d*\.\d+(?:e[-+]?\d+)?", re.IGNORECASE)
 
 
 def read_tables(
@@ -36,12 +41,21 @@ def read_tables(
     """Tables by the names of their files, joined by one column of identifiers.
 
     Files are CSV (UTF-8 or Windows; comma, semicolon, tab or bar; decimal point or comma) or
-    Parquet. Without ``id_column``, `shared_id_column` finds it; ``not_ids`` are something else,
-    such as labels. The index is named after the column and holds identifiers as text, each once.
+    Parquet. Without ``id_column``, `shared_id_column` finds it, and `_named_instead` where that has
+    no name; ``not_ids`` are something else, such as labels. The index is named after the column and
+    holds identifiers as text, each once.
     """
-    if id_column is None:
-        id_column = shared_id_column({file.name: header_of(file) for file in files}, not_ids)
-    return {file.stem: _read_table(file, id_column) for file in files}
+    if id_column is not None:
+        return {file.stem: _read_table(file, id_column) for file in files}
+    headers = {file.name: header_of(file) for file in files}
+    found = shared_id_column(headers, not_ids)
+    if NAMELESS.fullmatch(found):
+        found = _named_instead(found, files, not_ids)
+    tables = {file.stem: _read_table(file, found) for file in files}
+    if found.lower() != "id":
+        for file, table in zip(files, tables.values(), strict=True):
+            _check_no_measurements(table.index, file)
+    return tables
 
 
 def header_of(file: Path) -> list[str]:
@@ -71,6 +85,68 @@ def shared_id_column(
         f"columns {short(shared)}; give all of them a column id, or say which one it is"
     )
     raise InvalidViewsError(msg)
+
+
+def _named_instead(nameless: str, files: Sequence[Path], not_ids: Collection[str | None]) -> str:
+    """The column to join by in place of one without a name, if that holds row numbers.
+
+    pandas writes row numbers to CSV unless it is told not to. They do not say which rows of two
+    tables belong together, as a named column that tells apart the rows of all tables does.
+    """
+    frames = {file.name: _frame(file, nameless) for file in files}
+    numbers = [frame[nameless].astype(str).tolist() for frame in frames.values()]
+    if not all(name.isdecimal() for names in numbers for name in names):
+        return nameless
+    just_count = all(names == [str(i) for i in range(len(names))] for names in numbers)
+    named = _named_ids(list(frames.values()), not_ids)
+    if just_count and len(named) == 1:
+        return named[0]
+    if just_count and not named:
+        check_one_length({name: len(frame) for name, frame in frames.items()})
+    if not named or len(files) == 1:
+        return nameless
+    msg = (
+        f"the tables {short(list(frames))} have numbers in a column without a name, and "
+        f"{short(named)} can be identifiers too; say which column it is"
+    )
+    raise InvalidViewsError(msg)
+
+
+def _named_ids(frames: Sequence[pd.DataFrame], not_ids: Collection[str | None]) -> list[str]:
+    """Columns with a name that tell the rows of all these tables apart.
+
+    They hold text or, where they join several tables, whole numbers, which could else be a feature;
+    so could any text of a single table but the first. The column that all tables begin with counts
+    before others.
+    """
+    named = [[name for name in frame if not NAMELESS.fullmatch(str(name))] for frame in frames]
+    shared = [name for name in named[0] if all(name in names for names in named)]
+    shared = [name for name in shared if name not in not_ids]
+    if len(frames) == 1:
+        shared = shared[:1]
+    kinds = "Oiu" if len(frames) > 1 else "O"
+    usable = [
+        name
+        for name in shared
+        if all(
+            frame[name].dtype.kind in kinds and frame[name].notna().all() and frame[name].is_unique
+            for frame in frames
+        )
+    ]
+    leads = [name for name in usable if all(names[0] == name for names in named)]
+    return leads or usable
+
+
+def _check_no_measurements(ids: pd.Index, file: Path) -> None:
+    """Refuse fractions that were taken for identifiers because of the place of their column."""
+    fractions = [name for name in ids if FRACTION.fullmatch(name)]
+    if 2 * len(fractions) > len(ids):
+        msg = (
+            f"column {ids.name!r} of {file} would have to tell which sample a row is, as no column "
+            f"is called id, but holds numbers such as {fractions[0]}; give all tables a column id, "
+            f"or say which one it is"
+        )
+        raise InvalidViewsError(msg)
 
 
 def _read_table(file: Path, id_column: str) -> pd.DataFrame:
@@ -183,10 +259,29 @@ def _csv_frame(file: Path, id_column: str | None, n_rows: int | None) -> pd.Data
     # Names may stand between blanks. Identifiers are names: 007 is not 7.
     columns = [name for name in header if _name(name) == id_column]
     frame = _parsed(file, nrows=n_rows, dtype=dict.fromkeys(columns, str))
+    if _dialect(file)["decimal"] == ",":
+        _check_no_thousands(frame.drop(columns=columns))
     # Text that begins like a formula is written with an apostrophe before it.
     for place in [place for place, dtype in enumerate(frame.dtypes) if dtype.kind == "O"]:
         frame.isetitem(place, frame.iloc[:, place].map(from_csv_cell))
     return frame.rename(columns=_name)
+
+
+def _check_no_thousands(frame: pd.DataFrame) -> None:
+    """Refuse points between thousands, which would be read as decimal points.
+
+    They are so in a table with decimal commas, if no other number of their column has a point.
+    """
+    for name in [name for name, dtype in frame.dtypes.items() if dtype.kind == "O"]:
+        cells = frame[name].dropna().astype(str).str.strip()
+        grouped = cells[cells.str.contains(".", regex=False)]
+        if len(grouped) and cells.map(THOUSANDS.fullmatch).notna().all():
+            msg = (
+                f"column {name!r} has {grouped.iloc[0]!r} in a table with decimal commas, where it "
+                f"can be {grouped.iloc[0].replace('.', '')!r}; save numbers without points between "
+                f"thousands"
+            )
+            raise InvalidViewsError(msg)
 
 
 def _name(written: str) -> str:
@@ -211,8 +306,12 @@ def _parquet_frame(file: Path, _id_column: str | None, _n_rows: int | None) -> p
 
     _check_parquet(file)
     frame = pd.read_parquet(file)
-    # Identifiers may have been saved as the index.
-    return frame if frame.index.name is None else frame.reset_index()
+    # Identifiers may have been saved as the index, and need no name there. Plain row numbers are
+    # not saved.
+    if isinstance(frame.index, pd.RangeIndex) and frame.index.name is None:
+        return frame
+    unnamed = frame.index.nlevels == 1 and frame.index.name is None
+    return frame.reset_index(names=FIRST_NAMELESS if unnamed else None)
 
 
 def _check_parquet(file: Path) -> None:
