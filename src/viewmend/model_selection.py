@@ -2,7 +2,7 @@
 
 Plain splitters put unlabelled samples into test parts, and plain scorers count -1, the mark of an
 unlabelled sample, as one more class. Here only labelled samples are held out and scored. Pass the
-labelled samples alone to what counts the classes before the fit, so that -1 becomes one of them:
+labelled samples alone to what counts the classes before the fit, or -1 becomes one of them:
 scikit-learn's ``cross_val_predict`` for probabilities, and estimators that contain others, such as
 ``CalibratedClassifierCV`` and ``StackingClassifier``.
 
