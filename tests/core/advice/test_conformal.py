@@ -112,6 +112,23 @@ def test_a_model_that_is_surer_than_fits_without_labels_has_smaller_sets():
     np.testing.assert_allclose(same.fit, same.held_out, rtol=1e-6)
 
 
+def test_a_model_is_believed_the_less_the_closer_others_are_to_guessing():
+    """Others that guess leave it nothing of its higher confidence, certain ones leave it half."""
+    rng = np.random.default_rng(6)
+    others, _ = drawn(500, 3, rng)
+    parts = []
+    for heat in (0.2, 1, 5, 1e6):
+        told, fit = tempered(others, heat), tempered(others, heat / 4)
+        levels = set_levels(told, fit)
+        sure, surer, believed = (
+            P.max(axis=1).mean() for P in (told, fit, tempered(fit, levels.temperature))
+        )
+        parts.append((believed - sure) / (surer - sure))
+    assert (np.diff(parts) < 0).all()
+    assert parts[-1] == pytest.approx(0, abs=1e-3)
+    assert 0.4 < parts[0] < 0.5
+
+
 def test_too_few_labels_for_the_promise_leave_every_class_in():
     """With n labels the rarest miss that can be promised is one of n + 1."""
     shares, codes = drawn(9, 3, np.random.default_rng(0))

@@ -16,9 +16,10 @@ from viewmend.core.common.calibration import temperature_for, tempered
 # Believed miss rates that thresholds are known of; between them they are interpolated. Promises are
 # strict as a rule, so that they are closest near zero.
 MISS_RATES = np.linspace(0, 1, 401) ** 2
-# A fit with all labels and all rounds is surer than those that hold labels out. So much of that is
-# also right: on data sets where the classes are known, a quarter to a half.
-CREDIT = 0.4
+# A fit with all labels and all rounds is surer than those that hold labels out. Up to so much of
+# that is also right: where classes are groups, which these fits find too. Where they overlap, and
+# these fits are hardly better than chance, more labels help little, and rounds repeat guesses.
+CREDIT = 0.5
 # New samples took no part in the rounds. They are less sure than those of the fit, and as often
 # right: their shares are taken at this part of the temperature.
 NEW_PART = 0.97
@@ -57,11 +58,17 @@ def set_levels(held_out: np.ndarray, fit: np.ndarray) -> SetLevels:
     Both are of samples without a label, which need not be the same ones.
     """
     sure, surer = (float(P.max(axis=1).mean()) for P in (held_out, fit))
-    temperature = temperature_for(fit, sure + CREDIT * (surer - sure))
+    temperature = temperature_for(fit, sure + earned(sure, fit.shape[1]) * (surer - sure))
     fit = tempered(fit, temperature)
     levels = share_levels(fit)
     misses = np.stack([believed_misses(column, levels) for column in fit.T])
     return SetLevels(temperature, share_levels(held_out), levels, misses)
+
+
+def earned(sure: float, n_classes: int) -> float:
+    """Part of its higher confidence that a model has earned, if others are ``sure`` on average."""
+    chance = 1 / n_classes
+    return CREDIT * max(sure - chance, 0) / (1 - chance)
 
 
 def share_levels(P: np.ndarray) -> np.ndarray:
