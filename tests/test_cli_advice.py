@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from typer.testing import CliRunner
 
 import viewmend
@@ -327,6 +327,50 @@ def test_samples_of_no_class_are_marked_and_have_none(work, tables):
     assert "--unknown-rate must be" in refused(
         *asked, folder, "-o", work / "s.csv", "--unknown-rate", 2
     )
+
+
+def test_sets_of_classes_are_those_of_the_model(work, tables):
+    """Of samples of the fit and of new ones in one file, by name and most probable first."""
+    model = viewmend.load(work / "model.vm")
+    both = work / "both"
+    both.mkdir()
+    new = {}
+    for name, table in tables.items():
+        rows = table.drop(columns="stage").iloc[:9] + 0.5
+        new[name] = rows.set_axis([f"N{i}" for i in range(9)])
+        pd.concat([table, new[name]]).rename_axis("patient").to_csv(both / f"{name}.csv")
+    done("predict", work / "model.vm", both, "-o", work / "sets.csv", "--sets", 0.03)
+    found = pd.read_csv(work / "sets.csv", index_col="patient", keep_default_na=False)
+    names = found["set"].map(lambda text: text.split(" | ") if text else [])
+    assert names.map(len).gt(1).any()
+    shares = found[[f"p_{label}" for label in model.classes_]].set_axis(model.classes_, axis=1)
+    for patient, chosen in names.items():
+        assert shares.loc[patient, chosen].is_monotonic_decreasing
+    hot = np.array([[label in chosen for label in model.classes_] for chosen in names])
+    of_fit = found.index.get_indexer(model.sample_ids_)
+    assert_array_equal(hot[of_fit], model.predict_set(alpha=0.03))
+    asked = from_frames(new)
+    of_new = found.index.get_indexer(asked.ids)
+    assert_array_equal(hot[of_new], model.predict_set(asked, alpha=0.03))
+
+
+def test_no_advice_is_written_over_what_is_read(work, tmp_path):
+    for path in [*work.glob("data/*.csv"), work / "model.vm"]:
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    model, table = tmp_path / "model.vm", next(tmp_path.glob("*.csv"))
+    table = table.rename(tmp_path / "costs.csv")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    view = viewmend.load(model).view_names_[0]
+    for command, output in [
+        (("doubt", model), model),
+        (("explain", "view", model, view), model),
+        (("suggest", "views", model), model),
+        (("suggest", "labels", model), model),
+        (("suggest", "labels", model, "--costs", table), table),
+        (("compare", work / "data", "--labels", f"{table}:stage"), table),
+    ]:
+        assert "is read by this command" in refused(*command, "-o", output)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_samples_are_explained_in_lines(work):

@@ -176,6 +176,8 @@ def test_mistakes_are_told_in_words_of_the_command_line(work, command):
         ("suggest views {model.vm} --budget 0", "--budget must be"),
         ("predict {model.vm} {data} -o {out} --unknown-rate 2", "--unknown-rate must be"),
         ("predict {model.vm} {data} -o {out} --unknown-rate 0.001 --json", "raise --unknown-rate"),
+        ("predict {model.vm} {data} -o {out} --sets 1", "--sets must be"),
+        ("predict {model.vm} {data} -o {out} --sets 0.001 --json", "raise --sets"),
         ("compare {data} -l stage --groups ward", "--groups must name a column"),
         ("suggest views {model.vm} --cost three=2", "--cost names"),
         ("doubt {data}", "data is a folder, and no model; pass a file that viewmend fit -o wrote"),

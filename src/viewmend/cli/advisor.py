@@ -113,12 +113,12 @@ def _ids_in_order_of_fit(model: Any, aligned: MultiViewData) -> np.ndarray:
 
 
 def check_output(output: Path | None, *sources: Path | None) -> None:
-    """Refuse a table that could not be written, or would lie among the views."""
+    """Refuse a table that could not be written, is read, or would lie among the views."""
     if output is None:
         return
     check_writable(output, "--output")
     for source in sources:
-        if source is not None and source.is_dir():
+        if source is not None:
             check_table(output, "--output", source)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewmend.data import MultiViewData, Request, read_view_tables, result_frame
+from viewmend.data.class_names import class_texts
 from viewmend.data.column_names import columns_of_fit
 from viewmend.data.indices import text_of
 from viewmend.data.origin import Origin, fingerprints
@@ -149,6 +150,17 @@ def prediction_table(
     told = frame["class"].astype(object)
     told = told if withheld is None else told.mask(withheld)
     return frame.assign(**{"class": told}).rename_axis(index=id_column or "row")
+
+
+def set_texts(sets: np.ndarray, frame: pd.DataFrame, classes: np.ndarray) -> list[str]:
+    """The classes in every set, (n_samples, n_classes) of bool, most probable first, as text."""
+    shares = frame.iloc[:, -len(classes) :].to_numpy()
+    order = np.argsort(-shares, axis=1, kind="stable")
+    names = class_texts(classes)
+    return [
+        " | ".join(names[c] for c in ranked if chosen[c])
+        for ranked, chosen in zip(order, sets, strict=True)
+    ]
 
 
 def write_sample_table(table: pd.DataFrame, path: Path) -> None:

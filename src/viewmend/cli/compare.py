@@ -17,6 +17,7 @@ from viewmend.cli import options
 from viewmend.cli.building import find_method
 from viewmend.cli.charts import write_chart
 from viewmend.cli.console import (
+    check_files,
     check_picture,
     check_table,
     refusals,
@@ -76,13 +77,15 @@ def compare(
     files = {"table": output, "chart": chart}
     with refusals(), short_warnings(console) as notes:
         names = _names(methods)
+        request = options.request_for(
+            id_column, labels, unlabelled, view, leave_out, unreadable_as_missing, groups
+        )
+        outputs = {"--output": output, "--chart": chart}
+        check_files(outputs, data, options.files_of(request))
         if output is not None:
             check_table(output, "--output", data)
         if chart is not None:
             check_picture(chart, "--chart")
-        request = options.request_for(
-            id_column, labels, unlabelled, view, leave_out, unreadable_as_missing, groups
-        )
         tables = read_view_tables(data, request)
         aligned = tables.aligned()
         if aligned.y is None:

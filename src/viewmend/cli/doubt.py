@@ -27,6 +27,7 @@ def doubt(
     n: Annotated[int, typer.Option("-n", min=1, help="Largest number of suspects to show.")] = 10,
     output: Table = None,
     id_column: options.IdColumn = None,
+    unreadable_as_missing: options.UnreadableAsMissing = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Show the given labels that the rest of the data contradicts, most suspect first.
@@ -37,9 +38,10 @@ def doubt(
     `viewmend doubt model.vm -o suspects.csv`
     """
     with refusals(), short_warnings(Console(stderr=True)) as notes:
-        check_output(output, data)
+        check_output(output, model, data)
         known = load_advisor(model)
-        names = names_of_fit(known, model, data, options.request_for(id_column))
+        request = options.request_for(id_column, unreadable_as_missing=unreadable_as_missing)
+        names = names_of_fit(known, model, data, request)
         found = known.suspect_labels()
         columns = {"given": found.given, "suggested": found.suggested, "score": found.scores}
         table = names.table(found.samples, columns)

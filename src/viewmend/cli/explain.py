@@ -69,7 +69,7 @@ def explain_view(
     `viewmend explain view model.vm rna --class tumour -o columns.csv`
     """
     with refusals(), short_warnings(Console(stderr=True)) as notes:
-        check_output(output)
+        check_output(output, model)
         if chart is not None:
             check_picture(chart, "--chart")
         known = load_advisor(model)
@@ -110,6 +110,7 @@ def explain_samples(
         ),
     ] = None,
     id_column: options.IdColumn = None,
+    unreadable_as_missing: options.UnreadableAsMissing = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Show why samples have their classes: the labels behind them, their views, and what each adds.
@@ -123,7 +124,8 @@ def explain_samples(
         if new is None:
             found = known.explain(_of_fit(known, samples))
         else:
-            aligned = read_for(known, new, options.request_for(id_column))
+            request = options.request_for(id_column, unreadable_as_missing=unreadable_as_missing)
+            aligned = read_for(known, new, request)
             found = known.explain_new(aligned[_rows_called(aligned.sample_ids, samples, new)])
     if as_json:
         write_json({"samples": _records(found), "notes": notes})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +12,13 @@ import typer
 from rich.console import Console
 
 from viewmend.cli import options
-from viewmend.cli.answers import answer, prediction_table, read_for, write_sample_table
+from viewmend.cli.answers import (
+    answer,
+    prediction_table,
+    read_for,
+    set_texts,
+    write_sample_table,
+)
 from viewmend.cli.console import check_files, check_table, refusals, say, short_warnings, write_json
 from viewmend.data import MultiViewData
 from viewmend.exceptions import InvalidParameterError
@@ -36,6 +44,15 @@ def predict(
             "empty. RATE is the share of the samples of known classes that may be marked by "
             "mistake, as in 0.05.",
             show_default="not looked for",
+        ),
+    ] = None,
+    sets: Annotated[
+        float | None,
+        typer.Option(
+            metavar="ALPHA",
+            help="Add a column set: the classes that a sample may have, most probable first. Sets "
+            "lack the right class for about the share ALPHA of the samples, as in 0.1.",
+            show_default="none",
         ),
     ] = None,
     id_column: options.IdColumn = None,
@@ -65,10 +82,15 @@ def predict(
         unsure = answers.frame["confidence"].to_numpy() < threshold
         # A label that was given is certain, however unlikely the model finds it.
         withheld = unsure & ~(answers.given & (answers.fit_rows >= 0))
-        unknown = _unknown(known, aligned, answers.fit_rows, unknown_rate)
+        asked = _Asked(known, aligned, answers.fit_rows)
+        unknown = np.zeros(len(aligned), dtype=bool)
+        if unknown_rate is not None:
+            unknown = asked.unknown(unknown_rate)
         table = prediction_table(answers.frame, id_column or id_heading, withheld | unknown)
         if unknown_rate is not None:
             table["unknown"] = unknown
+        if sets is not None:
+            table["set"] = set_texts(asked.sets(sets), answers.frame, known.classes_)
         write_sample_table(table, output)
     summary = {
         "n_samples": len(table),
@@ -92,26 +114,42 @@ def predict(
     )
 
 
-def _unknown(
-    model: Any, aligned: MultiViewData, fit_rows: np.ndarray, rate: float | None
-) -> np.ndarray:
-    """Samples (n_samples,) of bool that fit no class, none where they are not looked for.
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What a model of Mend is asked about some samples.
 
     ``fit_rows`` (n_samples,) are rows of the fit, -1 for new samples.
     """
-    unknown = np.zeros(len(fit_rows), dtype=bool)
-    if rate is None:
-        return unknown
-    if not hasattr(model, "unknown_score"):
-        msg = (
-            f"--unknown-rate needs a model of the method Mend, got {type(model).__name__}; leave "
-            "it out, or fit again with --method Mend"
-        )
-        raise InvalidParameterError(msg)
-    new = fit_rows < 0
-    if new.any():
-        unknown[new] = model.decide(aligned[new], threshold=0.0, unknown_rate=rate).unknown
-    if not new.all():
-        in_fit = model.decide(threshold=0.0, unknown_rate=rate).unknown
-        unknown[~new] = in_fit[fit_rows[~new]]
-    return unknown
+
+    model: Any
+    data: MultiViewData
+    fit_rows: np.ndarray
+
+    def unknown(self, rate: float) -> np.ndarray:
+        """Samples (n_samples,) of bool that fit no class."""
+        decide = self._method("decide", "--unknown-rate")
+        return self._of_all(lambda *views: decide(*views, threshold=0.0, unknown_rate=rate).unknown)
+
+    def sets(self, alpha: float) -> np.ndarray:
+        """Classes (n_samples, n_classes) of bool that the samples may have."""
+        predict_set = self._method("predict_set", "--sets")
+        return self._of_all(lambda *views: predict_set(*views, alpha=alpha))
+
+    def _method(self, name: str, option: str) -> Callable[..., Any]:
+        if not hasattr(self.model, "predict_set"):
+            msg = (
+                f"{option} needs a model of the method Mend, got {type(self.model).__name__}; "
+                "leave it out, or fit again with --method Mend"
+            )
+            raise InvalidParameterError(msg)
+        return getattr(self.model, name)
+
+    def _of_all(self, ask: Callable[..., np.ndarray]) -> np.ndarray:
+        """Answers about new samples, and about those of the fit, which need no views."""
+        new = self.fit_rows < 0
+        if new.all():
+            return ask(self.data)
+        answers = ask()[np.maximum(self.fit_rows, 0)]
+        if new.any():
+            answers[new] = ask(self.data[new])
+        return answers

@@ -86,10 +86,10 @@ def suggest_labels(
     `viewmend suggest labels model.vm -n 10 -o next.csv`
     """
     with refusals(), short_warnings(Console(stderr=True)) as notes:
-        check_output(output, source, data)
         request = options.request_for(
             id_column, labels, unlabelled, view, leave_out, unreadable_as_missing
         )
+        check_output(output, source, data, place_of(costs)[0], *options.files_of(request))
         asked = _Asked(n, strategy, costs)
         ask = _first_labels if _is_data(source) else _labels_by_model
         names, found = ask(source, data, request, asked)
@@ -129,6 +129,7 @@ def suggest_views(
     ] = None,
     output: Table = None,
     id_column: options.IdColumn = None,
+    unreadable_as_missing: options.UnreadableAsMissing = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Suggest which missing views to measure, for which samples, with a reason for each.
@@ -139,9 +140,10 @@ def suggest_views(
     `viewmend suggest views model.vm -n 40 --cost scan=3 -o measure.csv`
     """
     with refusals(), short_warnings(Console(stderr=True)) as notes:
-        check_output(output, data)
+        check_output(output, model, data)
         known = load_advisor(model)
-        names = names_of_fit(known, model, data, options.request_for(id_column))
+        request = options.request_for(id_column, unreadable_as_missing=unreadable_as_missing)
+        names = names_of_fit(known, model, data, request)
         found = known.suggest_views(n, costs_by_view(cost or ()), budget)
         columns = {"view": found.views.astype(object), "gain": found.gains, "cost": found.costs}
         columns |= {"reason": np.array(found.reasons, dtype=object)}

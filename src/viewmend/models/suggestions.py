@@ -14,6 +14,8 @@ __all__ = ["LabelSuggestions", "ViewSuggestions", "ViewWorth"]
 MOST_LINES = 20
 # Share of the best class above which a second one is not worth a word.
 SURE = 0.95
+# Probabilities below this would be shown as 0 %.
+LEAST_SHOWN = 0.005
 # Why there may be no suggestion at all.
 NO_LABELS = (
     "no sample is left to suggest: every other one has a label, is a copy of one that has, is "
@@ -167,7 +169,7 @@ def change_words(count: float) -> str:
 def doubt_words(shares: np.ndarray, classes: np.ndarray) -> str:
     """The two best classes of a sample with ``shares`` (n_classes,), in words."""
     best, second = np.argsort(-shares, kind="stable")[:2]
-    if shares[best] >= SURE:
+    if shares[best] >= SURE or shares[second] < LEAST_SHOWN:
         return f"so far predicted as {classes[best]} ({shares[best]:.0%})"
     return (
         f"between {classes[best]} ({shares[best]:.0%}) and {classes[second]} ({shares[second]:.0%})"
