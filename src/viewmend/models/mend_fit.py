@@ -55,6 +55,7 @@ from viewmend.models.fitted_state import MendState
 from viewmend.models.label_folds import label_folds, some_can_be_held_out
 from viewmend.models.mend_problem import (
     SMALLER,
+    check_graph_samples,
     check_room,
     check_views_in_graph,
     make_geometry_settings,
@@ -120,6 +121,7 @@ class MendFitting(TwoStepClassifier):
         Which samples are in the graph depends on which have a label, if not all are.
         """
         settings = make_geometry_settings(self)
+        check_graph_samples(self.graph_samples, labels.n_classes)
         order = canonical_order(data.views, data.observed, labels.codes)
         graph = rows_to_draw(data, labels.codes, order, self.graph_samples)
         check_views_in_graph(data, order[graph])

@@ -131,6 +131,16 @@ def check_views_in_graph(data: MultiViewData, graph: np.ndarray) -> None:
             raise InvalidViewsError(msg)
 
 
+def check_graph_samples(graph_samples: int | None, n_classes: int) -> None:
+    """Refuse a graph of so few samples that some class would have no label in it."""
+    if graph_samples is not None and graph_samples < n_classes:
+        msg = (
+            f"graph_samples must be at least the number of classes, {n_classes}, because each "
+            f"needs a label in the graph, got {graph_samples}; raise graph_samples"
+        )
+        raise InvalidParameterError(msg)
+
+
 def memory_needed(
     data: MultiViewData, graph: np.ndarray, settings: GeometrySettings, n_classes: int
 ) -> float:
