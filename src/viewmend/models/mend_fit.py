@@ -64,6 +64,7 @@ from viewmend.models.mend_problem import (
     representation_names,
     seen_rows,
     tell_components,
+    warn_of_untold,
 )
 from viewmend.models.suspects import judged_labels
 
@@ -152,11 +153,12 @@ class MendFitting(TwoStepClassifier):
             self.check_callbacks_in_memory()
             with memory_errors_named("MendClassifier", SMALLER):
                 super()._fit_views(X, y, mask, groups)
-            return
-        from viewmend.distributed.kept_blocks import files_of_fit
+        else:
+            from viewmend.distributed.kept_blocks import files_of_fit
 
-        with limited_threads(self.n_jobs), files_of_fit() as folder:
-            self._fit_blocks((X, y, mask), groups, folder)
+            with limited_threads(self.n_jobs), files_of_fit() as folder:
+                self._fit_blocks((X, y, mask), groups, folder)
+        warn_of_untold(self)
 
     @keeping_digits
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:
