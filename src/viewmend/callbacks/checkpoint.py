@@ -70,6 +70,12 @@ class Checkpoint:
             )
             raise InvalidParameterError(msg)
         check_folder(self.path)
+        if self._fit is not None:
+            msg = (
+                f"this Checkpoint keeps the rounds of another fit, which is under way, in "
+                f"{self.path}; give every fit a Checkpoint and a path of its own"
+            )
+            raise CheckpointError(msg)
         self._fit, self._rounds, self._history, self._unsaved = fit, None, [], None
 
     def kept_geometry(self, problem: ResumableProblem) -> Any:
@@ -106,7 +112,10 @@ class Checkpoint:
         if round_.iteration % self.every == 0:
             self._keep(self._rounds, state)
 
-    def on_fit_end(self, _fit: Fit, error: BaseException | None) -> None:
+    def on_fit_end(self, fit: Fit, error: BaseException | None) -> None:
+        if fit is not self._fit:
+            # One that was refused.
+            return
         # After an error the state may be that of half a round.
         if self._rounds is not None and self._unsaved is not None and error is None:
             self._keep(self._rounds, self._unsaved)
