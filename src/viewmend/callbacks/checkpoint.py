@@ -28,7 +28,8 @@ class Checkpoint:
     the same, bit for bit, as without interruption. The file can also extend a fit that had ended: a
     larger ``max_iter`` or ``n_rounds``, or a smaller ``tol``, add rounds. A fit on other data, or
     with other parameters that change the rounds, is refused. The file is replaced as a whole, so
-    you can kill the process at any time. It contains no code, and it stays after the fit.
+    you can kill the process at any time. It contains no code, and it stays after the fit. Fits that
+    run at the same time need a Checkpoint each, with a path of its own.
 
     For `MendClassifier`, a second file, ``path`` with the ending ``.geometry``, keeps what is
     computed before the first round: neighbours and kernel features, which take most of the time. It
