@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -139,6 +140,7 @@ def kernel(monkeypatch):
     made = Kernel()
     windll = types.SimpleNamespace(kernel32=made)
     monkeypatch.setattr(ctypes, "windll", windll, raising=False)
+    monkeypatch.setattr(memory, "GROUPS", Path("of Linux alone"))
     return made
 
 
@@ -153,6 +155,31 @@ def test_work_is_not_refused_where_the_memory_is_not_known(kernel, monkeypatch):
     assert memory.machine_memory() == sys.maxsize
     monkeypatch.delattr(ctypes, "windll")
     memory.check_memory(1e15, "a fit", "for much", "take less")
+
+
+@pytest.mark.parametrize(
+    ("line", "files", "limit"),
+    [
+        ("0::/job/step", {"job/step/memory.max": "max", "job/memory.max": "3000\n"}, 3000),
+        ("0::/job/step", {"job/step/memory.max": "2000", "job/memory.max": "3000"}, 2000),
+        # A container sees its own group as the root.
+        ("0::/", {"memory.max": "1000"}, 1000),
+        ("4:memory:/host/name", {"memory.limit_in_bytes": "1500"}, 1500),
+        ("4:memory:/job", {"job/memory.limit_in_bytes": "9223372036854771712"}, 10**9),
+        ("9:cpu:/job", {"job/memory.max": "1000"}, 10**9),
+        ("0::/../..", {}, 10**9),
+    ],
+)
+def test_memory_is_what_the_groups_of_a_process_leave_it(monkeypatch, tmp_path, line, files, limit):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "groups").write_text(f"12:devices:/\n{line}\n")
+    monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
+    roots = {kind: (tmp_path, name) for kind, (_, name) in memory.GROUP_FILES.items()}
+    monkeypatch.setattr(memory, "GROUP_FILES", roots)
+    monkeypatch.setattr(memory, "_posix_memory", lambda: 10**9)
+    assert memory.machine_memory() == limit
 
 
 def test_a_worker_on_windows_waits_for_its_parent(kernel, monkeypatch):

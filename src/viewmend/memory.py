@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from viewmend.backend.torch_gpu import gpu_memory
@@ -13,15 +14,23 @@ from viewmend.exceptions import TooLargeError
 
 # Share of the memory of a machine or a GPU that one piece of work may take.
 SHARE = 0.8
+# Where Linux lists the control groups of this process, and the limits of their memory: in the
+# present version of these groups, where a line names no kind, and in the first.
+GROUPS = Path("/proc/self/cgroup")
+GROUP_FILES = {
+    "": (Path("/sys/fs/cgroup"), "memory.max"),
+    "memory": (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
+}
 
 
 def machine_memory() -> int:
-    """Bytes that this machine has; more than any, where the system does not tell."""
-    for ask in (_posix_memory, _windows_memory):
-        n_bytes = _told(ask)
-        if n_bytes > 0:
-            return n_bytes
-    return sys.maxsize
+    """Bytes that this process may use; more than any, where the system does not tell.
+
+    That is what the machine has, or less in a container or a job with a limit, which would be ended
+    without a word where it takes more.
+    """
+    answers = map(_told, (_posix_memory, _windows_memory, _group_memory))
+    return min((n_bytes for n_bytes in answers if n_bytes > 0), default=sys.maxsize)
 
 
 def _told(ask: Callable[[], int]) -> int:
@@ -34,6 +43,25 @@ def _told(ask: Callable[[], int]) -> int:
 
 def _posix_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _group_memory() -> int:
+    """The least limit of the control groups of Linux that this process is in; 0 without any."""
+    limits: list[int] = []
+    for line in GROUPS.read_text().splitlines():
+        _, kinds, group = line.split(":", 2)
+        if kinds in GROUP_FILES:
+            root, name = GROUP_FILES[kinds]
+            folder = root / group.lstrip("/")
+            # Groups are within others, and a container may see none but its own, as the root.
+            inside = [folder, *folder.parents][: len(folder.parts) - len(root.parts) + 1]
+            limits += [_limit_in(each / name) for each in inside]
+    return min(filter(None, limits), default=0)
+
+
+def _limit_in(path: Path) -> int:
+    """The number in a file; 0 where there is no file, or "max" in it."""
+    return _told(lambda: int(path.read_text()))
 
 
 class _MemoryStatus(ctypes.Structure):
@@ -66,7 +94,7 @@ def check_memory(
     free = None if device is None else gpu_memory(device)
     available = machine_memory() if free is None else free
     if n_bytes > SHARE * available:
-        where = "this machine has" if free is None else f"the GPU {device!r} has free"
+        where = "this process may use" if free is None else f"the GPU {device!r} has free"
         msg = (
             f"{who} would need about {n_bytes / 2**30:.1f} GiB {purpose}, and {where} "
             f"{available / 2**30:.1f} GiB; {remedy}"

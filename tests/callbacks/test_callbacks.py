@@ -248,6 +248,26 @@ def test_early_stop_begins_anew_with_every_fit():
     assert [model.fit(TASK.data, TASK.y).n_iter_ for _ in range(2)] == [2, 2]
 
 
+@pytest.mark.parametrize(
+    ("make", "arguments"),
+    [
+        *((TimeLimit, {"seconds": wrong}) for wrong in ("600", None, -1, np.nan, True)),
+        *((EarlyStop, {"patience": wrong}) for wrong in (0, 1.5, "2")),
+        # Nothing would be less than that.
+        *((EarlyStop, {"min_change": wrong}) for wrong in (0, -1e-3, np.nan, "0.1")),
+    ],
+    ids=str,
+)
+def test_limits_that_are_none_are_refused_before_any_work(make, arguments):
+    (name,) = arguments
+    with pytest.raises(InvalidParameterError, match=f"{name} of {make.__name__} must be"):
+        make(**arguments)
+
+
+def test_no_limit_of_time_is_one_that_never_comes():
+    assert agfti(max_iter=3).set_callbacks(TimeLimit(np.inf)).fit(TASK.data, TASK.y).n_iter_ == 3
+
+
 # ------------------------------------------------------------------ Ctrl-C
 
 

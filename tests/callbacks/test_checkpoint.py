@@ -156,6 +156,21 @@ def test_one_object_serves_fit_after_fit(path):
     assert_same(model, fitted(max_iter=6))
 
 
+def test_one_object_has_one_fit_at_a_time(path):
+    """As in threads; here the second fit begins within a round of the first."""
+    checkpoint, refused = Checkpoint(path), []
+
+    def fit_again(round_, _):
+        if round_.iteration == 2:
+            with pytest.raises(CheckpointError, match="of another fit, which is under way"):
+                fitted(checkpoint, y=np.roll(TASK.y, 1), max_iter=4)
+            refused.append(round_.iteration)
+
+    fitted(checkpoint, fit_again, max_iter=4)
+    assert refused == [2]
+    assert_same(fitted(checkpoint, max_iter=6), fitted(max_iter=6))
+
+
 def test_two_files_hold_the_same_and_the_first_that_exists_is_gone_on_from(path, tmp_path):
     other = tmp_path / "other.checkpoint"
     fitted(Checkpoint(path), max_iter=3)

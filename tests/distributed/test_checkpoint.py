@@ -99,7 +99,7 @@ def test_fewer_rounds_than_were_kept_are_refused(tmp_path):
     model = AGFTIClassifier(**SETTINGS).set_callbacks(BlockCheckpoint(tmp_path, every=1))
     model.fit(views(), TASK.y)
     model.set_params(max_iter=2)
-    with pytest.raises(CheckpointError, match="holds 4 rounds, but max_iter is 2"):
+    with pytest.raises(CheckpointError, match="holds 4 rounds, but with max_iter=2 there are 2"):
         model.fit(views(), TASK.y)
 
 

@@ -129,6 +129,25 @@ def test_a_graph_of_some_samples_is_nearly_as_good(in_memory, on_some):
 
 
 @pytest.mark.parametrize("rows", [None, 100])
+def test_a_rare_class_is_found_with_more_labels_than_the_graph_has_room_for(rows):
+    """Its labels are those of the largest hashes, which come last."""
+    hashes = sample_hashes(BLOBS.views, np.ones((400, 3), dtype=bool))
+    of_class, others = np.flatnonzero(BLOBS.y == 0), np.flatnonzero(BLOBS.y > 0)
+    kept = np.r_[of_class[np.argsort(hashes[of_class])][-12:], others]
+    views, classes = [view[kept] for view in BLOBS.views], BLOBS.y[kept]
+    hidden = np.arange(len(kept)) % 4 == 0
+    y = np.where(hidden, -1, classes)
+    views = views if rows is None else lazy(views, rows)
+    model = MendClassifier(**SETTINGS, graph_samples=30).fit(views, y)
+    in_graph = np.bincount(y[model.fitted_state_.order])
+    assert in_graph.sum() == 30
+    assert in_graph[0] == 3
+    assert np.mean(model.transduction_[hidden & (classes == 0)] == 0) > 0.5
+    with pytest.raises(InvalidParameterError, match=r"graph_samples must be .* classes, 3,"):
+        MendClassifier(**SETTINGS, graph_samples=2).fit(views, y)
+
+
+@pytest.mark.parametrize("rows", [None, 100])
 def test_a_view_that_no_sample_of_the_graph_has_is_named(rows):
     """Labelled samples come first; here a view is there for two others alone."""
     first, second, _ = (np.nan_to_num(view, nan=1.0) for view in TASK.data.views)

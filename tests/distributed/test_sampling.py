@@ -104,6 +104,32 @@ def test_the_sample_of_samples_is_that_of_all_rows():
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("size", [8, 30])
+def test_labels_of_every_class_come_first_however_rare(size):
+    """One of each in turn, up to three; then those of the smallest hashes."""
+    rng = np.random.default_rng(size)
+    hashes = rng.permutation(400).astype(np.uint64)
+    codes = rng.choice(6, size=400, p=[0.5, 0.3, 0.16, 0.02, 0.01, 0.01])
+    # The rare ones have the largest hashes of all.
+    hashes[codes > 2] += np.uint64(400)
+    everyone = np.ones(400, dtype=bool)
+    expected, order = [], np.argsort(hashes)
+    for place in range(3):
+        rows = [order[codes[order] == c][place : place + 1] for c in range(6)]
+        expected += sorted(np.concatenate(rows), key=lambda row: hashes[row])
+    expected += [row for row in order if row not in expected]
+    drawn = drawn_rows(hashes, codes, everyone, size)
+    assert set(drawn) == set(expected[:size])
+    assert (np.diff(hashes[drawn].astype(int)) > 0).all()
+    assert set(codes[drawn]) == set(range(6))
+    for cut in ([30, 31, 200], range(20, 400, 20)):
+        parts = np.split(rng.permutation(400), cut)
+        each = [part[drawn_rows(hashes[part], codes[part], everyone[part], size)] for part in parts]
+        rows = np.concatenate(each)
+        found = rows[drawn_rows(hashes[rows], codes[rows], everyone[rows], size)]
+        np.testing.assert_array_equal(found, drawn)
+
+
 def test_labelled_samples_are_told_by_content_in_their_order():
     few, whole = (sample_of(TASK.data.views, TASK.y, 90, size) for size in (100, 400))
     assert whole.complete

@@ -4,6 +4,8 @@ import io
 
 import numpy as np
 import pytest
+from scipy.sparse import block_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -18,7 +20,7 @@ from viewmend.exceptions import (
     InvalidParameterError,
     InvalidViewsError,
 )
-from viewmend.models.mend_problem import make_geometry_settings
+from viewmend.models.mend_problem import make_geometry_settings, views_told_of
 
 N_SAMPLES = 150
 BLOBS = make_multiview_blobs(N_SAMPLES, n_views=3, noise=1.5, random_state=0)
@@ -324,6 +326,38 @@ def test_samples_that_nothing_reaches_are_told_and_get_the_labelled_shares():
     np.testing.assert_allclose(model.label_distributions_[40:], [[4 / 7, 3 / 7]] * 40)
     with_evidence = model.set_params(n_rounds=1).fit(X, y)
     assert not with_evidence.unreachable_.any()
+
+
+@pytest.mark.parametrize("n_views", [1, 3, 7])
+def test_views_are_told_of_along_chains_of_samples(n_views):
+    """Those in a component, of the graph between samples and views, that has a labelled sample."""
+    rng = np.random.default_rng(n_views)
+    for _ in range(30):
+        observed, labelled = rng.random((9, n_views)) < 0.2, rng.random(9) < 0.2
+        _, part = connected_components(block_array([[None, observed], [observed.T, None]]))
+        expected = np.isin(part[9:], part[:9][labelled])
+        np.testing.assert_array_equal(views_told_of(observed, labelled), expected)
+
+
+@pytest.mark.parametrize("lazily", [False, True])
+def test_samples_that_share_no_view_with_a_label_are_told(lazily):
+    """As where two tables name the same samples in two ways, and labels go with one of them."""
+    views, y = [view.copy() for view in BLOBS.views[:2]], TASK.y.copy()
+    views[0][:40], views[1][40:], y[:40] = np.nan, np.nan, -1
+
+    def fit():
+        given = views
+        if lazily:
+            array = pytest.importorskip("dask.array")
+            given = [array.from_array(view, chunks=(90, -1)) for view in views]
+        return small(n_rounds=1, calibration=None).fit(given, y)
+
+    with pytest.warns(DataWarning, match=r"40 of \d+ samples \(view 1\) share no view with a lab"):
+        model = fit()
+    assert not model.unreachable_.any()
+    # One sample that has both is enough for regressions.
+    views[0][0] = BLOBS.views[0][0]
+    fit()
 
 
 # ------------------------------------------------------------------ prediction

@@ -28,7 +28,8 @@ class Checkpoint:
     the same, bit for bit, as without interruption. The file can also extend a fit that had ended: a
     larger ``max_iter`` or ``n_rounds``, or a smaller ``tol``, add rounds. A fit on other data, or
     with other parameters that change the rounds, is refused. The file is replaced as a whole, so
-    you can kill the process at any time. It contains no code, and it stays after the fit.
+    you can kill the process at any time. It contains no code, and it stays after the fit. Fits that
+    run at the same time need a Checkpoint each, with a path of its own.
 
     For `MendClassifier`, a second file, ``path`` with the ending ``.geometry``, keeps what is
     computed before the first round: neighbours and kernel features, which take most of the time. It
@@ -70,6 +71,12 @@ class Checkpoint:
             )
             raise InvalidParameterError(msg)
         check_folder(self.path)
+        if self._fit is not None:
+            msg = (
+                f"this Checkpoint keeps the rounds of another fit, which is under way, in "
+                f"{self.path}; give every fit a Checkpoint and a path of its own"
+            )
+            raise CheckpointError(msg)
         self._fit, self._rounds, self._history, self._unsaved = fit, None, [], None
 
     def kept_geometry(self, problem: ResumableProblem) -> Any:
@@ -106,7 +113,10 @@ class Checkpoint:
         if round_.iteration % self.every == 0:
             self._keep(self._rounds, state)
 
-    def on_fit_end(self, _fit: Fit, error: BaseException | None) -> None:
+    def on_fit_end(self, fit: Fit, error: BaseException | None) -> None:
+        if fit is not self._fit:
+            # One that was refused.
+            return
         # After an error the state may be that of half a round.
         if self._rounds is not None and self._unsaved is not None and error is None:
             self._keep(self._rounds, self._unsaved)

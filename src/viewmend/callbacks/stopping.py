@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -12,6 +13,11 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from viewmend.callbacks.protocol import Fit, RoundRecord
+from viewmend.exceptions import InvalidParameterError
+from viewmend.parameters import AnyOf, Integer, OneOf, Real, Rule, short
+
+_SECONDS = AnyOf(Real(0), OneOf(math.inf))
+_PATIENCE, _MIN_CHANGE = Integer(1), Real(0, low_open=True)
 
 
 class TimeLimit:
@@ -28,6 +34,7 @@ class TimeLimit:
     """
 
     def __init__(self, seconds: float) -> None:
+        _check(self, "seconds", seconds, _SECONDS)
         self.seconds = seconds
         self._start: float | None = None
 
@@ -58,6 +65,8 @@ class EarlyStop:
     """
 
     def __init__(self, patience: int = 2, min_change: float = 1e-3) -> None:
+        _check(self, "patience", patience, _PATIENCE)
+        _check(self, "min_change", min_change, _MIN_CHANGE)
         self.patience = patience
         self.min_change = min_change
         self._calm_rounds = 0
@@ -124,3 +133,14 @@ class StopOnInterrupt:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
             self._before = None
+
+
+def _check(callback: object, name: str, value: object, rule: Rule) -> None:
+    """Refuse an argument now: when the first round has ended, its work would be lost."""
+    if not rule.accepts(value):
+        owner = type(callback).__name__
+        msg = (
+            f"{name} of {owner} must be {rule.expected}, got {short(value)}; leave {owner} out to "
+            f"let a fit run to its end"
+        )
+        raise InvalidParameterError(msg)

@@ -29,7 +29,7 @@ from viewmend.distributed.geometry import (
 from viewmend.distributed.given import (
     BlockInput,
     BlockRules,
-    check_rounds_left,
+    check_steps_left,
     fingerprint,
     gather_input,
 )
@@ -54,7 +54,8 @@ RULES = BlockRules(
             *("verbose", "view_sizes"),
         }
     ),
-    rounds="max_iter",
+    steps="rounds",
+    limit="max_iter",
 )
 
 
@@ -134,7 +135,7 @@ def _start(
     saved = None if checkpoint is None else read_rounds(checkpoint, told_by, n_blocks, runner)
     start: BlockState | list[Any]
     if saved is not None:
-        check_rounds_left(parameters, len(saved.state.history), RULES)
+        check_steps_left(parameters, len(saved.state.history), parameters.max_iter, RULES)
         for callback in callbacks:
             if hasattr(callback, "on_resume"):
                 callback.on_resume(saved.state.history)

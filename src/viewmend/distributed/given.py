@@ -41,14 +41,16 @@ class BlockRules:
     """What a fit over blocks does with the parameters of an estimator.
 
     ``possible`` are the values that it can follow, of the parameters of which it cannot follow all;
-    the first of them is the remedy. Parameters ``after_rounds`` change no round. ``rounds`` is the
-    parameter that says how many there are. ``check_prior`` refuses class priors that are none.
-    Chunks of more than ``most_rows(parameters, n_views)`` rows are cut, if it is there.
+    the first of them is the remedy. Parameters ``after_rounds`` change no round. ``steps`` are what
+    a checkpoint keeps, "rounds" or "stages"; the parameter ``limit`` says how many there are.
+    ``check_prior`` refuses class priors that are none. Chunks of more than ``most_rows(parameters,
+    n_views)`` rows are cut, if it is there.
     """
 
     possible: Mapping[str, tuple[Any, ...]]
     after_rounds: frozenset[str]
-    rounds: str
+    steps: str
+    limit: str
     check_prior: Callable[[ClassPrior, Labels], object] = check_class_prior
     most_rows: Callable[[Any, int], int] | None = None
 
@@ -119,13 +121,15 @@ def fingerprint(
     }
 
 
-def check_rounds_left(parameters: BlockParameters, n_rounds: int, rules: BlockRules) -> None:
-    """Raise a CheckpointError if a checkpoint of ``n_rounds`` leaves none to do."""
-    most = getattr(parameters, rules.rounds)
-    if n_rounds >= most:
+def check_steps_left(
+    parameters: BlockParameters, n_kept: int, n_all: int, rules: BlockRules
+) -> None:
+    """Raise a CheckpointError if the ``n_kept`` steps of a checkpoint leave none of ``n_all``."""
+    if n_kept >= n_all:
         msg = (
-            f"the checkpoint holds {n_rounds} rounds, but {rules.rounds} is {most}; rounds cannot "
-            f"be taken back; raise {rules.rounds}, or delete the folder and fit again"
+            f"the checkpoint holds {n_kept} {rules.steps}, but with "
+            f"{rules.limit}={getattr(parameters, rules.limit)} there are {n_all}; {rules.steps} "
+            f"cannot be taken back; raise {rules.limit}, or delete the folder and fit again"
         )
         raise CheckpointError(msg)
 

@@ -140,7 +140,7 @@ def read_chunk(
     views, mask = list(parts[:n_views]), parts[n_views] if len(parts) > n_views else None
     # Blocks may be sparse, which have no length.
     last = start + views[0].shape[0] - 1
-    where = f"chunk {index} (rows {start} to {last} of the data)"
+    where = f"chunk {index} (rows {start} to {last} of the data), counting its rows from 0"
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", DataWarning)
         try:

@@ -24,6 +24,7 @@ from viewmend.distributed.given import (
     BlockInput,
     BlockParameters,
     BlockRules,
+    check_steps_left,
     fingerprint,
     gather_input,
 )
@@ -32,7 +33,6 @@ from viewmend.distributed.mend_blocks import samples_in_blocks
 from viewmend.distributed.mend_kept import StageKeeper, read_stages
 from viewmend.distributed.rows import DaskRows
 from viewmend.distributed.sampling import Draw
-from viewmend.exceptions import CheckpointError
 from viewmend.protocols import ClassPrior, Seed
 
 # Samples of the graph, unless the parameter ``graph_samples`` says another number.
@@ -69,7 +69,8 @@ RULES = BlockRules(
     after_rounds=frozenset(
         {"calibration", "class_weight", "n_jobs", "n_rounds", "verbose", "view_sizes"}
     ),
-    rounds="n_rounds",
+    steps="stages",
+    limit="n_rounds",
     check_prior=check_prior,
     most_rows=most_rows,
 )
@@ -156,7 +157,7 @@ def _start(
         for callback in (_Numbered(given.runner), *callbacks)
     ]
     if start is not None:
-        _check_stages_left(len(start.history), settings)
+        check_steps_left(parameters, len(start.history), n_all, RULES)
         for callback in watchers:
             if hasattr(callback, "on_resume"):
                 callback.on_resume(start.history)
@@ -186,13 +187,3 @@ class _Numbered:
 
     def __call__(self, record: StageRecord, _stage: Any) -> None:
         self.runner.round = record.iteration + 1
-
-
-def _check_stages_left(n_kept: int, settings: MendSettings) -> None:
-    if n_kept >= n_stages(settings):
-        msg = (
-            f"the checkpoint holds {n_kept} stages, but with n_rounds={settings.n_rounds} there "
-            f"are {n_stages(settings)}; stages cannot be taken back; raise n_rounds, or delete the "
-            f"folder and fit again"
-        )
-        raise CheckpointError(msg)

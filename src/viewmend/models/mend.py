@@ -110,9 +110,10 @@ class MendClassifier(
     graph_samples : int, optional
         Largest number of samples in the neighbour graphs. Set it, to 20 000 for example, to fit
         hundreds of thousands of samples. Labelled samples come first, then others chosen by their
-        content. All other samples are joined to their nearest neighbours among these. Regressions
-        and class shares still use all samples. None uses all samples in memory, and 20 000 of
-        views that are Dask collections.
+        content; if there are too many labels, each class has at least three of them in the graphs.
+        All other samples are joined to their nearest neighbours among these. Regressions and class
+        shares still use all samples. None uses all samples in memory, and 20 000 of views that are
+        Dask collections.
     device : {None, "auto", "cpu", "cuda"}, default=None
         Where ``fit`` and ``predict`` run. None uses NumPy, or PyTorch on the device of the views
         if they are tensors. "cpu" and "cuda" use PyTorch there. "auto" uses a GPU if there is one,

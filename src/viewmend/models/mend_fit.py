@@ -55,6 +55,7 @@ from viewmend.models.fitted_state import MendState
 from viewmend.models.label_folds import label_folds, some_can_be_held_out
 from viewmend.models.mend_problem import (
     SMALLER,
+    check_graph_samples,
     check_room,
     check_views_in_graph,
     make_geometry_settings,
@@ -63,6 +64,7 @@ from viewmend.models.mend_problem import (
     representation_names,
     seen_rows,
     tell_components,
+    warn_of_untold,
 )
 from viewmend.models.suspects import judged_labels
 
@@ -120,6 +122,7 @@ class MendFitting(TwoStepClassifier):
         Which samples are in the graph depends on which have a label, if not all are.
         """
         settings = make_geometry_settings(self)
+        check_graph_samples(self.graph_samples, labels.n_classes)
         order = canonical_order(data.views, data.observed, labels.codes)
         graph = rows_to_draw(data, labels.codes, order, self.graph_samples)
         check_views_in_graph(data, order[graph])
@@ -150,11 +153,12 @@ class MendFitting(TwoStepClassifier):
             self.check_callbacks_in_memory()
             with memory_errors_named("MendClassifier", SMALLER):
                 super()._fit_views(X, y, mask, groups)
-            return
-        from viewmend.distributed.kept_blocks import files_of_fit
+        else:
+            from viewmend.distributed.kept_blocks import files_of_fit
 
-        with limited_threads(self.n_jobs), files_of_fit() as folder:
-            self._fit_blocks((X, y, mask), groups, folder)
+            with limited_threads(self.n_jobs), files_of_fit() as folder:
+                self._fit_blocks((X, y, mask), groups, folder)
+        warn_of_untold(self)
 
     @keeping_digits
     def _fit_labels(self, geometry: tuple[np.ndarray, MendGeometry], labels: Labels) -> None:

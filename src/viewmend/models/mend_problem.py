@@ -19,7 +19,7 @@ from viewmend.core.mend.loo_ridge import RIDGES
 from viewmend.core.mend.representations import REPRESENTATIONS
 from viewmend.core.mend.stage import MendSettings
 from viewmend.data.container import MultiViewData
-from viewmend.data.input_arrays import view_title
+from viewmend.data.input_arrays import some_of, view_title
 from viewmend.data.labels import Labels, check_class_prior
 from viewmend.exceptions import DataWarning, InvalidParameterError, InvalidViewsError
 from viewmend.memory import check_memory
@@ -132,6 +132,16 @@ def check_views_in_graph(data: MultiViewData, graph: np.ndarray) -> None:
             raise InvalidViewsError(msg)
 
 
+def check_graph_samples(graph_samples: int | None, n_classes: int) -> None:
+    """Refuse a graph of so few samples that some class would have no label in it."""
+    if graph_samples is not None and graph_samples < n_classes:
+        msg = (
+            f"graph_samples must be at least the number of classes, {n_classes}, because each "
+            f"needs a label in the graph, got {graph_samples}; raise graph_samples"
+        )
+        raise InvalidParameterError(msg)
+
+
 def memory_needed(
     data: MultiViewData, graph: np.ndarray, settings: GeometrySettings, n_classes: int
 ) -> float:
@@ -177,6 +187,41 @@ def tell_components(data: MultiViewData) -> None:
                 f"{MOST} leading components"
             )
             warnings.warn(msg, DataWarning, stacklevel=5)
+
+
+def warn_of_untold(model: Any) -> None:
+    """Warn about samples of a fit that no chain of samples and views joins to a label.
+
+    Views that they have were compared with each other alone: what a fit says of them is a guess.
+    """
+    state, observed = model.fitted_state_, model.observed_
+    if state.zero_rows is not None:
+        observed = observed & ~state.zero_rows
+    told = views_told_of(observed, state.label_codes >= 0)
+    # Unreachable ones get no more than the class shares of the labels, with a warning of their own.
+    untold = observed.any(axis=1) & ~observed[:, told].any(axis=1) & ~model.unreachable_
+    if untold.any():
+        names = some_of([view_title(name) for name in np.array(model.view_names_)[~told]])
+        msg = (
+            f"{untold.sum()} of {len(untold)} samples ({names}) share no view with a labelled "
+            f"sample, directly or over other samples, so their classes are guesses, whatever their "
+            f"probabilities; label some of them, or check that the views name their samples alike"
+        )
+        warnings.warn(msg, DataWarning, stacklevel=6)
+
+
+def views_told_of(observed: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+    """Views (n_views,) of bool of labelled samples, and of those with such a view, and so on.
+
+    ``observed`` is (n_samples, n_views), ``labelled`` (n_samples,) of bool.
+    """
+    told = observed[labelled].any(axis=0)
+    while not told.all():
+        reached = observed[observed[:, told].any(axis=1)].any(axis=0)
+        if (reached == told).all():
+            break
+        told = reached
+    return np.asarray(told)
 
 
 def representation_names(representations: str | Sequence[str]) -> tuple[str, ...]:

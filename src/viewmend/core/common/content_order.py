@@ -14,6 +14,10 @@ from scipy.sparse import csr_array
 
 from viewmend.backend.numba_scans import GOLDEN, MIX_1, MIX_2, hash_rows
 
+# Rows of every class that come before further ones of any: a class without a row in the sample
+# would not be found. One of three can be held out without the others.
+LEAST_OF_CLASS = 3
+
 
 def row_hashes(X: np.ndarray | csr_array) -> np.ndarray:
     """Hash (n_rows,) of uint64 of the content of every row of ``X`` (n_rows, n_features).
@@ -68,12 +72,16 @@ def drawn_rows(hashes: np.ndarray, codes: np.ndarray, first: np.ndarray, size: i
     """A sample (at most size,) of the rows that does not depend on their order, in canonical order.
 
     Rows that come ``first`` (n_rows,) of bool are all taken, or those of the smallest ``hashes``
-    (n_rows,) of uint64 where they are more than ``size``. The others follow by their hashes, and
-    count once where they have the same one. ``codes`` (n_rows,) are as in `canonical_order`. Of
-    rows in parts, the sample of the samples of the parts is that of all rows.
+    (n_rows,) of uint64 where they are more than ``size``, of which up to `LEAST_OF_CLASS` of every
+    class in turn are the first. The others follow by their hashes, and count once where they have
+    the same one. ``codes`` (n_rows,) are as in `canonical_order`. Of rows in parts, the sample of
+    the samples of the parts is that of all rows.
     """
     order = np.lexsort((codes, hashes))
-    chosen, others = order[first[order]][:size], order[~first[order]]
+    chosen, others = order[first[order]], order[~first[order]]
+    if len(chosen) > size:
+        turns = np.minimum(_places_in_class(codes[chosen]), LEAST_OF_CLASS)
+        chosen = chosen[np.argsort(turns, kind="stable")[:size]]
     # The first row of every hash: the least code, then the least number.
     others = others[np.unique(hashes[others], return_index=True)[1]]
     drawn = np.concatenate([chosen, others[: size - len(chosen)]])
@@ -95,6 +103,15 @@ def bottom_rows(
         return np.unique(keys, return_index=True)[1][:size]
     rows = np.flatnonzero(among)
     return rows[np.unique(keys[rows], return_index=True)[1][:size]]
+
+
+def _places_in_class(codes: np.ndarray) -> np.ndarray:
+    """How many rows before each, (n_rows,), have the same of the ``codes`` (n_rows,)."""
+    by_class = np.argsort(codes, kind="stable")
+    _, starts, sizes = np.unique(codes[by_class], return_index=True, return_counts=True)
+    places = np.empty(len(codes), dtype=np.intp)
+    places[by_class] = np.arange(len(codes)) - np.repeat(starts, sizes)
+    return places
 
 
 def _mix(z: np.ndarray) -> np.ndarray:
