@@ -436,7 +436,7 @@ def test_browser_shows_every_section_and_complains_of_nothing(probed):
     assert found["sections"] == list(SECTIONS)
     assert len(found["pictures"]) == 9
     assert min(found["pictures"]) > 100
-    assert found["folded"] == {"internals": 4, "doubt": 2}
+    assert found["folded"] == {"internals": 4, "doubt": 1}
     assert found["loaded"] == 0
     assert found["alerts"] == 0
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import warnings
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +15,9 @@ from viewmend.data.arrays import as_table
 from viewmend.data.categories import Categories
 from viewmend.data.class_names import MISSING_MARKS
 from viewmend.data.indices import as_text, objects
-from viewmend.data.io.border import check_size, reading
 from viewmend.data.io.hdf5 import check_hdf5_file
 from viewmend.data.io.mat import read_mat
+from viewmend.data.io.npz import read_npz
 from viewmend.data.io.tables import FORMATS, header_of, is_table, read_tables
 from viewmend.data.joining import column_labels, identifiers
 from viewmend.data.scverse import annotated_tables
@@ -191,37 +189,6 @@ def _from_tables(files: Sequence[Path], request: Request) -> Contents:
     views = {name: table for name, table in tables.items() if name != LABELS_FILE}
     id_column = next(iter(tables.values())).index.name
     return Contents(views, tables, id_column=id_column)
-
-
-def read_npz(path: str | Path) -> dict[str, np.ndarray]:
-    """All arrays of a NumPy archive by their names; objects, which could hold code, are refused."""
-    path = Path(path)
-    with reading(path):
-        with zipfile.ZipFile(path) as archive:
-            check_size(path, sum(member.file_size for member in archive.infolist()))
-            for member in archive.infolist():
-                _check_member(archive, member)
-        with np.load(path, allow_pickle=False) as arrays:
-            return {key: arrays[key] for key in arrays.files}
-
-
-def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Refuse an array whose header declares another size than the archive, before it is made."""
-    with archive.open(member) as stream:
-        version = np.lib.format.read_magic(stream)
-        shape, _, dtype = NPY_HEADERS[version](stream)
-        declared = prod(shape) * dtype.itemsize
-        stored = member.file_size - stream.tell()
-    if dtype.hasobject or min(shape, default=0) < 0 or declared != stored:
-        msg = f"{member.filename} declares {shape} of {dtype} and has {stored} bytes"
-        raise ValueError(msg)
-
-
-# Version 3 is for names of fields, which no view has.
-NPY_HEADERS: Mapping[tuple[int, int], Callable[[Any], Any]] = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 
 
 def _from_npz(path: Path, _request: Request) -> Contents:

@@ -37,9 +37,9 @@ from viewmend.data.io.contents import (
     find_groups,
     find_labels,
     read_contents,
-    read_npz,
 )
 from viewmend.data.io.mat import read_mat
+from viewmend.data.io.npz import read_npz
 from viewmend.data.joining import all_ids, column_labels, without_columns
 from viewmend.data.validation import check_complete_data
 from viewmend.exceptions import InvalidLabelsError, InvalidViewsError
