@@ -151,6 +151,19 @@ BROKEN = {
 }
 
 
+@pytest.mark.parametrize(
+    "form",
+    ["{:.1f}%", "{:.1f} %", "1,{:03.0f}", "12'{:03.0f}", "€ {:.2f}", "{:.0f},5", "-{:.0f} $"],
+)
+def test_numbers_with_other_signs_are_refused_and_not_left_out(form):
+    table = pd.DataFrame({"x": range(60), "share": [form.format(1.3 * i) for i in range(60)]})
+    with pytest.raises(InvalidViewsError, match=r"numbers with other signs .* write plain numbers"):
+        from_frames({"v": table.set_axis(map(str, range(60)))})
+    # A few of them are doses, or other categories.
+    few = table.assign(share=np.resize(table["share"][:3], 60)).set_axis(map(str, range(60)))
+    assert len(read(few).columns[0]) == 4
+
+
 def test_cells_that_are_no_numbers_are_listed_with_all_their_companions():
     with pytest.raises(InvalidViewsError) as refusal:
         from_frames({"v": frame(**BROKEN), "w": frame(z=["x", *range(7)])})

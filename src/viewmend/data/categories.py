@@ -49,6 +49,9 @@ EMPTY_CELLS = frozenset(
 )
 BOOLEANS = {"true": 1.0, "false": 0.0}
 DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:\D.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}(?:\D.*)?")
+# Numbers with a decimal comma, with marks between thousands, or with a unit.
+NUMBER = r"\d+(?:[.,]\d+)?|\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?"
+WITH_SIGNS = re.compile(rf"[$€£]?\s*[-+]?(?:{NUMBER})\s*[%‰$€£]?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +115,10 @@ FAULTS: Mapping[str, tuple[str, str]] = {
     "dates": (
         "that are dates or durations",
         "make numbers of them, as in (dates - dates.min()).dt.days, or leave the column out",
+    ),
+    "signs": (
+        "that are numbers with other signs",
+        "write plain numbers, such as 45.1 for 45.1% and 1234 for 1,234, or leave the column out",
     ),
     "complex": (
         "that are complex numbers",
@@ -263,6 +270,9 @@ def _kind_of_fault(
         return "dates", dates.tolist()
     if expected or _is_numeric(column):
         return UNREADABLE, known[_numbers(known).isna()].tolist()
+    signed = known[known.map(lambda text: WITH_SIGNS.fullmatch(text) is not None).astype(bool)]
+    if len(signed) and len(signed) >= READABLE * len(known) and _learn(known) is None:
+        return "signs", signed.tolist()
     return "", ()
 
 
