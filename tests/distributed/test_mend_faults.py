@@ -86,7 +86,8 @@ def test_labels_in_doubt_are_as_doubtful_when_a_fit_goes_on(one_process, tmp_pat
     settings = SETTINGS | {"label_noise": noise, "edge_power": 1.0}
     expected = MendClassifier(**settings).fit(views(), wrong)
     assert expected.label_noise_ > 0
-    for after in range(1, expected.n_iter_):
+    evidence = [record.name for record in expected.history_].index("evidence")
+    for after in (1, evidence, evidence + 1):
         model, folder = MendClassifier(**settings), tmp_path / str(after)
         with pytest.raises(KeyboardInterrupt):
             model.set_callbacks(BlockCheckpoint(folder, every=1), Crash(after)).fit(views(), wrong)

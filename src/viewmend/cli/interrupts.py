@@ -35,9 +35,18 @@ def heard_interrupts() -> Iterator[None]:
 def _raise_or_wait(signal_number: int, frame: FrameType | None) -> None:
     if not _in_finalizer(frame):
         signal.default_int_handler(signal_number, frame)
-    retry = threading.Timer(LATER, _thread.interrupt_main)
+    retry = threading.Timer(LATER, _press_again)
     retry.daemon = True
     retry.start()
+
+
+def _press_again() -> None:
+    """A signal where the system has such: it ends what the main thread waits for."""
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _in_finalizer(frame: FrameType | None) -> bool:
