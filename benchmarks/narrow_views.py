@@ -152,7 +152,7 @@ def main() -> None:
         run_all(args)
     rows = read_rows(args.out / "narrow_views.csv")
     check_publishable(rows, args.out)
-    (args.out / "narrow_views.md").write_text(page(rows))
+    (args.out / "narrow_views.md").write_text(page(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":
