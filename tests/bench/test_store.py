@@ -237,6 +237,7 @@ with store.claim(key):
 """
 
 
+@pytest.mark.kills
 def test_kill_frees_the_claim_and_its_draft_goes_with_the_next_one(store):
     """In a new process, for a copy of this one would share its threads' locks."""
     environment = os.environ | {"PYTHONPATH": str(Path(viewmend.__file__).parents[1])}

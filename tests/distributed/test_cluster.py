@@ -89,6 +89,7 @@ def test_a_worker_killed_in_a_round_changes_nothing(
     np.testing.assert_allclose(model.view_weights_, wanted.view_weights_, atol=1e-9)
 
 
+@pytest.mark.kills
 def test_graphs_of_a_lost_worker_are_computed_again(client, expected):
     model = AGFTIClassifier(**SETTINGS).fit(views(), TASK.y)
     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 from attacks.outcomes import Outcome, Verdict, judged
 from attacks.running import run_cases
 
@@ -44,6 +45,7 @@ def _sleep() -> None:
     time.sleep(600)
 
 
+@pytest.mark.kills
 def test_every_ending_is_told_from_the_others_and_later_cases_go_on(tmp_path):
     attack = Misbehaving()
     outcomes = dict(run_cases(attack, tmp_path, 0, range(6), jobs=1))
