@@ -354,8 +354,7 @@ samples with the lowest confidence.
 ## Time
 
 Time of 100 suggestions for {samples} samples of 3 views and 10 classes, relative to the time of the
-fit, both on one thread. The machine was busy with other work, so seconds would say little; they are
-in the record.
+fit, both on one thread and with nothing else running. Seconds are in the record.
 
 | suggestion | share of a fit |
 |---|---|

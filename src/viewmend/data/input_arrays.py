@@ -83,8 +83,8 @@ def _of_columns(raw: Any, array: np.ndarray, title: str) -> _NonNumericViewsErro
     wrong = [name for name, column in zip(names, array.T, strict=True) if not _are_floats(column)]
     msg = (
         f"{title} must be numeric, but its column(s) {some_of(wrong)} are not; "
-        f"viewmend.data.from_frames turns categories into columns of 0 and 1; make numbers of "
-        f"dates, or leave the columns out"
+        f"viewmend.data.from_frames turns categories into columns of 0 and 1; write NaN in empty "
+        f"cells, make numbers of dates, or leave the columns out"
     )
     return _NonNumericViewsError(msg)
 
